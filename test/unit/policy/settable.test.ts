@@ -42,8 +42,8 @@ const FREEZE: Reader = {
             when: "has(cluster.metadata.annotations.keep)",
             succeeded: "object.status.done == cluster.metadata.labels['example.com/done']",
             create: {
-              metadata: { labels: { team: "${cluster.metadata.labels['example.com/owner']}" } },
-              spec: { args: ["${cluster.metadata.annotations['example.com/target']}", "plain"] },
+              metadata: { labels: { team: "<< cluster.metadata.labels['example.com/owner'] >>" } },
+              spec: { args: ["<< cluster.metadata.annotations['example.com/target'] >>", "plain"] },
             },
           },
         ],
