@@ -17,9 +17,7 @@ measured one right after the other: it says more than an absolute figure, which 
 const METHOD = `## Measure it yourself
 
 \`make bench\` measures everything but the soak (\`PART=${PART_NAMES.filter((part) => part !== "soak").join("|")}\`: one part of it),
-\`make soak\` runs for an hour; both write these pages from \`bench/results/\`. With \`BENCH_QUICK=1\` a part is small, and is
-printed instead. \`make bench-check\` measures the speed for a few minutes, and fails where a ratio is far worse than the
-published one. The machine should do nothing else meanwhile.
+\`make soak\` runs for an hour. With \`BENCH_QUICK=1\` a part is small, and is printed instead of written here. The machine should do nothing else meanwhile.
 `;
 
 /** docs/benchmarks.md: the answers of each part, and where its rows are. */

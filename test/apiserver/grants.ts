@@ -38,19 +38,42 @@ export function titleOf({ verb, group, resource, subresource, name }: Grant): st
   return `${verb} ${what}${name === undefined ? "" : ` named ${name}`}`;
 }
 
-/** For a table: a verb, its resources, and what is the same for all of them. */
+/** For a table: verbs, their resources, and what is the same for all of them. */
 export function rowsOf(titles: readonly (readonly [title: string, text: string])[]): string[][] {
-  const rows = new Map<string, string[]>();
-  for (const [title, said] of titles) {
+  const grants = titles.map(([title, said]) => {
     const [verb = "", resource = ""] = title.split(/ (.*)/);
-    const resources = rows.get(`${verb} ${said}`)?.[1];
-    rows.set(`${verb} ${said}`, [
-      verb,
-      resources === undefined ? resource : `${resources}, ${resource}`,
-      said,
-    ]);
-  }
-  return [...rows.values()];
+    return { verb, resource, said };
+  });
+  const ofVerbs = [...Map.groupBy(grants, ({ verb, said }) => `${verb} ${said}`).values()].map((all) => ({
+    verb: all[0]?.verb ?? "",
+    resources: namedOnce(all.map(({ resource }) => resource)),
+    said: all[0]?.said ?? "",
+  }));
+  const rows = Map.groupBy(ofVerbs, ({ resources, said }) => `${resources} ${said}`).values();
+  return [...rows].map((all) => [
+    all.map(({ verb }) => verb).join(", "),
+    all[0]?.resources ?? "",
+    all[0]?.said ?? "",
+  ]);
+}
+
+const FOUR_KINDS =
+  /hookpolicies\.hookpolicy\.dev(\/status)?, clusterhookpolicies\.hookpolicy\.dev\1, hookoverrides\.hookpolicy\.dev\1, hookrollouts\.hookpolicy\.dev\1/;
+
+/** "secrets named a, b"; the kinds that people write by one name. */
+function namedOnce(resources: readonly string[]): string {
+  const names = Map.groupBy(resources, (resource) => resource.split(" named ")[0] ?? "");
+  const parts = [...names].map(([resource, all]) =>
+    all[0] === resource
+      ? resource
+      : `${resource} named ${all.map((each) => each.split(" named ")[1]).join(", ")}`,
+  );
+  return parts
+    .join(", ")
+    .replace(
+      FOUR_KINDS,
+      (_, status?: string) => `${status === undefined ? "" : "/status of "}the four kinds`,
+    );
 }
 
 /** Of the roles that are bound to the ServiceAccount; what aggregation puts into one is not in the manifests. */
