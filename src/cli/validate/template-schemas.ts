@@ -42,7 +42,7 @@ export class TemplateSchemas {
         const schema = fieldsOf(version["schema"])["openAPIV3Schema"];
         const apiVersion = `${String(group)}/${String(version["name"])}`;
         const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
-        if (isFields(schema)) this.#schemas.set(key, rootOf(schema));
+        if (isFields(schema) && version["served"] !== false) this.#schemas.set(key, rootOf(schema));
       }
     }
   }

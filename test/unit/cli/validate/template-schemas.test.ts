@@ -66,6 +66,12 @@ describe("a template", () => {
   });
 });
 
+test("a version that is not served has no objects, so its schema is not used", () => {
+  const old = structuredClone(WIDGETS);
+  for (const version of old.spec.versions) version.served = false;
+  assert.ok(new TemplateSchemas([old]).isEmpty);
+});
+
 test("a schema that cannot be used is said where it is needed", () => {
   const broken = structuredClone(WIDGETS);
   const [version] = broken.spec.versions;
