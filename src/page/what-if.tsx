@@ -126,7 +126,7 @@ function Outcome({ result }: { result: Result }) {
   if (result.state === "none") return <Empty title="The difference that the file would make appears here." />;
   if (result.state === "busy") return <Empty title="Simulating…" />;
   if (result.state === "failed") return <Notes notes={[result.error]} />;
-  const { problems, warnings, objects, totals, groups } = result.value;
+  const { problems, warnings, objects, totals, groups, tasks } = result.value;
   if (problems.length > 0)
     return (
       <div class="problems" role="alert">
@@ -147,11 +147,17 @@ function Outcome({ result }: { result: Result }) {
       {objects.map((lines) => (
         <pre key={lines[0]}>{lines.join("\n")}</pre>
       ))}
-      {groups.length === 0 && (
+      {groups.length === 0 && tasks.length === 0 && (
         <Empty title={objects.length === 0 ? "Nothing changes." : "Nothing changes for these Clusters."} />
       )}
       {groups.map((group) => (
         <Group key={JSON.stringify([group.change, group.hook, group.before, group.after])} group={group} />
+      ))}
+      {tasks.map((task) => (
+        <Task
+          key={JSON.stringify([task.hook, task.policy, task.rule, task.task, task.problem])}
+          task={task}
+        />
       ))}
     </div>
   );
@@ -183,16 +189,55 @@ function Group({
         <dd>{before}</dd>
         <dt>after</dt>
         <dd>{after}</dd>
-        <dt>Clusters</dt>
-        <dd class="names">
-          {clusters.slice(0, MAX_NAMED).map((cluster) => (
-            <a key={cluster} class="chip" href={clusterHref(cluster)}>
-              {cluster}
-            </a>
-          ))}
-          {clusters.length > MAX_NAMED && <span class="soft">and {clusters.length - MAX_NAMED} more</span>}
-        </dd>
+        <Names clusters={clusters} />
       </dl>
     </details>
+  );
+}
+
+function Task({
+  task: { task, hook, policy, rule, mode, deed, problem, clusters },
+}: {
+  task: SimulationReport["tasks"][number];
+}) {
+  return (
+    <details class="policy" open={clusters.length <= 20}>
+      <summary>
+        <span class={`verdict ${deed === undefined ? "held" : "busy"}`}>task {task}</span>
+        {hook}
+        <span class="num soft">{counted(clusters.length, "Cluster")}</span>
+      </summary>
+      <dl class="facts">
+        <dt>of</dt>
+        <dd>
+          {policy} {rule}
+        </dd>
+        <dt>does</dt>
+        <dd>
+          {mode === "Audit"
+            ? "nothing, in mode Audit"
+            : deed === undefined
+              ? `nothing, and the rule holds: ${problem}`
+              : `${deed}, once nothing else holds the operation`}
+        </dd>
+        <Names clusters={clusters} />
+      </dl>
+    </details>
+  );
+}
+
+function Names({ clusters }: { clusters: readonly string[] }) {
+  return (
+    <>
+      <dt>Clusters</dt>
+      <dd class="names">
+        {clusters.slice(0, MAX_NAMED).map((cluster) => (
+          <a key={cluster} class="chip" href={clusterHref(cluster)}>
+            {cluster}
+          </a>
+        ))}
+        {clusters.length > MAX_NAMED && <span class="soft">and {clusters.length - MAX_NAMED} more</span>}
+      </dd>
+    </>
   );
 }

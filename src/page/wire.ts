@@ -179,4 +179,17 @@ export interface SimulationReport {
     readonly after: string;
     readonly clusters: readonly string[];
   }[];
+  /** What tasks of the file would do, once nothing else holds the operation. */
+  readonly tasks: readonly {
+    readonly task: string;
+    readonly hook: string;
+    readonly policy: string;
+    readonly rule: string;
+    /** In mode Audit, it begins nothing. */
+    readonly mode: string;
+    /** "creates a Job"; absent: see `problem`. */
+    readonly deed?: string;
+    readonly problem?: string;
+    readonly clusters: readonly string[];
+  }[];
 }

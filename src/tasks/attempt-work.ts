@@ -15,6 +15,7 @@ import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { judgeObject } from "../policy/tasks/outcome.ts";
+import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./progress.ts";
@@ -34,9 +35,6 @@ export interface AttemptWork {
   readonly cluster: Cluster;
   readonly now: Date;
 }
-
-/** On what an attempt creates: the name of its HookTask. */
-const TASK_LABEL = "hookpolicy.dev/task";
 
 /** Whose deletion is asked for in one look. */
 const MAX_DELETED = 10;
@@ -175,10 +173,10 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
       ...placeOf(attempt.namespace),
       labels: {
         ...fieldsOf(labels),
-        "app.kubernetes.io/managed-by": "hookpolicy",
+        [MANAGED_BY]: "hookpolicy",
         [TASK_LABEL]: task.metadata.name,
       },
-      annotations: { ...fieldsOf(annotations), "hookpolicy.dev/cluster-uid": task.spec.clusterRef.uid },
+      annotations: { ...fieldsOf(annotations), [CLUSTER_UID]: task.spec.clusterRef.uid },
       ...ownersOf(task, cluster),
     },
   };

@@ -258,6 +258,37 @@ spec:
     await page.getByText(/^error: deletes\.yaml:7:7: /).waitFor();
   });
 
+  test("the tasks of a dropped policy are shown with what they would do, or why they hold, for which Clusters", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page, complaints } = await opened(t, "#/whatif");
+    const labels = { a: "<< cluster.metadata.name == 'c2' ? dyn(1) : dyn('a') >>" };
+    const { create } = jobTask("clean");
+    const task = jobTask("clean", {
+      create: { ...create, apiVersion: "batch/v1", kind: "Job", metadata: { labels } },
+    });
+    const rules = [{ name: "cleaned", hooks: ["BeforeClusterDelete"], tasks: [task] }];
+    const policy = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: NS, name: "cleans" },
+      spec: { serviceAccountName: ACCOUNT, rules },
+    };
+    await page.getByLabel("Policies as YAML").fill(JSON.stringify(policy));
+    await page.getByRole("button", { name: "Simulate" }).click();
+    const groups = page.locator("details", { hasText: "task clean" });
+    await groups.filter({ hasText: "creates a Job, once nothing else holds the operation" }).waitFor();
+    const [does, holds] = await groups.allTextContents();
+    assert.match(
+      does ?? "",
+      /^task clean.*BeforeClusterDelete.*1 Cluster.*HookPolicy shown\/cleans cleaned.*shown\/c1$/,
+    );
+    assert.match(
+      holds ?? "",
+      /nothing, and the rule holds: metadata\.labels\[a\]: expected a text.*shown\/c2$/,
+    );
+    assert.deepEqual(complaints, []);
+  });
+
   test("rollouts have their lanes and a plan, windows four weeks in the policies' zone or another", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t, "#/rollouts");

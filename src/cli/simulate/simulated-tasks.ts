@@ -71,31 +71,44 @@ function tasksOf(
 
 const MAX_NAMED = 5;
 
-/** A line for each task, with its Clusters; those for which it cannot be rendered have a line of their own. */
-export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
+/** A task, with the Clusters for which it does the same; those for which it cannot be rendered are groups of their own. */
+export interface TaskGroup extends Omit<SimulatedTask, "cluster" | "serviceAccount" | "action"> {
+  /** Of the first of them; absent: see `problem`. */
+  readonly deed?: string;
+  readonly clusters: readonly string[];
+}
+
+export function taskGroups(tasks: readonly SimulatedTask[]): readonly TaskGroup[] {
   const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
     JSON.stringify([hook, policy, rule, task, problem, mode]),
   );
-  return [...groups.values()].flatMap((all) => {
-    const [first] = all;
-    if (first === undefined) return [];
-    const { hook, policy, rule, task, mode, action, problem } = first;
+  return [...groups.values()].flatMap((all) =>
+    all.slice(0, 1).map(({ cluster: _, serviceAccount: __, action, ...first }) => ({
+      ...first,
+      ...(action !== undefined && { deed: deedOf(action) }),
+      clusters: all.map(({ cluster }) => cluster),
+    })),
+  );
+}
+
+/** Some lines for each group. */
+export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
+  return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
     const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
-    const names = firstNames(
-      all.map(({ cluster }) => cluster),
-      MAX_NAMED,
-    );
+    const names = firstNames(clusters, MAX_NAMED);
+    const what =
+      deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
     return [
       `task ${task}: ${hook}${audit}`,
       `  of        ${policy} ${rule}`,
-      `  does      ${action === undefined ? `nothing, and the rule holds: ${problem}` : deedOf(action)}`,
-      `  clusters  ${all.length === 1 ? names : `${all.length}: ${names}`}`,
+      `  does      ${what}`,
+      `  clusters  ${clusters.length === 1 ? names : `${clusters.length}: ${names}`}`,
     ];
   });
 }
 
 function deedOf({ create, apply, delete: deletion }: TaskAction): string {
-  if (create !== undefined) return `creates a ${create.kind} (-o yaml shows it)`;
-  if (apply !== undefined) return `applies a ${apply.kind} (-o yaml shows it)`;
-  return `deletes ${deletion?.kind ?? "nothing"} (-o yaml shows which)`;
+  if (create !== undefined) return `creates a ${create.kind}`;
+  if (apply !== undefined) return `applies a ${apply.kind}`;
+  return `deletes ${deletion?.kind ?? "nothing"}`;
 }

@@ -40,7 +40,7 @@ export function addTest(program: Command): void {
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--require-tests", "exit 1 when there is no suite")
-    .option("--coverage", "also list which rules, gates and verdicts the suites have seen")
+    .option("--coverage", "also list which verdicts, gates and tasks the suites have seen")
     .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
     .addOption(
       new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(

@@ -6,7 +6,9 @@ import { percentOf, type PolicyCoverage, type NameCoverage, totalOf } from "./co
 
 export function coverageLines(policies: readonly PolicyCoverage[], colour: Colour): string[] {
   const total = totalOf(policies);
-  const summary = `${total.seen} of ${total.of} verdicts and gates seen: ${percentOf(total)} %`;
+  const hasTasks = policies.some(({ rules }) => rules.some(({ tasks }) => tasks !== undefined));
+  const what = hasTasks ? "verdicts, gates and phases of tasks" : "verdicts and gates";
+  const summary = `${total.seen} of ${total.of} ${what} seen: ${percentOf(total)} %`;
   return paragraphs([
     ...policies.map((policy) => policyLines(policy, colour)),
     [total.seen === total.of ? colour.green(summary) : summary],
@@ -20,6 +22,7 @@ function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[
       `  rule ${rule.name}: ${seenText(rule, colour)}`,
       ...(rule.admission === undefined ? [] : [`    admission: ${seenText(rule.admission, colour)}`]),
       ...rule.gates.map((gate) => `    gate ${gate.name}: ${seenText(gate, colour)}`),
+      ...(rule.tasks ?? []).map((task) => `    task ${task.name}: ${seenText(task, colour)}`),
     ]),
   ];
 }
@@ -42,6 +45,7 @@ export function coverageProperties(policies: readonly PolicyCoverage[]): [string
       property(`${policy} ${rule.name}`, rule),
       ...(rule.admission === undefined ? [] : [property(`${policy} ${rule.name} admission`, rule.admission)]),
       ...rule.gates.map((gate) => property(`${policy} ${rule.name}/${gate.name}`, gate)),
+      ...(rule.tasks ?? []).map((task) => property(`${policy} ${rule.name}/tasks/${task.name}`, task)),
     ]),
   );
   return [["coverage", String(percentOf(totalOf(policies)))], ...parts];

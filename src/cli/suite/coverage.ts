@@ -4,9 +4,12 @@ import { ADMISSION_VERDICTS, type AdmissionDecision } from "../../policy/admissi
 import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import type { CompiledTask } from "../../policy/tasks/compiled-task.ts";
+import type { TaskState } from "../../policy/tasks/task-trace.ts";
 
 export type RuleVerdict = RuleTrace["verdict"];
 export type GateState = "holds" | "waits" | "not evaluable";
+export type TaskPhase = "not begun" | "Running" | "retried" | "Succeeded" | "Failed";
 
 /** The results of one rule or gate that the suites have seen, and those that are missing. */
 export interface NameCoverage<T extends string> {
@@ -19,6 +22,8 @@ export interface RuleCoverage extends NameCoverage<RuleVerdict> {
   /** The answers to requests; absent: the rule does not speak at admission. */
   readonly admission?: NameCoverage<AdmissionDecision["verdict"]>;
   readonly gates: readonly NameCoverage<GateState>[];
+  /** Absent: the rule has none. */
+  readonly tasks?: readonly NameCoverage<TaskPhase>[];
 }
 
 export interface PolicyCoverage {
@@ -29,6 +34,19 @@ export interface PolicyCoverage {
 
 const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
 const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
+const PHASES: readonly TaskPhase[] = ["not begun", "Running", "retried", "Succeeded", "Failed"];
+/** No suite wants to see the others. */
+const PHASE_OF: Partial<Record<TaskState, TaskPhase>> = {
+  NotNeeded: "not begun",
+  Waiting: "not begun",
+  Due: "not begun",
+  Pending: "Running",
+  Running: "Running",
+  Retrying: "retried",
+  Succeeded: "Succeeded",
+  Failed: "Failed",
+  Proceeded: "Failed",
+};
 
 interface Tally<T extends string> {
   readonly wanted: ReadonlySet<T>;
@@ -39,6 +57,8 @@ interface RuleRecord extends Tally<RuleVerdict> {
   readonly admission?: Tally<AdmissionDecision["verdict"]>;
   /** By name. */
   readonly gates: ReadonlyMap<string, Tally<GateState>>;
+  /** By name. */
+  readonly tasks: ReadonlyMap<string, Tally<TaskPhase>>;
 }
 
 export class Coverage {
@@ -61,6 +81,7 @@ export class Coverage {
         const record = known?.get(rule.rule);
         record?.seen.add(rule.verdict);
         seeGates(record, rule);
+        seeTasks(record, rule);
       }
     }
   }
@@ -85,10 +106,11 @@ export class Coverage {
   policies(): PolicyCoverage[] {
     return [...this.#policies].map(([policy, rules]) => ({
       policy,
-      rules: [...rules].map(([name, { admission, gates, ...verdicts }]) => ({
+      rules: [...rules].map(([name, { admission, gates, tasks, ...verdicts }]) => ({
         ...compared(name, VERDICTS, verdicts),
         ...(admission !== undefined && { admission: compared("admission", ADMISSION_VERDICTS, admission) }),
         gates: [...gates].map(([gate, states]) => compared(gate, STATES, states)),
+        ...(tasks.size > 0 && { tasks: [...tasks].map(([task, seen]) => compared(task, PHASES, seen)) }),
       })),
     }));
   }
@@ -106,7 +128,12 @@ function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord 
     ...tally(...verdicts, ...skipped),
     ...(rule.admission !== undefined && { admission: tally(refuses, "Passed") }),
     gates: new Map(gates),
+    tasks: new Map(rule.tasks.map((task) => [task.name, tally(...phasesOf(task))])),
   };
+}
+
+function phasesOf({ retries }: CompiledTask): readonly TaskPhase[] {
+  return PHASES.filter((phase) => phase !== "retried" || retries > 0);
 }
 
 function tally<T extends string>(...wanted: readonly T[]): Tally<T> {
@@ -115,6 +142,15 @@ function tally<T extends string>(...wanted: readonly T[]): Tally<T> {
 
 function seeGates(record: RuleRecord | undefined, { gates }: RuleTrace): void {
   for (const gate of gates) record?.gates.get(gate.gate)?.seen.add(stateOf(gate));
+}
+
+function seeTasks(record: RuleRecord | undefined, { tasks = [] }: RuleTrace): void {
+  for (const { task, state, attempts = 0 } of tasks) {
+    const seen = record?.tasks.get(task)?.seen;
+    const phase = PHASE_OF[state];
+    if (phase !== undefined) seen?.add(phase);
+    if (attempts > 1) seen?.add("retried");
+  }
 }
 
 function stateOf({ holds }: GateTrace): GateState {
@@ -151,10 +187,15 @@ function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
     ({ name }) => name,
   );
   const admission = rules.flatMap((rule) => rule.admission ?? []);
+  const tasks = Map.groupBy(
+    rules.flatMap((rule) => rule.tasks ?? []),
+    ({ name }) => name,
+  );
   return {
     ...seenTogether(rules),
     ...(admission.length > 0 && { admission: seenTogether(admission) }),
     gates: [...gates.values()].map(seenTogether),
+    ...(tasks.size > 0 && { tasks: [...tasks.values()].map(seenTogether) }),
   };
 }
 
@@ -169,16 +210,16 @@ export interface CoverageTotal {
   readonly of: number;
 }
 
-/** Counts the verdicts of rules, and whether gates are met or wait. Results that are not evaluable do not count. */
+/** Counts the verdicts of rules, whether gates are met or wait, and the phases of tasks. Results that are not evaluable do not count. */
 export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
   const all = policies.flatMap(({ rules }) =>
-    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates].flat()),
+    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates, ...(rule.tasks ?? [])].flat()),
   );
   const seen = all.reduce((sum, each) => sum + each.seen.filter(isWanted).length, 0);
   return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
 }
 
-function isWanted(seen: RuleVerdict | GateState | AdmissionDecision["verdict"]): boolean {
+function isWanted(seen: RuleVerdict | GateState | TaskPhase | AdmissionDecision["verdict"]): boolean {
   return seen !== "NotEvaluable" && seen !== "not evaluable";
 }
 

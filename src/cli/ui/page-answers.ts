@@ -26,6 +26,7 @@ import { readLivePlanned } from "../rollout/planned.ts";
 import { planJson } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { changeGroups, specLines, totals } from "../simulate/report.ts";
+import { taskGroups } from "../simulate/simulated-tasks.ts";
 import { simulate, type Simulation } from "../simulate/simulation.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
@@ -121,6 +122,7 @@ export async function simulated(
     objects: [],
     totals: [],
     groups: [],
+    tasks: [],
   });
   if (wrong.length > 0) return refused(wrong);
   const applied = sources.map(({ object }) => object);
@@ -136,6 +138,7 @@ export async function simulated(
     objects: simulation.specs.map(specLines),
     totals: totals(simulation, { from: now }),
     groups: changeGroups(simulation),
+    tasks: taskGroups(simulation.tasks),
   };
 }
 

@@ -4,7 +4,9 @@ import type { Command } from "commander";
 import { Progress } from "../terminal/progress-line.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../command.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";
+import type { ValidationOptions } from "./validation.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
@@ -17,6 +19,7 @@ interface Flags {
   readonly strict?: true;
   readonly watch?: true;
   readonly exclude?: readonly string[];
+  readonly schema?: readonly string[];
   readonly color: boolean;
 }
 
@@ -35,6 +38,10 @@ const EXAMPLES = `\
 
   # Again after every change, while you edit
   hookpolicy validate policies/ --watch
+
+  # What tasks create and apply, against the kinds of a cluster
+  kubectl get crd -o yaml > crds.yaml
+  hookpolicy validate policies/ --schema crds.yaml
 
   # For code scanning
   hookpolicy validate policies/ -o sarif > hookpolicy.sarif`;
@@ -57,13 +64,20 @@ export function addValidate(program: Command): void {
       "leave out files and folders in folders, such as 'charts/*/templates' or '*.tmpl.yaml'; repeatable",
       collect,
     )
+    .option(
+      "--schema <path>",
+      "also check what tasks create and apply against the CustomResourceDefinitions in it; repeatable",
+      collect,
+    )
     .option("--strict", "exit 1 for warnings, too")
     .option("-w, --watch", "stay, and check again after every change of a file");
   addExamples(command, EXAMPLES);
   command.action(async (paths: readonly string[], _: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
+    if (paths.includes("-") && flags.schema?.includes("-") === true)
+      throw new UsageError("--schema -: standard input is read for policies already");
     if (flags.watch !== true) return await validate(paths, flags);
-    if (flags.output !== "text" || paths.includes("-")) {
+    if (flags.output !== "text" || [...paths, ...(flags.schema ?? [])].includes("-")) {
       throw new UsageError("--watch prints text, about files: leave out -o and -");
     }
     await watch(paths, flags);
@@ -101,7 +115,7 @@ async function watch(paths: readonly string[], flags: Flags): Promise<void> {
     if (process.stdout.isTTY) stdout.screen(all);
     else stdout.lines([...all, ""]);
   };
-  await checkOnChange(paths, again, untilReaderIsGone());
+  await checkOnChange([...paths, ...(flags.schema ?? [])], again, untilReaderIsGone());
 }
 
 /** Otherwise a misspelt pattern stays unnoticed. */
@@ -133,13 +147,38 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
     ...(flags.exclude !== undefined && { exclude: flags.exclude }),
   });
   const served = servedHooks(capiVersion.minor);
-  const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations };
+  const known = await schemasOf(flags);
+  const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations, ...known };
   const validation = validateObjects(objects, options);
   progress.end();
   const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + loaded.ignored > 0;
   const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
-  return { ...validation, ...loaded, problems, skipped, unmatched, broken };
+  return {
+    ...validation,
+    ...loaded,
+    problems: [...problems, ...known.problems],
+    skipped,
+    unmatched,
+    broken: new Map([...broken, ...known.broken]),
+  };
 }
+
+interface KnownSchemas extends Pick<ValidationOptions, "schemas"> {
+  readonly problems: readonly FileProblem[];
+  readonly broken: ReadonlyMap<string, readonly string[]>;
+}
+
+async function schemasOf({ schema: paths }: Flags): Promise<KnownSchemas> {
+  if (paths === undefined) return { problems: [], broken: new Map() };
+  const { loadPaths } = await import("../files/load.ts");
+  const { TemplateSchemas } = await import("./template-schemas.ts");
+  const { objects, problems, broken = new Map() } = await loadPaths(paths, { meant: DEFINITION });
+  const schemas = new TemplateSchemas(objects.map(({ object }) => object));
+  const none = { file: paths.join(" "), message: "has no CustomResourceDefinition, which --schema needs" };
+  return { schemas, broken, problems: schemas.isEmpty && problems.length === 0 ? [none] : problems };
+}
+
+const DEFINITION = /CustomResourceDefinition/;
 
 /** Templates, say: that no file could be checked is no all-clear. */
 const NOTHING = "no file of it has a Kubernetes object, so nothing was checked: build templates first";

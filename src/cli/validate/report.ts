@@ -62,7 +62,16 @@ export function textOf({ id, path, message }: Finding): string {
 }
 
 function summary(
-  { findings, checked, suites, others, ignored, skipped, problems }: ValidationReport,
+  {
+    findings,
+    checked,
+    suites,
+    others,
+    ignored,
+    skipped,
+    problems,
+    templatesWithoutSchema = 0,
+  }: ValidationReport,
   colour: Colour,
 ): string {
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
@@ -77,6 +86,15 @@ function summary(
     ...(warnings > 0 ? [colour.yellow(counted(warnings, "warning"))] : []),
   ];
   const left = [
+    ...(templatesWithoutSchema > 0
+      ? [
+          counted(
+            templatesWithoutSchema,
+            "template is of a kind without a schema",
+            "templates are of kinds without a schema",
+          ),
+        ]
+      : []),
     ...(suites > 0 ? [`${counted(suites, "suite")} left to \`hookpolicy test\``] : []),
     ...(others > 0 ? [`${counted(others, "object")} of other kinds ignored`] : []),
     ...(ignored > 0
@@ -99,9 +117,19 @@ function countOf(findings: readonly Finding[], severity: Finding["severity"]): n
 
 /** Schema: schemas/output/validate.json. */
 export function validationJson(report: ValidationReport): object {
-  const { findings, problems, checked, suites, others, ignored, skipped } = report;
+  const { findings, problems, checked, suites, others, ignored, skipped, templatesWithoutSchema } = report;
   const valid = problems.length === 0 && countOf(findings, "error") === 0;
-  return { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored, skipped };
+  return {
+    valid,
+    findings: findings.map(jsonFinding),
+    problems,
+    checked,
+    suites,
+    others,
+    ignored,
+    skipped,
+    ...(templatesWithoutSchema !== undefined && { templatesWithoutSchema }),
+  };
 }
 
 function jsonFinding({ source: { file, object }, ...finding }: Finding): object {

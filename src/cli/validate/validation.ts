@@ -21,6 +21,7 @@ import {
   OWN_KINDS,
   ownKind,
   type OwnKind,
+  policyKind,
   type RawObject,
   viewOverride,
   viewPolicy,
@@ -42,6 +43,7 @@ import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
 import { type Beside, besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
+import type { TemplateSchemas } from "./template-schemas.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
@@ -59,6 +61,8 @@ export interface Validation {
   readonly suites: number;
   /** Number of objects of other groups. */
   readonly others: number;
+  /** Number of templates of tasks that no schema was given for; absent: none was given at all. */
+  readonly templatesWithoutSchema?: number;
 }
 
 export interface ValidationOptions {
@@ -68,6 +72,8 @@ export interface ValidationOptions {
   readonly progress?: Progress;
   /** They can change the Clusters of the files. */
   readonly kustomizations?: readonly Kustomization[];
+  /** Of what tasks create and apply. */
+  readonly schemas?: Pick<TemplateSchemas, "check">;
 }
 
 interface Judgement {
@@ -77,6 +83,7 @@ interface Judgement {
   readonly warnings: readonly FieldError[];
   /** Whether the spec is valid, so that every part of it has been checked. */
   readonly isSound: boolean;
+  readonly unjudged?: number;
 }
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
@@ -110,6 +117,9 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     },
     suites: count("suite"),
     others: count("other"),
+    ...(options.schemas !== undefined && {
+      templatesWithoutSchema: judged.reduce((sum, { unjudged = 0 }) => sum + unjudged, 0),
+    }),
   };
 }
 
@@ -124,11 +134,14 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
     return { ...nothing, is: "other", errors: isPlace(source.object) ? textErrors(source.object) : [] };
   const { errors, warnings } = check(kind, source, specs, options);
   const place = namespaceFindings(source.object);
+  const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
   return {
     source,
     is: kind,
+    ...templates,
     errors: [
       ...errors,
+      ...(templates?.errors ?? []),
       ...metadataErrors(source.object),
       ...place.errors,
       ...statusErrors(kind, source.object),
@@ -136,6 +149,12 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
     warnings: [...warnings, ...place.warnings, ...cutMessages(source)],
     isSound: errors.length === 0,
   };
+}
+
+/** Of a policy without errors; of other kinds, none. */
+function rulesOf(object: RawObject): readonly RuleSpec[] {
+  const kind = policyKind(object);
+  return kind === undefined ? [] : viewPolicy(kind, object).spec.rules;
 }
 
 /** Sorted by position; `beside`: warnings that need other objects of the files. */
@@ -253,6 +272,8 @@ function fieldOfWider({ object }: SourceObject, path: string, message: string): 
 }
 
 function elsewhere({ object }: SourceObject, path: string, message: string): string | undefined {
+  // What is right elsewhere in a policy is not for a template.
+  if (/\.tasks\[\d+\]\.(?:create|apply)\b/.test(path)) return undefined;
   const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
   const kind = ownKind(object);
   return field === undefined || kind === undefined ? undefined : placeOf(kind, field, path);

@@ -7,6 +7,7 @@ import type { ExpressionVariables } from "../cel/view.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
 import { nameOf } from "./task-identity.ts";
+import { metadataProblems } from "./template-metadata.ts";
 
 export type RenderedAction =
   | { readonly ok: true; readonly action: TaskAction }
@@ -54,6 +55,8 @@ function objectOf(object: Fields, task: CompiledTask, owner: Owner): CompletionR
   if (!isObjectName(name)) return fails(`metadata.name: ${NO_NAME}`);
   const namespace = namespaceOf(metadata["namespace"], owner);
   if (namespace === undefined) return fails(notThere("metadata.namespace", owner));
+  const [problem] = metadataProblems(metadata, action.ownedByCluster === true);
+  if (problem !== undefined) return fails(`metadata.${problem.path}: ${problem.message}`);
   return {
     ok: true,
     value: withTimeout({ ...object, metadata: { ...metadata, name, namespace } }, task.timeoutMs),

@@ -8,6 +8,7 @@ import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf } from "../tasks/compile-task.ts";
 import type { TaskVerb } from "../tasks/compiled-task.ts";
 import { contentsOf, placesIn, textsIn } from "../tasks/template.ts";
+import { metadataProblems } from "../tasks/template-metadata.ts";
 import { hasExpression } from "../tasks/template-text.ts";
 import type { FieldError } from "./schema.ts";
 
@@ -130,10 +131,11 @@ function objectErrors(placedTask: PlacedTask, owner: TaskOwner | undefined): Fie
 }
 
 function metadataErrors(
-  { verb, at }: PlacedTask,
-  { name, generateName, namespace }: Fields,
+  { verb, at, task }: PlacedTask,
+  metadata: Fields,
   owner: TaskOwner | undefined,
 ): FieldError[] {
+  const { name, generateName, namespace } = metadata;
   const errors: FieldError[] = [];
   const add = (field: string, message: string): number =>
     errors.push({ path: `${at}.metadata.${field}`, message });
@@ -145,7 +147,13 @@ function metadataErrors(
     add("name", "expected a text that is not empty");
   if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
     add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
+  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen))
+    add(path, message);
   return errors;
+}
+
+function isOpen(value: unknown): boolean {
+  return typeof value === "string" && hasExpression(value);
 }
 
 /** A file need not say which namespace the policy is in. */

@@ -78,6 +78,7 @@ test("kubectl is told commands, flags and values in the way of cobra, each with 
 
 test("files are left to the shell, and nothing is offered for what cannot be guessed", async () => {
   assert.deepEqual(await answered("validate", ""), [":0"]);
+  assert.deepEqual(await answered("validate", "--schema", ""), [":0"]);
   assert.deepEqual(await answered("explain", "-f", ""), [":0"]);
   assert.deepEqual(await answered("validate", "--strict", ""), [":0"]);
   assert.deepEqual(await answered("explain", "--at", ""), [":4"]);

@@ -1,7 +1,7 @@
 /** Which rules, gates and verdicts suites have seen. */
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { describe } from "node:test";
 import { coverageLines } from "../../../../src/cli/suite/coverage-report.ts";
 import { percentOf, together, totalOf } from "../../../../src/cli/suite/coverage.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
@@ -61,6 +61,60 @@ test("a condition can be skipped, a rule without gates only observes, and what c
     "",
     "0 of 4 verdicts and gates seen: 0 %",
   ]);
+});
+
+describe("of a task, suites see the phases", () => {
+  const JOB = { apiVersion: "batch/v1", kind: "Job" };
+  const create = { ...JOB, spec: { template: { spec: { restartPolicy: "Never" } } } };
+  const tasked = (until: readonly object[], ...tasks: readonly object[]): object => {
+    const { spec, ...rest } = policy(until, {
+      tasks,
+      ...(until.length === 0 && { until: undefined }),
+    }) as { readonly spec: object };
+    return { ...rest, spec: { ...spec, serviceAccountName: "worker" } };
+  };
+  const ends = (type: "Complete" | "Failed"): object => {
+    const status = { conditions: [{ type, status: "True" }] };
+    return { patch: [{ ...JOB, metadata: { name: "clean" }, status }], call: DELETE };
+  };
+  const seenOf = async (task: object, steps: readonly object[], until: readonly object[] = []) => {
+    const policies = [tasked(until, { name: "clean", create, ...task })];
+    const lines = await seenIn({ policies, steps });
+    return [lines.find((line) => line.startsWith("    task"))?.trim(), lines.at(-1)];
+  };
+  const call = HELD;
+
+  test("that its decisions show", async () => {
+    assert.deepEqual(await seenOf({}, [call], [APPROVED]), [
+      "task clean: not begun; never Running, Succeeded, Failed",
+      "3 of 8 verdicts, gates and phases of tasks seen: 37 %",
+    ]);
+    assert.deepEqual(await seenOf({}, [call, call, ends("Complete")]), [
+      "task clean: not begun, Running, Succeeded; never Failed",
+      "5 of 6 verdicts, gates and phases of tasks seen: 83 %",
+    ]);
+  });
+
+  test("and that it is tried again, if it can be", async () => {
+    const [failed] = await seenOf({}, [call, call, ends("Failed")]);
+    assert.equal(failed, "task clean: not begun, Running, Failed; never Succeeded");
+    const [never] = await seenOf({ retries: 1 }, [call, call, ends("Complete")]);
+    assert.equal(never, "task clean: not begun, Running, Succeeded; never retried, Failed");
+    const [retried] = await seenOf({ retries: 1 }, [call, call, ends("Failed"), { advance: "31s" }, call]);
+    assert.equal(retried, "task clean: not begun, Running, retried; never Succeeded, Failed");
+  });
+
+  test("together", async () => {
+    const policies = [tasked([], { name: "clean", create })];
+    const parts = await Promise.all(
+      (["Complete", "Failed"] as const).map(
+        async (type) => (await run(suite({ policies, steps: [call, call, ends(type)] }))).coverage ?? [],
+      ),
+    );
+    assert.deepEqual(together(parts.flat())[0]?.rules[0]?.tasks, [
+      { name: "clean", seen: ["not begun", "Running", "Succeeded", "Failed"], unseen: [] },
+    ]);
+  });
 });
 
 test("suites see together what each of them sees alone", async () => {

@@ -64,6 +64,49 @@ describe("the name", () => {
   });
 });
 
+describe("labels and annotations", () => {
+  const problemOf = (meta: object, more: Partial<TaskSpec> = {}): string =>
+    problem(render({ ...map({ name: "a", ...meta }), ...more }));
+
+  test("are objects of texts", () => {
+    const given = {
+      labels: { a: "<< cluster.metadata.name >>", b: "<< null >>" },
+      annotations: "<< null >>",
+    };
+    assert.deepEqual(metadata(render(map({ name: "a", ...given }))), {
+      name: "a",
+      namespace: "team-a",
+      labels: { a: "prod-1" },
+    });
+    for (const labels of ["<< 'a' >>", "<< ['a'] >>", "<< 1 >>"])
+      assert.equal(problemOf({ labels }), "metadata.labels: expected an object of texts", labels);
+    assert.equal(problemOf({ labels: { n: "<< 1 >>" } }), "metadata.labels[n]: expected a text");
+    assert.equal(problemOf({ annotations: "<< {'n': 1} >>" }), "metadata.annotations[n]: expected a text");
+    assert.match(problem(render(named("a", { labels: "<< 'a' >>" }))), /^metadata\.labels: /);
+  });
+
+  test("that the operator sets cannot be given another value", () => {
+    assert.match(
+      problemOf({ labels: "<< {'hookpolicy.dev/task': 'a'} >>" }),
+      /labels\[hookpolicy\.dev\/task\]: /,
+    );
+    assert.match(
+      problemOf({ labels: { "app.kubernetes.io/managed-by": "Helm" } }),
+      /managed-by\]: HookPolicy sets it\. Remove it/,
+    );
+    assert.match(
+      problemOf({ annotations: { "hookpolicy.dev/cluster-uid": "a" } }),
+      /cluster-uid\]: HookPolicy sets it/,
+    );
+  });
+
+  test("are not the only ones: owners are the operator's where it sets the Cluster as owner", () => {
+    const ownerReferences = "<< [cluster.metadata.name] >>";
+    assert.equal(problemOf({ ownerReferences }), "");
+    assert.match(problemOf({ ownerReferences }, { ownedByCluster: true }), /^metadata\.ownerReferences: /);
+  });
+});
+
 describe("the namespace", () => {
   test("is that of the ServiceAccount, unless a ClusterHookPolicy names another", () => {
     assert.deepEqual(metadata(render(map({ name: "a" }), FLEET)), { name: "a", namespace: "tools" });

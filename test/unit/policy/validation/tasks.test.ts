@@ -55,6 +55,21 @@ describe("an error", () => {
       ".failed",
       /unknown variable "namespaceObject"/,
     ],
+    "of a label that is no text": [
+      map({ metadata: { name: "a", labels: { a: "<< 1 >>", b: 1 } } }),
+      ".apply.metadata.labels[b]",
+      /expected a text/,
+    ],
+    "of labels that are no object, and no expression": [
+      map({ metadata: { name: "a", labels: "a", annotations: "<< {'a': 'b'} >>" } }),
+      ".apply.metadata.labels",
+      /expected an object of texts/,
+    ],
+    "of a label that the operator sets": [
+      job(pod({}), { labels: { "hookpolicy.dev/task": "a" } }),
+      ".create.metadata.labels[hookpolicy.dev/task]",
+      /HookPolicy sets it\. Remove it/,
+    ],
     "in a template, with its place in the text": [
       map({ data: { a: "x\nab << cluster.metadata.nam >>" } }),
       ".apply.data.a",

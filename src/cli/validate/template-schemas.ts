@@ -1,0 +1,176 @@
+/** Checks the templates of tasks against CustomResourceDefinitions, as the API server does (fieldValidation=Strict). */
+
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { RE2JS } from "@bufbuild/re2";
+import type { RuleSpec } from "../../api/hook-policy.ts";
+import { type Fields, fieldsOf, isFields, listOf, withoutNulls } from "../../lib/fields.ts";
+import { messageOf } from "../../lib/thrown.ts";
+import { objectKindKey } from "../../policy/objects.ts";
+import { hasExpression } from "../../policy/tasks/template-text.ts";
+import { describeSchemaError } from "../../policy/validation/field-message.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { type PlacedTask, tasksOf } from "../../policy/validation/task-checks.ts";
+import { kindKeyOf } from "../fleet/kinds.ts";
+import { valueAt } from "./value-at.ts";
+
+export interface TemplateCheck {
+  readonly errors: readonly FieldError[];
+  /** Number of templates whose kinds no definition defines. */
+  readonly unjudged: number;
+}
+
+export class TemplateSchemas {
+  /** By objectKindKey(). */
+  readonly #schemas = new Map<string, Fields>();
+  readonly #validators = new Map<string, ValidateFunction>();
+  readonly #ajv = new Ajv({
+    allErrors: true,
+    verbose: true,
+    strict: false,
+    validateSchema: false,
+    validateFormats: false,
+    useDefaults: true,
+    code: { regExp: Object.assign(linearPattern, { code: "" }) },
+  });
+
+  /** `objects`: those that are no definitions are left out. */
+  constructor(objects: readonly Fields[]) {
+    for (const { kind: type, spec } of objects) {
+      if (type !== "CustomResourceDefinition") continue;
+      const { group, names, versions } = fieldsOf(spec);
+      for (const version of listOf(versions).map(fieldsOf)) {
+        const schema = fieldsOf(version["schema"])["openAPIV3Schema"];
+        const apiVersion = `${String(group)}/${String(version["name"])}`;
+        const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
+        if (isFields(schema) && version["served"] !== false) this.#schemas.set(key, rootOf(schema));
+      }
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#schemas.size === 0;
+  }
+
+  /** `rules`: without errors. */
+  check(rules: readonly RuleSpec[]): TemplateCheck {
+    const templates = rules
+      .flatMap((rule, index) => tasksOf(rule, `spec.rules[${index}]`))
+      .filter(({ verb }) => verb !== "delete");
+    const judged = templates.filter(({ template }) => this.#schemas.has(kindKeyOf(template)));
+    return {
+      errors: judged.flatMap((each) => this.#errors(each)),
+      unjudged: templates.length - judged.length,
+    };
+  }
+
+  #errors({ template, at }: PlacedTask): readonly FieldError[] {
+    // ajv puts the defaults into it.
+    const object = structuredClone(withoutNulls(template));
+    try {
+      const isValid = this.#validatorOf(kindKeyOf(template));
+      if (isValid(object)) return [];
+      const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
+      const ofType = new Set(certain.filter(isOfType).map(pathOf));
+      return certain
+        .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
+        .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
+    } catch (error) {
+      return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
+    }
+  }
+
+  #validatorOf(key: string): ValidateFunction {
+    const validator = this.#validators.get(key) ?? this.#ajv.compile({ ...this.#schemas.get(key) });
+    this.#validators.set(key, validator);
+    return validator;
+  }
+}
+
+/** RE2, as the API server has it: a pattern of somebody else must not take for ever. ajv tells them apart by toString(). */
+function linearPattern(pattern: string): RE2JS {
+  return RE2JS.compile(pattern);
+}
+
+/** The operator completes the metadata. */
+function rootOf(schema: Fields): Fields {
+  const properties = { ...fieldsOf(schema["properties"]), apiVersion: {}, kind: {}, metadata: {} };
+  const required = listOf(schema["required"]).filter((field) => field !== "metadata");
+  return jsonSchema({ ...schema, properties, required });
+}
+
+/** Kubernetes' schema as JSON Schema; in `isStructural` parts, a field that the API server would drop is an error. */
+function jsonSchema(given: unknown, isStructural = true): Fields {
+  const { nullable, exclusiveMinimum, exclusiveMaximum, ...schema } = fieldsOf(given);
+  const isEither = schema["x-kubernetes-int-or-string"] === true;
+  const { type, pattern, items, not, minimum, maximum } = schema;
+  const parts = (field: string): Fields =>
+    schema[field] === undefined
+      ? {}
+      : { [field]: listOf(schema[field]).map((part) => jsonSchema(part, false)) };
+  const text = typeof pattern === "string" ? `a text that matches ${pattern}` : "a text";
+  return {
+    ...schema,
+    ...(type !== undefined && nullable === true && { nullable }),
+    ...(exclusiveMinimum === true && { minimum: undefined, exclusiveMinimum: minimum }),
+    ...(exclusiveMaximum === true && { maximum: undefined, exclusiveMaximum: maximum }),
+    "x-expected": isEither ? `a whole number or ${text}` : text,
+    ...(isFields(items) && { items: jsonSchema(items, isStructural) }),
+    ...(isFields(not) && { not: jsonSchema(not, false) }),
+    ...parts("allOf"),
+    ...parts("oneOf"),
+    ...(isEither ? { type: ["integer", "string"], anyOf: undefined } : parts("anyOf")),
+    ...fieldsIn(schema, isStructural),
+  };
+}
+
+function fieldsIn(schema: Fields, isStructural: boolean): Fields {
+  const { type, properties, additionalProperties: others } = schema;
+  const embedded =
+    schema["x-kubernetes-embedded-resource"] === true ? { apiVersion: {}, kind: {}, metadata: {} } : {};
+  const fields = Object.entries({ ...embedded, ...fieldsOf(properties) });
+  const drops = isStructural && type === "object" && schema["x-kubernetes-preserve-unknown-fields"] !== true;
+  return {
+    ...(fields.length > 0 && {
+      properties: Object.fromEntries(fields.map(([name, field]) => [name, jsonSchema(field, isStructural)])),
+    }),
+    ...(isFields(others)
+      ? { additionalProperties: jsonSchema(others, isStructural) }
+      : others === undefined && drops && { additionalProperties: false }),
+  };
+}
+
+function isOfType({ keyword }: ErrorObject): boolean {
+  return keyword === "type";
+}
+
+/** Whatever its expressions give. Of alternatives, only the error of all of them together counts. */
+function isCertain({ keyword, instancePath, schemaPath }: ErrorObject, object: unknown): boolean {
+  if (/\/(?:anyOf|oneOf)\/\d|\/not\//.test(schemaPath)) return false;
+  if (keyword === "required" || keyword === "additionalProperties") return true;
+  const value = valueAt(object, keysOf(instancePath));
+  return (keyword === "type" && typeof value === "object") || !isOpen(value);
+}
+
+function isOpen(value: unknown): boolean {
+  if (typeof value === "string") return hasExpression(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(isOpen);
+}
+
+function wordsOf(error: ErrorObject): string {
+  return /^(?:anyOf|oneOf|not)$/.test(error.keyword)
+    ? "does not fit any form that its schema allows"
+    : describeSchemaError(error);
+}
+
+function keysOf(instancePath: string): readonly string[] {
+  return instancePath
+    .split("/")
+    .slice(1)
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function pathOf({ instancePath, params }: ErrorObject): string {
+  const field: unknown = params["missingProperty"] ?? params["additionalProperty"];
+  const keys = [...keysOf(instancePath), ...(typeof field === "string" ? [field] : [])];
+  return keys.map((key) => (/^(?!\d+$)[-\w]+$/.test(key) ? `.${key}` : `[${key}]`)).join("");
+}
