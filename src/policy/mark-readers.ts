@@ -56,12 +56,14 @@ function collect(fields: Fields, reads: ReadKeys): void {
     else if (LABEL_KEYS.has(name)) addLabels("Cluster", [value], reads.selectors);
     else {
       for (const place of readBy(name, value)) reads.gates.add(placeOf(place));
-      for (const each of [value].flat()) {
-        if (typeof each === "string" && isExpressionField(name, each)) addMentions(each, reads.gates);
-        if (isFields(each)) collect(each, reads);
-      }
+      for (const each of [value].flat()) collectValue(name, each, reads);
     }
   }
+}
+
+function collectValue(name: string, value: unknown, reads: ReadKeys): void {
+  if (typeof value === "string" && isExpressionField(name, value)) addMentions(value, reads.gates);
+  if (isFields(value)) collect(value, reads);
 }
 
 function addLabels(on: On, keys: readonly unknown[], places: Set<string>): void {
