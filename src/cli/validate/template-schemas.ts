@@ -86,7 +86,7 @@ export class TemplateSchemas {
   }
 }
 
-/** RE2, as the API server has it: a pattern of somebody else must not take for ever. ajv tells them apart by toString(). */
+/** RE2, as the API server has it: a pattern must not take for ever. ajv tells them apart by toString(). */
 function linearPattern(pattern: string): RE2JS {
   return RE2JS.compile(pattern);
 }
