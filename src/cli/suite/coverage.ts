@@ -35,14 +35,13 @@ export interface PolicyCoverage {
 const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
 const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
 const PHASES: readonly TaskPhase[] = ["not begun", "Running", "retried", "Succeeded", "Failed"];
-/** No suite wants to see the others. */
+/** The others are no phases to look for. */
 const PHASE_OF: Partial<Record<TaskState, TaskPhase>> = {
   NotNeeded: "not begun",
   Waiting: "not begun",
   Due: "not begun",
   Pending: "Running",
   Running: "Running",
-  Retrying: "retried",
   Succeeded: "Succeeded",
   Failed: "Failed",
   Proceeded: "Failed",

@@ -100,6 +100,8 @@ describe("of a task, suites see the phases", () => {
     assert.equal(failed, "task clean: not begun, Running, Failed; never Succeeded");
     const [never] = await seenOf({ retries: 1 }, [call, call, ends("Complete")]);
     assert.equal(never, "task clean: not begun, Running, Succeeded; never retried, Failed");
+    const [waits] = await seenOf({ retries: 1 }, [call, call, ends("Failed")]);
+    assert.equal(waits, "task clean: not begun, Running; never retried, Succeeded, Failed");
     const [retried] = await seenOf({ retries: 1 }, [call, call, ends("Failed"), { advance: "31s" }, call]);
     assert.equal(retried, "task clean: not begun, Running, retried; never Succeeded, Failed");
   });

@@ -98,7 +98,7 @@ spec:
             metadata: {name: a}
             spec:
               size: 1
-              selector: a
+              timeZone: a
               prot: "<< cluster.metadata.name >>"
           succeeded: "true"
         - name: b
@@ -119,7 +119,7 @@ test("--schema reports a template with line, column and what was meant, and coun
     /^p\.yaml:18:15: error: spec\.rules\[0\]\.tasks\[0\]\.apply\.spec\.prot: unknown field/m,
   );
   assert.match(stdout, /^ {2}help: did you mean "port"\?$/m);
-  assert.match(stdout, /^p\.yaml:17:15: error: .*unknown field "selector"/m);
+  assert.match(stdout, /^p\.yaml:17:15: error: .*unknown field "timeZone"/m);
   assert.doesNotMatch(stdout, /it belongs in/, "a field of policies says nothing about a template");
   assert.match(stdout, /\n1 HookPolicy: 2 errors; 1 template is of a kind without a schema\n$/);
   const without = await hookpolicy(["validate", "p.yaml"], { cwd });
@@ -128,7 +128,7 @@ test("--schema reports a template with line, column and what was meant, and coun
 
 test("-o json counts the templates without a schema, with --schema alone", async (t) => {
   const cwd = await folder(t, {
-    "p.yaml": POLICY.replace(/^ +(?:selector|prot): .*\n/gm, ""),
+    "p.yaml": POLICY.replace(/^ +(?:timeZone|prot): .*\n/gm, ""),
     "c.json": CRDS,
   });
   const json = async (...flags: string[]): Promise<unknown> => {
