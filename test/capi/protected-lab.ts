@@ -79,7 +79,7 @@ async function installPolicies(): Promise<void> {
   await writeFile(join(folder, "kustomization.yaml"), block.text);
   const rendered = objectsOf(await cp.kubectl("kustomize", folder));
   const policies = rendered.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
-  assert.equal(policies.length, 14);
+  assert.equal(policies.length, 18);
   await cp.apply(policies);
   await inForce();
 }
