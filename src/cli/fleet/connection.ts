@@ -102,8 +102,17 @@ export function noCluster(
   place = "",
 ): CommandError {
   const key = namespacedName({ namespace, name });
-  const names = others.map((other) => namespacedName({ namespace, ...other }));
-  const meant = nearest(key, names) ?? names.find((each) => each.endsWith(`/${name}`));
+  const known = others.map((other) => ({ namespace, ...other }));
+  // Names alone are compared: with a namespace before them, every short name would be near.
+  const beside = known.filter((other) => other.namespace === namespace);
+  const near = nearest(
+    name,
+    beside.map((other) => other.name),
+  );
+  const meant =
+    near === undefined
+      ? known.map(namespacedName).find((each) => each.endsWith(`/${name}`))
+      : namespacedName({ namespace, name: near });
   return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
 }
 

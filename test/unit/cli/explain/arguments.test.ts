@@ -66,6 +66,8 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
       ["team-a/prod-2", "-f", "fleet.yaml"],
       /^error: there is no Cluster team-a\/prod-2 in the files \(did you mean team-a\/prod-1\?\)/,
     ],
+    // The namespace that both have makes another name no nearer.
+    [["team-a/plot-2", "-f", "fleet.yaml"], /^error: there is no Cluster team-a\/plot-2 in the files$/m],
     [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
     [["prod-1", "--at", "24.12.2026"], / or 2026-11-21T12:00\+01:00 \(write 2026-12-24\); see/],
     [["prod-1", "--at", "2026-12-24 18:00"], /\(write 2026-12-24T18:00\)/],
