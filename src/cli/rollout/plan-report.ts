@@ -16,7 +16,7 @@ const MAX_LISTED = 20;
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
   const never = plan.never.filter((name) => !noStage.includes(name) && !plan.past.includes(name));
-  const isUnknown = [later, plan.closed, plan.stageUnknown].some(({ length }) => length > 0);
+  const isUnknown = hasUnknown(plan);
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const rows = stages.map((stage) => [
     stage.name,
@@ -94,6 +94,12 @@ function selectsNothing({ stages, noStage, stageUnknown }: FleetPlan): boolean {
   return noStage.length + stageUnknown.length === 0 && stages.every(({ clusters }) => clusters === 0);
 }
 
+/** Whether a time that the plan does not give may come all the same: it is no "never". */
+function hasUnknown({ later, closed, stageUnknown, stages }: FleetPlan): boolean {
+  const isAwaited = stages.some(({ waitsFor }) => waitsFor.length > 0);
+  return isAwaited || [later, closed, stageUnknown].some(({ length }) => length > 0);
+}
+
 function lastLine(plan: FleetPlan): string {
   const { from, later, never, closed, stageUnknown, stand, stages, impossible } = plan;
   const end = endOf(plan);
@@ -102,8 +108,7 @@ function lastLine(plan: FleetPlan): string {
     const { length } = [...never, ...closed, ...stageUnknown, ...stand];
     if (length === 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded))
       return "Every Cluster has succeeded.";
-    const mayBegin = [...later, ...closed, ...stageUnknown].length > 0;
-    return mayBegin ? "No Cluster begins at a time that is known." : "No Cluster ever begins.";
+    return hasUnknown(plan) ? "No Cluster begins at a time that is known." : "No Cluster ever begins.";
   }
   const after = `at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
   if (later.length > 0) return `The last Cluster whose time is known is done ${after}.`;

@@ -248,6 +248,13 @@ There is no policy, so the plan has only the windows and other gates of the stag
       assert.doesNotMatch(stdout, /never/);
     });
 
+    test("the same in the last stage, for which nothing waits", async (t) => {
+      const objects = [at("b", "canary", NEW), at("c", "rest", NEW), at("d", "rest", OLD), NAMESPACE];
+      const { stdout } = await plan(t, [...objects, rolloutOf("upgrades")]);
+      assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
+      assert.doesNotMatch(stdout, /never/);
+    });
+
     test("--to-version assumes that each Cluster is asked, and says of which are not", async (t) => {
       const objects = [
         at("b", "canary", NEW),
