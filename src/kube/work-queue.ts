@@ -1,7 +1,7 @@
-import TinyQueue from "tinyqueue";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
+import { Instants } from "../turns/instants.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { KubeError, isConflict, isThrottled } from "./kube-error.ts";
@@ -38,15 +38,6 @@ const CONCURRENCY = 4;
 /** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Entries that no longer count are dropped when there are more of them than this beside as many as count. */
-const STALE = 1000;
-
-/** A key that is added later. */
-interface DelayedKey {
-  readonly key: string;
-  readonly dueAt: number;
-}
-
 /** Waiting keys, each list in the order of adding. */
 interface Group {
   readonly urgent: Set<string>;
@@ -68,9 +59,7 @@ export class WorkQueue {
   /** Keys added while they are processed. */
   readonly #dirty = new Set<string>();
   /** When keys are added, by the monotonic clock: one timer for all, because ten thousand may wait for hours. */
-  readonly #dueAt = new Map<string, number>();
-  /** The earliest first; an entry counts while the key is due at that instant. */
-  #delayed = queueOf([]);
+  readonly #delayed = new Instants();
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
   readonly #failures = new Map<string, number>();
@@ -101,36 +90,22 @@ export class WorkQueue {
     if (!(ms > 0)) return this.add(key);
     if (this.#signal?.aborted === true) return;
     const delay = Math.min(ms, MAX_TIMER_MS);
-    const dueAt = performance.now() + delay;
-    if ((this.#dueAt.get(key) ?? Infinity) <= dueAt) return;
-    this.#dueAt.set(key, dueAt);
-    this.#delayed.push({ key, dueAt });
-    if (this.#delayed.length > 2 * this.#dueAt.size + STALE) this.#dropStale();
-    if (dueAt < this.#wakesAt) this.#wakeAt(dueAt);
+    const at = performance.now() + delay;
+    if ((this.#delayed.get(key)?.at ?? Infinity) <= at) return;
+    this.#delayed.set({ key, at });
+    if (at < this.#wakesAt) this.#wakeAt(at);
   }
 
-  #wakeAt(dueAt: number): void {
+  #wakeAt(at: number): void {
     clearTimeout(this.#timer);
-    this.#wakesAt = dueAt;
-    if (dueAt === Infinity) return;
-    this.#timer = setTimeout(() => this.#addDue(), Math.max(dueAt - performance.now(), 1));
+    this.#wakesAt = at;
+    if (at === Infinity) return;
+    this.#timer = setTimeout(() => this.#addDue(), Math.max(at - performance.now(), 1));
   }
 
   #addDue(): void {
-    const now = performance.now();
-    for (let next = this.#delayed.peek(); next !== undefined && next.dueAt <= now;) {
-      this.#delayed.pop();
-      if (this.#dueAt.get(next.key) === next.dueAt) {
-        this.#dueAt.delete(next.key);
-        this.add(next.key);
-      }
-      next = this.#delayed.peek();
-    }
-    this.#wakeAt(this.#delayed.peek()?.dueAt ?? Infinity);
-  }
-
-  #dropStale(): void {
-    this.#delayed = queueOf([...this.#dueAt].map(([key, dueAt]) => ({ key, dueAt })));
+    for (const { key } of this.#delayed.take(performance.now())) this.add(key);
+    this.#wakeAt(this.#delayed.next);
   }
 
   /** Runs until `signal` fires and reconciles in progress have ended. Never rejects. Run once. */
@@ -226,8 +201,4 @@ export class WorkQueue {
       log.error("Error hook failed", { key, error: String(hookError) });
     }
   }
-}
-
-function queueOf(delayed: DelayedKey[]): TinyQueue<DelayedKey> {
-  return new TinyQueue(delayed, (a, b) => a.dueAt - b.dueAt);
 }

@@ -1,8 +1,8 @@
 /** One timer for many pieces of work: calls back for each when its instant has come. */
 
-import TinyQueue from "tinyqueue";
 import { entryOf } from "../lib/entry-of.ts";
 import { Allowance, type TimeAllowance } from "./allowance.ts";
+import { Instants } from "./instants.ts";
 import { SLICE_MS } from "./slice.ts";
 
 /** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
@@ -32,18 +32,13 @@ interface Entry<T> {
   readonly owner: string;
   readonly work: T;
   readonly at: number;
-  /** When it was set, among all work. */
-  readonly place: number;
 }
 
 export class Alarm<T> {
   /** Work whose instant has come, by owner and key: the owner whose turn is next comes first, and its longest wait. */
   readonly #due = new Map<string, Map<string, Entry<T>>>();
-  /** Other work, by key. */
-  readonly #later = new Map<string, Entry<T>>();
-  /** Future work, the earliest first. Entries that were cleared or rescheduled stay in it, and are skipped when their turn comes. */
-  #queue = queueOf<T>([]);
-  #places = 0;
+  /** Future work. */
+  readonly #later = new Instants<Entry<T>>();
   readonly #options: AlarmOptions<T>;
   readonly #allowance: TimeAllowance;
   #timer: NodeJS.Timeout | undefined;
@@ -68,7 +63,7 @@ export class Alarm<T> {
     }
     const now = this.#options.now().getTime();
     this.#seen = Math.max(this.#seen, now);
-    this.#put({ key, owner, work, at: at.getTime(), place: this.#places++ }, now);
+    this.#put({ key, owner, work, at: at.getTime() }, now);
     if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
   }
 
@@ -87,12 +82,7 @@ export class Alarm<T> {
       return;
     }
     this.#due.get(owner)?.delete(key);
-    const isQueued = this.#later.get(key)?.at === at;
-    this.#later.set(key, entry);
-    if (isQueued) return;
-    this.#queue.push(entry);
-    if (this.#queue.length > 2 * this.#later.size + ARRIVALS)
-      this.#queue = queueOf([...this.#later.values()]);
+    this.#later.set(entry);
   }
 
   /** Calls back for all work that is due. The callback may set the same work again. */
@@ -129,18 +119,12 @@ export class Alarm<T> {
 
   /** Makes work due whose instant has come; what is left has to wait for the next turn. */
   #arrive(now: number): void {
-    for (let left = ARRIVALS; left > 0; left -= 1) {
-      const queued = this.#queue.peek();
-      if (queued === undefined || queued.at > now) return;
-      this.#queue.pop();
-      const entry = this.#later.get(queued.key);
-      if (entry?.at === queued.at) this.#put(entry, now);
-    }
+    for (const entry of this.#later.take(now, ARRIVALS)) this.#put(entry, now);
   }
 
   /** When there may be something to do again: owners that have used up their allowance rest. */
   #next(now: number): number {
-    let next = this.#queue.peek()?.at ?? Infinity;
+    let { next } = this.#later;
     for (const owner of this.#due.keys()) next = Math.min(next, now + this.#restMs(owner));
     return next;
   }
@@ -178,8 +162,4 @@ export class Alarm<T> {
     // The timer alone must not keep a process alive.
     this.#timer.unref();
   }
-}
-
-function queueOf<T>(entries: Entry<T>[]): TinyQueue<Entry<T>> {
-  return new TinyQueue(entries, (a, b) => a.at - b.at || a.place - b.place);
 }

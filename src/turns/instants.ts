@@ -1,0 +1,70 @@
+/** Work by key, each with the instant for which it is set; the earliest comes first. */
+
+import TinyQueue from "tinyqueue";
+
+interface Timed {
+  readonly key: string;
+  /** In milliseconds, of any one clock. */
+  readonly at: number;
+}
+
+interface Queued extends Timed {
+  /** When it was set, among all work. */
+  readonly place: number;
+}
+
+/** Entries that no longer count are dropped when there are more of them than this beside as many as count. */
+const STALE = 1000;
+
+export class Instants<T extends Timed> {
+  readonly #timed = new Map<string, T>();
+  /** Entries that were deleted or set to another instant stay in it, and are skipped when their turn comes. */
+  #queue = queueOf([]);
+  #places = 0;
+
+  get(key: string): T | undefined {
+    return this.#timed.get(key);
+  }
+
+  /** Replaces the instant of the same key. */
+  set(timed: T): void {
+    const { key, at } = timed;
+    const isQueued = this.#timed.get(key)?.at === at;
+    this.#timed.set(key, timed);
+    if (isQueued) return;
+    this.#queue.push({ key, at, place: this.#places++ });
+    if (this.#queue.length > 2 * this.#timed.size + STALE) this.#dropStale();
+  }
+
+  delete(key: string): void {
+    this.#timed.delete(key);
+  }
+
+  /** No later than the earliest; Infinity: there is none. */
+  get next(): number {
+    return this.#queue.peek()?.at ?? Infinity;
+  }
+
+  /** Takes out what has come at `now`, after a look at `most` entries at most. */
+  take(now: number, most = Infinity): readonly T[] {
+    const come: T[] = [];
+    for (let looked = 0; looked < most && this.next <= now; looked += 1) {
+      const queued = this.#queue.pop();
+      const timed = queued && this.#timed.get(queued.key);
+      if (timed === undefined || timed.at !== queued?.at) continue;
+      this.#timed.delete(timed.key);
+      come.push(timed);
+    }
+    return come;
+  }
+
+  #dropStale(): void {
+    this.#queue = queueOf(
+      [...this.#timed.values()].map(({ key, at }) => ({ key, at, place: this.#places++ })),
+    );
+  }
+}
+
+function queueOf(queued: Queued[]): TinyQueue<Queued> {
+  return new TinyQueue(queued, (a, b) => a.at - b.at || a.place - b.place);
+}
