@@ -4,6 +4,9 @@ import { fieldsOf, isFields } from "../lib/fields.ts";
 import type { CrdSchema } from "./crd-schema.ts";
 import { CRD_SCHEMAS } from "./schemas.gen.ts";
 
+/** Brings the CRDs of a release. */
+export const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
+
 /** Of the kind that the operator alone writes, without which it does nothing. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   HookTask: ["spec.renderedHash", "status.altered"],

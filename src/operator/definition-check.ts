@@ -3,7 +3,7 @@
  * less than its author has written, and the operator cannot see what was dropped.
  */
 
-import { compareFields } from "../api/crd-fields.ts";
+import { APPLY_CRDS, compareFields } from "../api/crd-fields.ts";
 import { GROUP, VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";
@@ -11,6 +11,7 @@ import { HOOK_TASKS, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resou
 import { fieldsOf } from "../lib/fields.ts";
 import { firstNames } from "../lib/first-names.ts";
 import type { Logger } from "../lib/logger.ts";
+import { every } from "../lib/signals.ts";
 import { messageOf } from "../lib/thrown.ts";
 
 export interface DefinitionCheckOptions {
@@ -23,8 +24,7 @@ const KINDS = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TAS
 const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
 const MAX_NAMES = 3;
 const INTERVAL_MS = 300_000;
-const REMEDY =
-  "apply the CRDs of the operator's version: kubectl apply --server-side --force-conflicts -k crds";
+const REMEDY = `apply the CRDs of the operator's version: ${APPLY_CRDS}`;
 
 export class DefinitionCheck {
   readonly #options: DefinitionCheckOptions;
@@ -36,10 +36,7 @@ export class DefinitionCheck {
 
   /** Now, and every five minutes: who upgrades may apply the CRDs before or after. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.check();
-    const timer = setInterval(() => void this.check(), INTERVAL_MS);
-    await new Promise((stopped) => signal.addEventListener("abort", stopped, { once: true }));
-    clearInterval(timer);
+    await every(INTERVAL_MS, signal, async () => await this.check());
   }
 
   /** Tells what has changed since it was last told. */

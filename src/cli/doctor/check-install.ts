@@ -3,7 +3,7 @@
 import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import { compareFields } from "../../api/crd-fields.ts";
+import { APPLY_CRDS, compareFields } from "../../api/crd-fields.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
   error,
@@ -34,8 +34,6 @@ export function definitions({ definitions: read }: Evidence): Finding {
     problems.toSorted(worse)[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`)
   );
 }
-
-const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
 
 function definitionProblems(kind: string, crd: RawObject): Finding[] {
   const conditions = listOf(fieldsOf(crd["status"])["conditions"]).map(fieldsOf);

@@ -1,6 +1,7 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
 import { counted } from "../../lib/counted.ts";
+import { APPLY_CRDS } from "../../api/crd-fields.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -79,7 +80,7 @@ const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
     `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
   [REASON.ClusterAPINotInstalled]: () => "clusterctl init",
   [REASON.ClustersForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
-  [REASON.HookTasksNotInstalled]: () => "kubectl apply --server-side --force-conflicts -k crds",
+  [REASON.HookTasksNotInstalled]: () => APPLY_CRDS,
   [REASON.HookTasksForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
   ObjectsForbidden: () => "do what the check grants says",
   ObjectKindUnknown: (policy) => `install the kind, or correct the gate: ${edit(policy)}`,
