@@ -1,5 +1,6 @@
 /** Object gates under the real Cluster API: kinds that are not granted, not there yet, in the way, or being deleted. */
 
+import { definition } from "../controlplane/stand-in.ts";
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import type { ObjectGateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
@@ -34,19 +35,8 @@ function kindOf(kind: string): Kind {
   return { kind, plural, group, apiVersion: `${group}/${VERSION}` };
 }
 
-function definition({ kind, group, plural }: Kind): KubeObject {
-  const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-      versions: [{ name: VERSION, served: true, storage: true, schema: { openAPIV3Schema: anything } }],
-    },
-  };
+function standIn({ kind, group, plural }: Kind): KubeObject {
+  return definition(group, VERSION, kind, plural);
 }
 
 function grant({ group, plural }: Kind): KubeObject {
@@ -107,7 +97,7 @@ describe("an object gate", { concurrency: true }, () => {
   test("blocks without a grant, says which one, and heals by itself", async () => {
     const { cp } = fleet;
     const backup = kindOf("Backup");
-    await cp.apply(definition(backup));
+    await cp.apply(standIn(backup));
     const ref = await gated("granted", backup, {
       nameExpression: "cluster.metadata.name + '-final'",
       expression: "object.status.phase == 'Completed'",
@@ -153,7 +143,7 @@ describe("an object gate", { concurrency: true }, () => {
       /serves no kind Report in reports\.example\.com\/v1: install it, or correct the gate/,
     );
     assert.match(await rowSays(ref, "ObjectKindUnknown"), /^NotEvaluable/);
-    await cp.apply(definition(report));
+    await cp.apply(standIn(report));
     await policyIsReady(cp, await cp.get(ref));
     const labelled = (name: string, passed: string): KubeObject => {
       const object = thing(report, "installed", name);
@@ -169,7 +159,7 @@ describe("an object gate", { concurrency: true }, () => {
   test("waits until objects are gone, also while they are being deleted", async () => {
     const { cp } = fleet;
     const volume = kindOf("Volume");
-    await cp.apply([definition(volume), grant(volume)]);
+    await cp.apply([standIn(volume), grant(volume)]);
     const left = thing(volume, "gone", "v1");
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "gone" } });
     await cp.apply({ ...left, metadata: { ...left.metadata, finalizers: ["example.com/detach"] } });
@@ -187,7 +177,7 @@ describe("an object gate", { concurrency: true }, () => {
   test("does not take the emptying of a deleted namespace for absence", async () => {
     const { cp } = fleet;
     const release = kindOf("Release");
-    await cp.apply([definition(release), grant(release)]);
+    await cp.apply([standIn(release), grant(release)]);
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "emptied" } });
     await cp.apply(thing(release, "emptied", "r1"));
     const ref = await gated("emptied", release, { selector: {}, absent: true }, "BeforeClusterDelete");
@@ -205,7 +195,7 @@ describe("an object gate", { concurrency: true }, () => {
   test("releases nothing once its grant is gone", async () => {
     const { cp, operator } = fleet;
     const permit = kindOf("Permit");
-    await cp.apply([definition(permit), grant(permit)]);
+    await cp.apply([standIn(permit), grant(permit)]);
     const ref = await gated("revoked", permit, { name: "go" });
     await rowSays(ref, "WaitingForObject");
     await cp.delete(grantRef(permit));
