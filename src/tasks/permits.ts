@@ -75,10 +75,7 @@ export class Permits {
 
   /** Of the HookTasks that no longer count, the latest of a policy and Cluster are kept. */
   isSurplus(task: StoredTask): boolean {
-    if (!task.over) return false;
-    const later = this.#options.memory
-      .ofPolicy(task.clusterUID, task.policyUID)
-      .filter((each) => each.over && isLater(each, task));
+    const later = overLike(this.#options.memory, task).filter((each) => isLater(each, task));
     return later.length >= MAX_OVER;
   }
 
@@ -183,11 +180,19 @@ const MAY_LAST: ReadonlySet<string> = new Set(["TimedOut", "Failed", "Cancelled"
 /** The oldest of those that no longer count, where they are too many since the given one does not: no event is about it. */
 export function oldestSurplus(
   memory: Pick<TaskMemory, "ofPolicy">,
-  { clusterUID, policyUID, over }: StoredTask,
+  task: StoredTask,
 ): StoredTask | undefined {
-  const all = over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
+  const all = overLike(memory, task);
   if (all.length <= MAX_OVER) return undefined;
   return all.reduce((oldest, each) => (isLater(oldest, each) ? each : oldest));
+}
+
+/** Those of its Cluster and policy that no longer count, with it; none if it counts. */
+function overLike(
+  memory: Pick<TaskMemory, "ofPolicy">,
+  { clusterUID, policyUID, over }: StoredTask,
+): readonly StoredTask[] {
+  return over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
 }
 
 /** The default of `keep`, for a task that its policy does not have any more. */

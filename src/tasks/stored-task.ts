@@ -101,18 +101,10 @@ interface PackedFields {
 /** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
 function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "status">): string {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  const {
-    clusterRef: _clusterRef,
-    policyRef,
-    rule: _rule,
-    task: _task,
-    hook: _hook,
-    ...rest
-  } = outlineOf(spec);
-  const { uid: _uid, ...policy } = policyRef;
+  const { uid: _, ...policyRef } = spec.policyRef;
   const packed: PackedFields = {
-    spec: rest,
-    policyRef: policy,
+    spec: outlineOf(spec),
+    policyRef,
     ...(status !== undefined && { status: outlineOfStatus(status) }),
     ...(retry !== undefined && { retry }),
   };
@@ -129,9 +121,6 @@ function identityIn({
   const created = creationTimestamp !== undefined && { creationTimestamp };
   return { name, namespace, uid, resourceVersion, ...created };
 }
-
-/** Selects the HookTasks of a Cluster. Not evidence: the spec says which Cluster it is. */
-export const CLUSTER_UID_LABEL = "hookpolicy.dev/cluster-uid";
 
 export function viewTask(raw: KubeObject): HookTask {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server has checked the CRD's schema
@@ -161,9 +150,11 @@ const MAX_RETRY = 64;
  * with the right name, too: RBAC gives that to the operator alone.
  */
 export function recordOf(task: HookTask): TaskRecord | undefined {
-  return taskName(identityOf(task.spec)) === task.metadata.name
-    ? recordIn(task, alterationOf(task))
-    : undefined;
+  return isNamed(task) ? recordIn(task, alterationOf(task)) : undefined;
+}
+
+function isNamed({ metadata, spec }: HookTask): boolean {
+  return taskName(identityOf(spec)) === metadata.name;
 }
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
@@ -190,13 +181,13 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
 /** Throws if the operator has not made it: the informer then keeps nothing of it. */
 export function storedTask(raw: KubeObject): StoredTask {
   const task = viewTask(raw);
-  if (recordOf(task) === undefined)
-    throw new Error("its name is not that of what it is about, so it does not count");
+  if (!isNamed(task)) throw new Error("its name is not that of what it is about, so it does not count");
   return new StoredTask(task);
 }
 
-function outlineOf(spec: HookTaskSpec): HookTaskSpec {
-  const { action, succeeded: _succeeded, failed: _failed, ...rest } = spec;
+function outlineOf(spec: HookTaskSpec): PackedFields["spec"] {
+  const { action, clusterRef: _clusterRef, policyRef: _policyRef, ...others } = spec;
+  const { rule: _rule, task: _task, hook: _hook, succeeded: _succeeded, failed: _failed, ...rest } = others;
   const { create, apply, delete: deletion } = action;
   return {
     ...rest,

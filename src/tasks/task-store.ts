@@ -1,5 +1,6 @@
 /** HookTasks in the API server, which the operator writes as itself. */
 
+import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
@@ -8,7 +9,8 @@ import { HOOK_TASKS } from "../kube/resources.ts";
 import { unless } from "../lib/thrown.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TaskIntent } from "../policy/tasks/task-trace.ts";
-import { CLUSTER_UID_LABEL, recordOf, viewTask } from "./stored-task.ts";
+import { CLUSTER_UID, MANAGED_BY } from "../policy/tasks/template-metadata.ts";
+import { recordOf, viewTask } from "./stored-task.ts";
 
 type Client = Pick<KubeClient, "create" | "get" | "list" | "replaceStatus" | "delete">;
 
@@ -25,8 +27,8 @@ export class TaskStore {
    */
   async create({ name, namespace, spec, identity }: TaskIntent): Promise<HookTask> {
     const labels = {
-      "app.kubernetes.io/managed-by": "hookpolicy",
-      [CLUSTER_UID_LABEL]: identity.clusterUID,
+      [MANAGED_BY]: "hookpolicy",
+      [CLUSTER_UID]: identity.clusterUID,
     };
     const task = {
       apiVersion: `${GROUP}/${VERSION}`,
@@ -43,7 +45,7 @@ export class TaskStore {
 
   /** A consistent read of the HookTasks of one Cluster, in one namespace or in all. */
   async ofCluster(namespace: string | undefined, clusterUID: string): Promise<readonly TaskRecord[]> {
-    const labelSelector = `${CLUSTER_UID_LABEL}=${clusterUID}`;
+    const labelSelector = `${CLUSTER_UID}=${clusterUID}`;
     const { items } = await this.#client.list(HOOK_TASKS, {
       ...(namespace !== undefined && { namespace }),
       labelSelector,
@@ -76,8 +78,7 @@ function hasUnknownField(error: unknown): error is KubeError {
 }
 
 function olderDefinition({ message }: KubeError): KubeError {
-  const remedy = "kubectl apply --server-side --force-conflicts -k crds";
-  return new KubeError(`the CRD of HookTask is older than the operator (${remedy}): ${message}`, {
+  return new KubeError(`the CRD of HookTask is older than the operator (${APPLY_CRDS}): ${message}`, {
     code: 400,
     reason: "BadRequest",
   });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
-import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
+import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
@@ -168,7 +168,7 @@ describe("the accounts of tasks", () => {
     phase?: string,
     namespace = spec.clusterRef.namespace,
   ): Promise<void> {
-    const labels = { [CLUSTER_UID_LABEL]: spec.clusterRef.uid };
+    const labels = { [CLUSTER_UID]: spec.clusterRef.uid };
     const own = { ...spec, renderedHash: renderedHash(spec.action) };
     const [stored] = await cp.apply({ ...HOOK_TASKS, metadata: { namespace, name, labels }, spec: own });
     const status = { phase, endedAt: new Date().toISOString().replace(/\.\d+Z$/, "Z") };
@@ -203,7 +203,7 @@ describe("the accounts of tasks", () => {
       const named = { namespace: many, name: `c${index}`, uid: `uid-${index}` };
       const policyRef = { ...spec.policyRef, namespace: many };
       const forged = { ...spec, clusterRef: named, policyRef };
-      const labels = { [CLUSTER_UID_LABEL]: named.uid };
+      const labels = { [CLUSTER_UID]: named.uid };
       return {
         ...HOOK_TASKS,
         metadata: { namespace: many, name: taskName(identityOf(forged)), labels },

@@ -1,7 +1,7 @@
 /** HookTasks that make the operator use each of its rights on them. */
 
 import type { HookTaskSpec } from "../../src/api/hook-policy.ts";
-import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
+import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
@@ -35,7 +35,7 @@ async function orphanedTask(
     retries: 0,
   };
   const ref = { ...HOOK_TASKS, namespace, name: taskName(identityOf(spec)) };
-  const labels = { [CLUSTER_UID_LABEL]: "gone" };
+  const labels = { [CLUSTER_UID]: "gone" };
   await cp.apply({ ...HOOK_TASKS, metadata: { namespace, name: ref.name, labels }, spec });
   const then = "2020-01-01T00:00:00Z";
   if (isOld) await cp.patchStatus(ref, { phase: "Succeeded", endedAt: then, over: then });

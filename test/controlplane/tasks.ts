@@ -2,7 +2,7 @@
 
 import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
-import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
+import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { NAMESPACE } from "./operator.ts";
@@ -92,7 +92,7 @@ export const HOOK_TASKS = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookTa
 
 /** As the operator would store it. */
 export function hookTask(spec: HookTaskSpec, namespace = spec.clusterRef.namespace): KubeObject {
-  const labels = { [CLUSTER_UID_LABEL]: spec.clusterRef.uid };
+  const labels = { [CLUSTER_UID]: spec.clusterRef.uid };
   return { ...HOOK_TASKS, metadata: { namespace, name: taskName(identityOf(spec)), labels }, spec };
 }
 

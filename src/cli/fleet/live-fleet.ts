@@ -11,7 +11,7 @@ import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from ".
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { CLUSTER_UID_LABEL } from "../../tasks/stored-task.ts";
+import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";
 import { clusterResource, listIfServed, listTyped, namesOf, readAsOperator, typed } from "./live-objects.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
@@ -137,7 +137,7 @@ async function readTasks(
   policies: readonly RawObject[],
 ): Promise<Pick<ClusterObjects, "objects" | "unread">> {
   const { uid } = viewMetadata(cluster["metadata"]);
-  const labelSelector = `${CLUSTER_UID_LABEL}=${uid}`;
+  const labelSelector = `${CLUSTER_UID}=${uid}`;
   const lists = taskNamespaces(policies).map(async (namespace) => {
     const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
     return await unlessForbidden(

@@ -1,5 +1,6 @@
 /** Carries out tasks in a suite as the operator does, with every right, and whenever something changes. */
 
+import { TASK_LABEL } from "../../policy/tasks/template-metadata.ts";
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { namespacedName } from "../../lib/keys.ts";
@@ -172,7 +173,7 @@ export class SuiteTasks {
     const deed = deedOf(task);
     const earlier = this.all().filter((each) => deedOf(each) === deed);
     this.#session.objects.dropLabelled(
-      "hookpolicy.dev/task",
+      TASK_LABEL,
       earlier.map(({ metadata }) => metadata.name),
     );
     const base = attempt.name.replace(RANDOM, "");

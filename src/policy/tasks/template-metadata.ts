@@ -6,6 +6,7 @@ import type { FieldError } from "../validation/schema.ts";
 export const MANAGED_BY = "app.kubernetes.io/managed-by";
 /** The name of the HookTask. */
 export const TASK_LABEL = "hookpolicy.dev/task";
+/** An annotation of what a task creates; a label of HookTasks, to select those of a Cluster: their spec says which it is. */
 export const CLUSTER_UID = "hookpolicy.dev/cluster-uid";
 
 const TEXTS = { labels: [MANAGED_BY, TASK_LABEL], annotations: [CLUSTER_UID] } as const;
