@@ -6,8 +6,8 @@
 import type { Server } from "node:https";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../lib/sparing.ts";
-import type { HookRoute, UndecodableReason } from "../extension/hook-server.ts";
-import type { RefusedBody } from "../extension/bodies.ts";
+import type { HookRoute, UndecodableReason } from "../server/hook-server.ts";
+import type { RefusedBody } from "../server/bodies.ts";
 import {
   createGuard,
   createTlsServer,
@@ -16,8 +16,8 @@ import {
   NOT_FOUND,
   type TlsServer,
   type TlsServerOptions,
-} from "../extension/tls-server.ts";
-import { WholeBody } from "../extension/whole-body.ts";
+} from "../server/tls-server.ts";
+import { WholeBody } from "../server/whole-body.ts";
 
 const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 

@@ -6,7 +6,7 @@ import {
   createClusterHandler,
 } from "./cluster-handler.ts";
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./review-handler.ts";
-import type { UndecodableReason } from "../extension/hook-server.ts";
+import type { UndecodableReason } from "../server/hook-server.ts";
 import { type Denial, tooBusy, tooSlow, unread } from "./denial.ts";
 import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 

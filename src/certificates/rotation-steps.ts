@@ -5,7 +5,7 @@ import type { X509Certificate } from "node:crypto";
 import { createAuthority, issueLeaf } from "./issue.ts";
 import { parseCertificates } from "./pem.ts";
 import type { Action } from "./rotation.ts";
-import type { KeyPair } from "../extension/tls.ts";
+import type { KeyPair } from "../server/tls.ts";
 import {
   bundleOf,
   dataOf,

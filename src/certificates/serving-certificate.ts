@@ -12,7 +12,7 @@ import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
 import { type CheckedPair, checkPair } from "./key-pair.ts";
-import type { KeyPair } from "../extension/tls.ts";
+import type { KeyPair } from "../server/tls.ts";
 import { CertWatcher } from "./cert-watcher.ts";
 import { errorText } from "../lib/error-text.ts";
 import { ownWebhooks } from "./ca-bundle.ts";

@@ -3,7 +3,7 @@
 import { compareText } from "../lib/compare-text.ts";
 import { type HookName, HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtime-hooks.ts";
 import { DISCOVERY_PATH, handlerName, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
-import type { HookRoute, HookServerOptions } from "./hook-server.ts";
+import type { HookRoute, HookServerOptions } from "../server/hook-server.ts";
 import { failureResponse } from "./codec.ts";
 
 /** What answers the calls. */

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../lib/logger.ts";
-import type { Address } from "../extension/address.ts";
-import { createPlainServer, type Page, type Pages, type PageServer } from "../extension/pages.ts";
+import type { Address } from "../server/address.ts";
+import { createPlainServer, type Page, type Pages, type PageServer } from "../server/pages.ts";
 
 export interface HealthCheck {
   readonly name: string;

@@ -3,7 +3,7 @@
 import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../report/process-log.ts";
 import { parseDuration } from "../policy/duration.ts";
-import { isHost, parseAddress, type Address } from "../extension/address.ts";
+import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 export interface Options extends CertificateSettings {
   /** Absent: the same search as kubectl, or the Pod's service account. */

@@ -4,10 +4,10 @@ import { createServer } from "node:https";
 
 import type { Logger } from "../lib/logger.ts";
 import { sparing } from "../lib/sparing.ts";
-import { listen, type Address } from "../extension/address.ts";
-import { tlsOptions, type KeyPair } from "../extension/tls.ts";
-import type { TlsServer } from "../extension/tls-server.ts";
-import { Connections } from "../extension/connections.ts";
+import { listen, type Address } from "../server/address.ts";
+import { tlsOptions, type KeyPair } from "../server/tls.ts";
+import type { TlsServer } from "../server/tls-server.ts";
+import { Connections } from "../server/connections.ts";
 import {
   createPlainServer,
   LIMITS,
@@ -15,7 +15,7 @@ import {
   type Page,
   pageListener,
   type PageServer,
-} from "../extension/pages.ts";
+} from "../server/pages.ts";
 import type { Refusal, ScrapeGuard } from "./scrape-guard.ts";
 
 export interface MetricsOptions {

@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 
 import type { Logger } from "../lib/logger.ts";
 import { sparing } from "../lib/sparing.ts";
-import type { PageRequest } from "../extension/pages.ts";
+import type { PageRequest } from "../server/pages.ts";
 import { Turns } from "../turns/turns.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */

@@ -5,10 +5,10 @@ import { Agent, request as httpsRequest } from "node:https";
 import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
-import type { KeyPair } from "../../src/extension/tls.ts";
-import { createHookServer } from "../../src/extension/hook-server.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
+import { createHookServer } from "../../src/server/hook-server.ts";
 import { silent } from "../unit/memory/fixtures.ts";
-import { issue } from "../unit/extension/certificates.ts";
+import { issue } from "../unit/server/certificates.ts";
 import type { Replica } from "./situations.ts";
 
 export interface Extension {

@@ -16,7 +16,7 @@ import {
 } from "../../src/operator/admission-wiring.ts";
 import type { AdmissionRoutes } from "../../src/admission/review-route.ts";
 import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
-import type { KeyPair } from "../../src/extension/tls.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/client-authority.ts";
 import { type AdmissionServerOptions, createAdmissionServer } from "../../src/admission/admission-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
@@ -25,8 +25,8 @@ import { createMetrics } from "../../src/report/metrics.ts";
 import { ALL_HOOKS, cluster, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { storeWith } from "../unit/memory/fixtures.ts";
 import { scratch } from "../unit/kube/fixtures.ts";
-import { issue } from "../unit/extension/certificates.ts";
-import { createRecorder } from "../unit/extension/recorder.ts";
+import { issue } from "../unit/server/certificates.ts";
+import { createRecorder } from "../unit/server/recorder.ts";
 
 const APISERVER = "kube-apiserver";
 let serving: KeyPair;

@@ -7,7 +7,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import { CallTurns, shareOf } from "../../src/memory/call-turns.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/extension/whole-body.ts";
+import { WholeBody } from "../../src/server/whole-body.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 

@@ -7,10 +7,10 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { before, test, type TestContext } from "node:test";
 import { createScrapeGuard } from "../../src/report/scrape-reviewer.ts";
-import type { KeyPair } from "../../src/extension/tls.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
 import { createSecureMetricsServer } from "../../src/report/metrics-server.ts";
-import { issue } from "../unit/extension/certificates.ts";
-import { createRecorder, type Recorder } from "../unit/extension/recorder.ts";
+import { issue } from "../unit/server/certificates.ts";
+import { createRecorder, type Recorder } from "../unit/server/recorder.ts";
 
 let serving: KeyPair;
 before(async () => {

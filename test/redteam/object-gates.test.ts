@@ -8,7 +8,7 @@ import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/extension/whole-body.ts";
+import { WholeBody } from "../../src/server/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";

@@ -9,7 +9,7 @@ import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/extension/whole-body.ts";
+import { WholeBody } from "../../src/server/whole-body.ts";
 import { describeTransition } from "../../src/report/event-text.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
 import type { ServedHooks } from "../../src/api/hook-catalog.ts";

@@ -6,10 +6,10 @@ import { request } from "node:https";
 import { text } from "node:stream/consumers";
 import { before, test, type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { createHookServer } from "../../src/extension/hook-server.ts";
-import type { KeyPair } from "../../src/extension/tls.ts";
-import { issue } from "../unit/extension/certificates.ts";
-import { createRecorder } from "../unit/extension/recorder.ts";
+import { createHookServer } from "../../src/server/hook-server.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
+import { issue } from "../unit/server/certificates.ts";
+import { createRecorder } from "../unit/server/recorder.ts";
 
 /** Stands for the certificate. */
 const CAPI = "capi";

@@ -8,10 +8,10 @@ import {
   type AdmissionServerOptions,
   createAdmissionServer,
 } from "../../../src/admission/admission-server.ts";
-import { MAX_VALUES } from "../../../src/extension/whole-body.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
-import { issue } from "../extension/certificates.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { MAX_VALUES } from "../../../src/server/whole-body.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
+import { issue } from "../server/certificates.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 const PATH = "/review";
 let tls: KeyPair;

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { before, test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/error-text.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { CertWatcher, type CertWatcherOptions } from "../../../src/certificates/cert-watcher.ts";
-import { issue } from "../extension/certificates.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { issue } from "../server/certificates.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 let first: KeyPair;
 let second: KeyPair;

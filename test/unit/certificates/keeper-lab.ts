@@ -6,7 +6,7 @@ import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/c
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
 import { authoritySecretName, type SecretStore } from "../../../src/certificates/rotation-steps.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/stored.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 
 export const SERVING = "serving";

@@ -12,7 +12,7 @@ import {
   SETTLE_MS,
 } from "../../../src/certificates/lifetime.ts";
 import { parseCertificates } from "../../../src/certificates/pem.ts";
-import { issue } from "../extension/certificates.ts";
+import { issue } from "../server/certificates.ts";
 import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeper-lab.ts";
 
 test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {

@@ -12,7 +12,7 @@ import {
   type Serving,
   type ServingOptions,
 } from "../../../src/certificates/serving-certificate.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
 const NOW = new Date();

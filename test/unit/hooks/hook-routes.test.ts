@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import { WholeBody } from "../../../src/extension/whole-body.ts";
+import { WholeBody } from "../../../src/server/whole-body.ts";
 import { createRoutes, type HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[] } {
   const counted: string[] = [];

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/error-text.ts";
 import { createHealthServer, type HealthCheck } from "../../../src/operator/health-server.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 const LOCAL = { host: "127.0.0.1", port: 0 };
 

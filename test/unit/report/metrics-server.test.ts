@@ -9,15 +9,15 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics } from "../../../src/report/metrics.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import {
   createPlainMetricsServer,
   createSecureMetricsServer,
   type SecureMetricsServer,
 } from "../../../src/report/metrics-server.ts";
 import type { Refusal, ScrapeGuard } from "../../../src/report/scrape-guard.ts";
-import { issue } from "../extension/certificates.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { issue } from "../server/certificates.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 const LOCAL = { host: "127.0.0.1", port: 0 };
 

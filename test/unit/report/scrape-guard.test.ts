@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
 import { ScrapeGuard, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
-import { createRecorder } from "../extension/recorder.ts";
+import { createRecorder } from "../server/recorder.ts";
 
 const PROMETHEUS: User = {
   username: "system:serviceaccount:monitoring:prometheus",

@@ -7,7 +7,7 @@ import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
 import { createScrapeGuard } from "../../../src/report/scrape-reviewer.ts";
 import type { Refusal } from "../../../src/report/scrape-guard.ts";
-import { createRecorder, type Recorder } from "../extension/recorder.ts";
+import { createRecorder, type Recorder } from "../server/recorder.ts";
 
 const TOKEN = "opaque-token-0123456789";
 const USER = {

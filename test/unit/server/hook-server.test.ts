@@ -5,9 +5,9 @@ import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-import type { KeyPair } from "../../../src/extension/tls.ts";
-import { MAX_VALUES, type WholeBody } from "../../../src/extension/whole-body.ts";
-import { createHookServer, type HookRoute } from "../../../src/extension/hook-server.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
+import { MAX_VALUES, type WholeBody } from "../../../src/server/whole-body.ts";
+import { createHookServer, type HookRoute } from "../../../src/server/hook-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 

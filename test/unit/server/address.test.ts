@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { formatAddress, isHost, parseAddress } from "../../../src/extension/address.ts";
+import { formatAddress, isHost, parseAddress } from "../../../src/server/address.ts";
 
 const ACCEPTED = {
   ":9440": { port: 9440 },

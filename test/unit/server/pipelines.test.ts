@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 
 import { createAdmissionServer } from "../../../src/admission/admission-server.ts";
-import { createHookServer } from "../../../src/extension/hook-server.ts";
-import type { KeyPair } from "../../../src/extension/tls.ts";
+import { createHookServer } from "../../../src/server/hook-server.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 
