@@ -21,7 +21,7 @@ export interface ObjectMeta {
 }
 
 /**
- * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memory-shares.ts): the object's
+ * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memory-budget.ts): the object's
  * identity, without what decisions need. Nothing is evaluable with it.
  */
 export interface MaybeTooLarge {

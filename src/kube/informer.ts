@@ -18,7 +18,7 @@ import { Recovery } from "./recovery.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "./resource.ts";
 import { type Change, Store, type InformerObject } from "./object-store.ts";
-import { Keeping, type Share } from "./keeping.ts";
+import { ObjectStubs, type StubOptions } from "./object-stubs.ts";
 import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watch-session.ts";
 import type { WatchEvent } from "./watch-stream.ts";
@@ -45,7 +45,7 @@ export interface InformerOptions<T extends InformerObject> {
   readonly isSame?: (a: T, b: T) => boolean;
   readonly metadataOnly?: boolean;
   /** Absent: the objects do not count. */
-  readonly share?: Share<T>;
+  readonly stubs?: StubOptions<T>;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
   /** A monotonic clock in milliseconds. */
@@ -64,7 +64,7 @@ export class Informer<T extends InformerObject> {
   readonly #projection: Projection<T>;
   readonly #recovery: Recovery;
   readonly #store: Store<T>;
-  readonly #keeping: Keeping<T> | undefined;
+  readonly #stubs: ObjectStubs<T> | undefined;
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
   readonly #now: () => number;
@@ -83,7 +83,7 @@ export class Informer<T extends InformerObject> {
     const { project, log, now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
-    this.#keeping = options.share && new Keeping(options.share);
+    this.#stubs = options.stubs && new ObjectStubs(options.stubs);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
     this.#now = now;
     this.#random = random;
@@ -94,9 +94,9 @@ export class Informer<T extends InformerObject> {
   /** Runs until `signal` fires; never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
-    const { share } = this.#options;
-    const keeper = { shed: (owner: string) => void this.#shed(owner) };
-    share?.shares.join(keeper);
+    const { stubs } = this.#options;
+    const user = { shed: (owner: string) => void this.#shed(owner) };
+    stubs?.budget.join(user);
     while (!signal.aborted) {
       let isWatching = false;
       try {
@@ -110,8 +110,8 @@ export class Informer<T extends InformerObject> {
       }
     }
     this.#running = false;
-    share?.shares.leave(keeper);
-    this.#keeping?.retain(new Map());
+    stubs?.budget.leave(user);
+    this.#stubs?.retain(new Map());
     clearTimeout(this.#refreshTimer);
   }
 
@@ -211,7 +211,7 @@ export class Informer<T extends InformerObject> {
     this.#recovery.listed(this.#listedAt);
     const objects = this.#projection.merge(items, this.#store);
     for (const change of this.#store.replace(objects)) this.#deliver(change);
-    this.#keeping?.retain(objects);
+    this.#stubs?.retain(objects);
     if (!this.#synced)
       log.info("Listed for the first time", { resource: resourceName(resource), objects: this.size });
     this.#synced = true;
@@ -269,7 +269,7 @@ export class Informer<T extends InformerObject> {
     if (event.type === "DELETED") {
       const key = namespacedName(event.object.metadata);
       this.#deliver(this.#store.remove(key));
-      this.#keeping?.drop(key);
+      this.#stubs?.drop(key);
       return;
     }
     const { key, object } = this.#entry(event.object, this.#store);
@@ -280,19 +280,18 @@ export class Informer<T extends InformerObject> {
   #entry(raw: KubeObject, knownIn?: Store<T>): Entry<T> {
     const entry = this.#projection.entry(raw, knownIn);
     const { key, object } = entry;
-    if (object !== undefined)
-      entry.object = this.#store.known(key, this.#keeping?.keep(key, object) ?? object);
+    if (object !== undefined) entry.object = this.#store.known(key, this.#stubs?.keep(key, object) ?? object);
     return entry;
   }
 
   /** Replaces what is kept for the owner, in slices: consumers evaluate each change. Never rejects. */
   async #shed(owner: string): Promise<void> {
     for (const entry of this.#listing.values())
-      entry.object = (entry.object && this.#keeping?.shed(entry.object, owner)) ?? entry.object;
+      entry.object = (entry.object && this.#stubs?.shed(entry.object, owner)) ?? entry.object;
     const keys = [...this.#store.entries()].map(([key]) => key);
     await eachInSlices(keys, (key) => {
       const object = this.#store.get(key);
-      const stub = object && this.#keeping?.shed(object, owner);
+      const stub = object && this.#stubs?.shed(object, owner);
       if (stub !== undefined) this.#deliver(this.#store.put(key, stub));
     });
   }
@@ -302,7 +301,7 @@ export class Informer<T extends InformerObject> {
    * at the edge of a share must not cause lists as often as it likes.
    */
   #restores(): boolean {
-    return this.#store.list().some((object) => this.#keeping?.isRestorable(object) === true);
+    return this.#store.list().some((object) => this.#stubs?.isRestorable(object) === true);
   }
 
   /** Stubs in the store. */

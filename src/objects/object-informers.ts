@@ -18,7 +18,7 @@ import { ObjectWatch, type ObjectWatchOptions, viewObject } from "./object-watch
 
 export interface ObjectInformersOptions extends Pick<
   ObjectWatchOptions,
-  "client" | "shares" | "log" | "tuning"
+  "client" | "budget" | "log" | "tuning"
 > {
   /** Called when an object of this kind changed. `namespace` is undefined for a cluster-scoped kind. */
   readonly onChange: (kind: ObjectKind, namespace: string | undefined) => void;
@@ -93,7 +93,7 @@ export class ObjectInformers implements ObjectReader {
       const resource = await discoverResource(client, kind);
       asked = { verb: options.name === undefined ? "list" : "get", resource };
       const place = resource.namespaced ? namespace : undefined;
-      if (this.#options.shares.isOver(place ?? objectKindKey(kind))) return tooLarge(kind, place);
+      if (this.#options.budget.isOver(place ?? objectKindKey(kind))) return tooLarge(kind, place);
       const objects = await this.#present(kind, resource, namespace, options);
       const after = await discoverResource(client, kind);
       if (after.plural !== resource.plural || after.namespaced !== resource.namespaced)

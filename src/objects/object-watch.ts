@@ -1,6 +1,6 @@
-import { amountOf } from "../api/amount.ts";
+import { memoryUseOf } from "../api/memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { MemoryShares } from "../kube/memory-shares.ts";
+import type { MemoryBudget } from "../kube/memory-budget.ts";
 import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
 import type { List } from "../kube/paged-list.ts";
 import { type Child, childOf } from "../lib/signals.ts";
@@ -26,7 +26,7 @@ export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch"
 
 export interface ObjectWatchOptions extends ObjectDemand {
   readonly client: ObjectClient;
-  readonly shares: MemoryShares;
+  readonly budget: MemoryBudget;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
   readonly onChange: (namespace: string | undefined) => void;
@@ -48,7 +48,7 @@ export class ObjectWatch {
   #life: Child | undefined;
 
   constructor(options: ObjectWatchOptions) {
-    const { kind, whole, client, shares, log, tuning } = options;
+    const { kind, whole, client, budget, log, tuning } = options;
     this.whole = whole;
     this.#options = options;
     this.#refusal = notLoaded(kind);
@@ -58,7 +58,7 @@ export class ObjectWatch {
       project: (raw) => viewObject(kind, raw, whole),
       onChange: (change) => this.#changed(change),
       metadataOnly: !whole,
-      share: { shares, ownerOf: (object) => ownerOf(kind, object), amountOf, stub: stubObject },
+      stubs: { budget, ownerOf: (object) => ownerOf(kind, object), memoryUseOf, stub: stubObject },
       log: log.child({ objects: objectKindKey(kind) }),
       ...(tuning !== undefined && { tuning }),
     });

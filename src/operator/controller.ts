@@ -19,7 +19,7 @@ import type { DecisionSource } from "../hooks/hook-handler.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
-import { MemoryShares } from "../kube/memory-shares.ts";
+import { MemoryBudget } from "../kube/memory-budget.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
@@ -76,15 +76,15 @@ export function createController(options: ControllerOptions): Controller {
   const { client, place, metrics, events, log } = options;
   // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
-  const [shares, clusterResource] = [new MemoryShares(log), new ClusterResource(client)];
+  const [budget, clusterResource] = [new MemoryBudget(log), new ClusterResource(client)];
   // Informers, store and queue call each other; each is called only when all of them exist.
   const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
-  const objects = new ObjectInformers({ client, shares, log, onChange: changed, onAvailability: changed });
+  const objects = new ObjectInformers({ client, budget, log, onChange: changed, onAvailability: changed });
   const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
   const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
   const lookAgain = (namespace?: string): void => keysIn(store, namespace).forEach((key) => queue.add(key));
   const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
-  const informers = createInformers({ client, shares, log }, clusterResource, listeners);
+  const informers = createInformers({ client, budget, log }, clusterResource, listeners);
   const { clusters } = informers;
   const namespaces = withoutTooLarge(informers.namespaces);
   const registered = (): void => {

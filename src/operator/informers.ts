@@ -3,7 +3,7 @@
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import { type Amount, amountOf, sizeOf } from "../api/amount.ts";
+import { type MemoryUse, memoryUseOf, sizeOf } from "../api/memory-use.ts";
 import { compactCluster } from "../memory/compact-cluster.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
@@ -20,8 +20,8 @@ import {
 import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
-import type { Share } from "../kube/keeping.ts";
-import { type MemoryShares, PLATFORM } from "../kube/memory-shares.ts";
+import type { StubOptions } from "../kube/object-stubs.ts";
+import { type MemoryBudget, PLATFORM } from "../kube/memory-budget.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
@@ -53,22 +53,22 @@ export function createInformers(
   {
     client,
     log,
-    shares,
-  }: { readonly client: KubeClient; readonly log: Logger; readonly shares: MemoryShares },
+    budget,
+  }: { readonly client: KubeClient; readonly log: Logger; readonly budget: MemoryBudget },
   clusterResource: ClusterResource,
   { store, rollouts, tasks, owned, lookAgain }: Listeners,
 ): Informers {
   const common = { client, log };
-  const share = sharesIn(shares);
+  const stubs = stubsIn(budget);
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
-    new Informer({ ...common, ...policiesOf(kind, store), share: share.policies });
+    new Informer({ ...common, ...policiesOf(kind, store), stubs: stubs.policies });
   return {
     policies: { HookPolicy: policies("HookPolicy"), ClusterHookPolicy: policies("ClusterHookPolicy") },
     clusters: new Informer<Cluster>({
       ...common,
       resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
-      share: share.clusters,
+      stubs: stubs.clusters,
       onChange: ({ old, new: cluster }) => {
         owned.clusterChanged(old, cluster);
         for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
@@ -78,7 +78,7 @@ export function createInformers(
       ...common,
       resource: OVERRIDES,
       project: viewOverride,
-      share: share.overrides,
+      stubs: stubs.overrides,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
     }),
@@ -86,7 +86,7 @@ export function createInformers(
       ...common,
       resource: ROLLOUTS,
       project: viewRollout,
-      share: share.rollouts,
+      stubs: stubs.rollouts,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => {
         store().rolloutChanged(key, object);
@@ -99,7 +99,7 @@ export function createInformers(
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
-      share: share.namespaces,
+      stubs: stubs.namespaces,
       onChange: ({ key }) => {
         store().namespaceChanged(key);
         rollouts().membersChanged();
@@ -124,21 +124,21 @@ function policiesOf(
   };
 }
 
-interface Shares {
-  readonly policies: Share<PolicyObject>;
-  readonly clusters: Share<Cluster>;
-  readonly overrides: Share<HookOverride>;
-  readonly rollouts: Share<HookRollout>;
-  readonly namespaces: Share<Namespace>;
+interface Stubs {
+  readonly policies: StubOptions<PolicyObject>;
+  readonly clusters: StubOptions<Cluster>;
+  readonly overrides: StubOptions<HookOverride>;
+  readonly rollouts: StubOptions<HookRollout>;
+  readonly namespaces: StubOptions<Namespace>;
 }
 
-function sharesIn(shares: MemoryShares): Shares {
-  const own = { shares, ownerOf: namespaceOf, amountOf };
+function stubsIn(budget: MemoryBudget): Stubs {
+  const own = { budget, ownerOf: namespaceOf, memoryUseOf };
   return {
-    policies: { ...own, amountOf: amountOfPolicy, stub: stubPolicy },
-    clusters: { ...own, amountOf: amountOfCluster, stub: stubCluster },
+    policies: { ...own, memoryUseOf: memoryUseOfPolicy, stub: stubPolicy },
+    clusters: { ...own, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
     overrides: { ...own, stub: stubOverride },
-    rollouts: { ...own, amountOf: amountOfRollout, stub: stubRollout },
+    rollouts: { ...own, memoryUseOf: memoryUseOfRollout, stub: stubRollout },
     namespaces: { ...own, ownerOf: ({ metadata }) => metadata.name, stub: stubNamespace },
   };
 }
@@ -147,16 +147,16 @@ function sharesIn(shares: MemoryShares): Shares {
 const [COMPILED_BYTES, COMPILED_SHARE] = [2048, 1.5];
 
 /** Without the status, whose rows count with the Clusters: a status that becomes shorter must not free a share. */
-function amountOfPolicy({ kind, spec, metadata }: PolicyObject): Amount {
+function memoryUseOfPolicy({ kind, spec, metadata }: PolicyObject): MemoryUse {
   return { ...withCompiled(spec, { metadata }), policies: kind === "HookPolicy" ? 1 : 0 };
 }
 
-function amountOfRollout({ spec, ...rollout }: HookRollout): Amount {
+function memoryUseOfRollout({ spec, ...rollout }: HookRollout): MemoryUse {
   return withCompiled(spec, rollout);
 }
 
-function withCompiled(spec: unknown, rest: object): Amount {
-  const { bytes, ...nothing } = amountOf({ ...rest, spec });
+function withCompiled(spec: unknown, rest: object): MemoryUse {
+  const { bytes, ...nothing } = memoryUseOf({ ...rest, spec });
   return {
     ...nothing,
     bytes: bytes + COMPILED_BYTES + COMPILED_SHARE * sizeOf(spec) + expressionBytes(spec),
@@ -164,10 +164,10 @@ function withCompiled(spec: unknown, rest: object): Amount {
 }
 
 /** Packed variables must not be unpacked to be counted. */
-function amountOfCluster({ topology, ...cluster }: Cluster): Amount {
+function memoryUseOfCluster({ topology, ...cluster }: Cluster): MemoryUse {
   const { className = "", version = "" } = topology ?? {};
   const packed = topology && (packedVariables(topology) ?? topology.variables);
-  return { ...amountOf([cluster, className, version, packed]), clusters: 1 };
+  return { ...memoryUseOf([cluster, className, version, packed]), clusters: 1 };
 }
 
 function namespaceOf({ metadata }: { readonly metadata: ObjectMeta }): string {

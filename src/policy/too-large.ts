@@ -1,4 +1,4 @@
-/** What stands in memory for objects whose namespace is beyond its share of memory (kube/memory-shares.ts). */
+/** What stands in memory for objects whose namespace is beyond its share of memory (kube/memory-budget.ts). */
 
 import {
   BEFORE_UPGRADE_ANNOTATION,
@@ -10,7 +10,7 @@ import {
   PENDING_HOOKS_ANNOTATION,
   UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
-import { sizeOf } from "../api/amount.ts";
+import { sizeOf } from "../api/memory-use.ts";
 import { viewMetadata } from "./cluster.ts";
 import type { WatchedObject } from "./objects.ts";
 

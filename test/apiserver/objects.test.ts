@@ -1,6 +1,6 @@
 /** The kinds that gates name, watched under the shipped roles and the ones that users add to them. */
 
-import { MemoryShares } from "../../src/kube/memory-shares.ts";
+import { MemoryBudget } from "../../src/kube/memory-budget.ts";
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import { KubeClient } from "../../src/kube/kube-client.ts";
@@ -45,7 +45,7 @@ function watching(t: TestContext, ...demands: readonly ObjectDemand[]): Seen {
   const objects = new ObjectInformers({
     client,
     log: new MemoryLogger(),
-    shares: new MemoryShares(new MemoryLogger()),
+    budget: new MemoryBudget(new MemoryLogger()),
     onChange: (kind, namespace) => changes.push(`${objectKindKey(kind)} ${namespace ?? ""}`.trim()),
     onAvailability: (kind) => available.push(objectKindKey(kind)),
     tuning: { backoffMinMs: 100, backoffMaxMs: 1000 },

@@ -1,4 +1,4 @@
-import { MemoryShares } from "../../../src/kube/memory-shares.ts";
+import { MemoryBudget } from "../../../src/kube/memory-budget.ts";
 import type { TestContext } from "node:test";
 import { ObjectInformers } from "../../../src/objects/object-informers.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../../src/policy/objects.ts";
@@ -51,7 +51,7 @@ export async function objectLab(t: TestContext, overrides: Overrides = {}): Prom
   const objects = new ObjectInformers({
     client,
     log,
-    shares: new MemoryShares(log),
+    budget: new MemoryBudget(log),
     onChange: (_, namespace) => changes.push(namespace),
     onAvailability: (kind) => available.push(objectKindKey(kind)),
     tuning: FAST,

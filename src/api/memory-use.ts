@@ -1,13 +1,13 @@
 /** What objects take in memory. */
 
-export interface Amount {
+export interface MemoryUse {
   readonly bytes: number;
   /** HookPolicies: each can remember something of each Cluster of its namespace. */
   readonly policies: number;
   readonly clusters: number;
 }
 
-export const NOTHING: Amount = { bytes: 0, policies: 0, clusters: 0 };
+export const NO_MEMORY: MemoryUse = { bytes: 0, policies: 0, clusters: 0 };
 
 const LATIN1 = /^[\0-\u00ff]*$/;
 
@@ -32,6 +32,6 @@ export function sizeOf(value: unknown): number {
 /** Whatever is kept of an object beside what it says itself. */
 const OBJECT_BYTES = 1024;
 
-export function amountOf(object: object): Amount {
-  return { ...NOTHING, bytes: OBJECT_BYTES + sizeOf(object) };
+export function memoryUseOf(object: object): MemoryUse {
+  return { ...NO_MEMORY, bytes: OBJECT_BYTES + sizeOf(object) };
 }

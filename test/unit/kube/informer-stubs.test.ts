@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { NOTHING } from "../../../src/api/amount.ts";
-import { MemoryShares } from "../../../src/kube/memory-shares.ts";
+import { NO_MEMORY } from "../../../src/api/memory-use.ts";
+import { MemoryBudget } from "../../../src/kube/memory-budget.ts";
 import { MemoryLogger, until } from "./fixtures.ts";
 import { type InformerLab, type Size, startInformer } from "./informer-lab.ts";
 
@@ -11,21 +11,21 @@ interface Overrides {
   readonly put: Readonly<Record<string, number>>;
 }
 
-async function start(t: TestContext, { put }: Overrides): Promise<InformerLab & { shares: MemoryShares }> {
-  const shares = new MemoryShares(new MemoryLogger(), BUDGET);
+async function start(t: TestContext, { put }: Overrides): Promise<InformerLab & { budget: MemoryBudget }> {
+  const budget = new MemoryBudget(new MemoryLogger(), BUDGET);
   const lab = await startInformer(t, {
     prepare: (server) => {
       for (const [key, size] of Object.entries(put)) server.put(key, size);
     },
-    share: {
-      shares,
+    stubs: {
+      budget,
       ownerOf: ({ metadata }) => metadata.namespace ?? "",
-      amountOf: ({ size }) => ({ ...NOTHING, bytes: size }),
+      memoryUseOf: ({ size }) => ({ ...NO_MEMORY, bytes: size }),
       stub: ({ metadata }) => ({ metadata, size: 0, tooLarge: true }),
     },
   });
   await lab.informer.whenSynced(lab.stop.signal);
-  return { ...lab, shares };
+  return { ...lab, budget };
 }
 
 const stubs = ({ informer }: InformerLab): string[] =>
@@ -72,13 +72,13 @@ test("what is deleted frees its share", async (t) => {
   const lab = await start(t, { put: { "a/1": 40, "b/1": 30, "b/2": 50 } });
   lab.server.remove("b/2");
   await until("the object is gone", () => lab.informer.get("b/2") === undefined);
-  assert.equal(lab.shares.isOver("b"), false);
+  assert.equal(lab.budget.isOver("b"), false);
 });
 
 test("an informer that has ended keeps nothing", async (t) => {
   const lab = await start(t, { put: { "a/1": 40, "b/1": 90 } });
-  assert.ok(lab.shares.isOver("b"));
+  assert.ok(lab.budget.isOver("b"));
   lab.stop.abort();
   await lab.done;
-  assert.equal(lab.shares.isOver("b"), false);
+  assert.equal(lab.budget.isOver("b"), false);
 });

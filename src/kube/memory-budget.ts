@@ -1,12 +1,12 @@
 /**
  * Bounds what objects take in memory, by namespace. If all of them take more than the budget, the namespaces that take most
- * are over: of their objects only stubs are kept, until the rest fits. Stubs count as what they stand for, so every replica
- * finds the same, in whatever order it has read them; and a namespace that takes less than its part of the budget is never
- * over, whatever others store.
+ * are over it, and only stubs of their objects are kept until the rest fits. A stub counts as much as the object it stands
+ * for, so that every replica finds the same, in whatever order it reads objects. A namespace that takes less than its part of
+ * the budget is never over it, whatever others store.
  */
 
 import { getHeapStatistics } from "node:v8";
-import { type Amount, NOTHING } from "../api/amount.ts";
+import { type MemoryUse, NO_MEMORY } from "../api/memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
 
 /** The owner of what is in no namespace: the platform team's, which comes last. */
@@ -17,30 +17,30 @@ const SHARE_OF_HEAP = 0.5;
 /** Measured: what a policy remembers of one Cluster that it holds. */
 const PAIR_BYTES = 1024;
 
-/** Someone who keeps objects: replaces those of an owner by stubs. */
-export interface Keeper {
+/** What keeps objects in memory, and can replace those of an owner by stubs. */
+export interface MemoryUser {
   shed(owner: string): void;
 }
 
-export class MemoryShares {
-  readonly budget: number;
+export class MemoryBudget {
+  readonly limit: number;
   readonly #log: Logger;
-  readonly #amounts = new Map<string, Amount>();
-  readonly #keepers = new Set<Keeper>();
+  readonly #uses = new Map<string, MemoryUse>();
+  readonly #users = new Set<MemoryUser>();
   #over: ReadonlySet<string> = new Set();
   #total = 0;
 
-  constructor(log: Logger, budget: number = getHeapStatistics().heap_size_limit * SHARE_OF_HEAP) {
+  constructor(log: Logger, limit: number = getHeapStatistics().heap_size_limit * SHARE_OF_HEAP) {
     this.#log = log;
-    this.budget = budget;
+    this.limit = limit;
   }
 
-  join(keeper: Keeper): void {
-    this.#keepers.add(keeper);
+  join(user: MemoryUser): void {
+    this.#users.add(user);
   }
 
-  leave(keeper: Keeper): void {
-    this.#keepers.delete(keeper);
+  leave(user: MemoryUser): void {
+    this.#users.delete(user);
   }
 
   isOver(owner: string): boolean {
@@ -48,17 +48,17 @@ export class MemoryShares {
   }
 
   /** An object of the owner takes `added`, and has taken `removed`. */
-  change(owner: string, added: Amount, removed: Amount = NOTHING): void {
-    const before = this.#amounts.get(owner) ?? NOTHING;
+  change(owner: string, added: MemoryUse, removed: MemoryUse = NO_MEMORY): void {
+    const before = this.#uses.get(owner) ?? NO_MEMORY;
     const now = {
       bytes: before.bytes + added.bytes - removed.bytes,
       policies: before.policies + added.policies - removed.policies,
       clusters: before.clusters + added.clusters - removed.clusters,
     };
     this.#total += weightOf(now) - weightOf(before);
-    if (now.bytes === 0) this.#amounts.delete(owner);
-    else this.#amounts.set(owner, now);
-    if (this.#over.size > 0 || this.#total > this.budget) this.#judge();
+    if (now.bytes === 0) this.#uses.delete(owner);
+    else this.#uses.set(owner, now);
+    if (this.#over.size > 0 || this.#total > this.limit) this.#judge();
   }
 
   #judge(): void {
@@ -69,9 +69,9 @@ export class MemoryShares {
       this.#log.warn("Objects are not kept: together they take more than their share of memory", {
         owner: nameOf(owner),
         bytes: this.#weight(owner),
-        budget: Math.round(this.budget),
+        budget: Math.round(this.limit),
       });
-      for (const keeper of this.#keepers) keeper.shed(owner);
+      for (const user of this.#users) user.shed(owner);
     }
     for (const owner of before.difference(now))
       this.#log.info("Objects fit into memory again, and are read anew", { owner: nameOf(owner) });
@@ -81,7 +81,7 @@ export class MemoryShares {
   #largest(): Set<string> {
     const over = new Set<string>();
     let rest = this.#total;
-    while (rest > this.budget) {
+    while (rest > this.limit) {
       const next = this.#largestBeside(over);
       if (next === undefined) break;
       over.add(next);
@@ -92,19 +92,19 @@ export class MemoryShares {
 
   #largestBeside(over: ReadonlySet<string>): string | undefined {
     let [largest, most]: [string | undefined, number] = [undefined, -1];
-    for (const [owner, amount] of this.#amounts) {
+    for (const [owner, use] of this.#uses) {
       if (owner === PLATFORM || over.has(owner)) continue;
-      const weight = weightOf(amount);
+      const weight = weightOf(use);
       // Of two that take the same, every replica takes the same one.
       if (weight > most || (weight === most && owner > (largest ?? ""))) [largest, most] = [owner, weight];
     }
-    const isLast = largest === undefined && this.#amounts.has(PLATFORM) && !over.has(PLATFORM);
+    const isLast = largest === undefined && this.#uses.has(PLATFORM) && !over.has(PLATFORM);
     return isLast ? PLATFORM : largest;
   }
 
   #weight(owner: string): number {
-    const amount = this.#amounts.get(owner);
-    return amount === undefined ? 0 : weightOf(amount);
+    const use = this.#uses.get(owner);
+    return use === undefined ? 0 : weightOf(use);
   }
 }
 
@@ -112,6 +112,6 @@ function nameOf(owner: string): string {
   return owner === PLATFORM ? "what is in no namespace" : owner;
 }
 
-function weightOf({ bytes, policies, clusters }: Amount): number {
+function weightOf({ bytes, policies, clusters }: MemoryUse): number {
   return bytes + policies * clusters * PAIR_BYTES;
 }
