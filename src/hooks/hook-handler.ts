@@ -8,14 +8,14 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import type { Standing } from "../policy/standing.ts";
+import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { HookServerOptions } from "../server/hook-server.ts";
 import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../server/whole-body.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
 import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./outcome.ts";
-import { Replays } from "./replays.ts";
+import { LastAnswers } from "./last-answers.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 
 /** The source of decisions (release/decisions.ts). */
@@ -29,8 +29,8 @@ export interface DecisionSource {
   inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
   /** Decides from memory. The order of rollouts notes the call; no other state changes. */
   ask(request: HookRequest, now: Date): Decision;
-  /** Tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
-  standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;
+  /** Returns a check of whether the decision that ask() has just made is still valid. `undefined`: unknown. */
+  validity(request: HookRequest, decision: Decision, at: Date): ValidityCheck | undefined;
   /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
   /** Before all is loaded: whether a policy may have tasks. Absent: yes. */
@@ -64,7 +64,7 @@ export interface HandlerDeps {
 }
 
 export interface HookHandler {
-  /** The last answer about the Cluster that the body names, if it holds, still stands, and depends on nothing else in a body. */
+  /** The last answer about the Cluster that the body names, if it holds, is still valid, and depends on nothing else in a body. */
   readonly repeat: (body: WholeBody) => string | undefined;
   /** The JSON text of the answer. */
   readonly handle: (body: WholeBody) => string | Promise<string>;
@@ -100,11 +100,11 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
 
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
 export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
-  const hook: Hook = { ...deps, name, waits, started: deps.now(), replays: new Replays() };
+  const hook: Hook = { ...deps, name, waits, started: deps.now(), lastAnswers: new LastAnswers() };
   return {
     repeat: (body) => repeat(hook, body),
     handle: (body) => handle(hook, body),
-    forget: (clusterUID) => hook.replays.forget(clusterUID),
+    forget: (clusterUID) => hook.lastAnswers.forget(clusterUID),
   };
 }
 
@@ -116,7 +116,7 @@ interface Hook extends HandlerDeps {
   readonly name: HookName;
   readonly started: Date;
   readonly waits: boolean;
-  readonly replays: Replays;
+  readonly lastAnswers: LastAnswers;
 }
 
 /** A call that is being answered. */
@@ -129,13 +129,13 @@ interface Call {
 function repeat(hook: Hook, body: WholeBody): string | undefined {
   const started = performance.now();
   const seen = seenSubject(hook.name, body);
-  return seen && replay(hook, seen, started);
+  return seen && repeatLast(hook, seen, started);
 }
 
-/** The last answer about the subject, while its decision stands. */
-function replay(hook: Hook, subject: Subject, started: number): string | undefined {
+/** The last answer about the subject, while its decision is valid. */
+function repeatLast(hook: Hook, subject: Subject, started: number): string | undefined {
   const now = hook.now();
-  const found = hook.replays.find(subject, now);
+  const found = hook.lastAnswers.current(subject, now);
   if (found === undefined) return undefined;
   hook.metrics.answered(hook.name, found.verdict, secondsSince(started));
   hook.answers.repeat(hook.name, subject.clusterUID, now);
@@ -170,7 +170,7 @@ function decode(hook: Hook, body: WholeBody, started: number): ReceivedRequest |
 
 /** Answers the call when it has its turn. The same call may have been decided while this one waited. */
 function answer(hook: Hook, call: Call): string | Promise<string> {
-  const repeated = replay(hook, call.subject, call.started);
+  const repeated = repeatLast(hook, call.subject, call.started);
   if (repeated !== undefined) return repeated;
   const outcome = decide(hook, call.request);
   if (outcome instanceof Promise) return outcome.then((confirmed) => encode(hook, call, confirmed));
@@ -186,7 +186,7 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
   // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
   if (!decision.holds || decision.tasksDue === true || decision.basis?.fromRequest === true)
     return confirm(hook, request, decision);
-  return { ...decided(decision), stands: source.standing(request, decision, at) };
+  return { ...decided(decision), isValid: source.validity(request, decision, at) };
 }
 
 /** Cluster API asks some hooks only once: what it asks before this replica knows which tasks there are must not be lost. */
@@ -236,14 +236,14 @@ function unconfirmed(hook: Hook, request: HookRequest, reason: string): Outcome 
   return undecided("NotConfirmed", true);
 }
 
-/** Records the answer, and keeps it for repeated calls while its decision stands. */
+/** Records the answer, and keeps it for repeated calls while its decision is valid. */
 function encode(hook: Hook, { started, subject, request }: Call, outcome: Outcome): string {
-  const { verdict, stands } = outcome;
+  const { verdict, isValid } = outcome;
   hook.metrics.answered(hook.name, verdict, secondsSince(started));
   hook.answers.record(request, outcome, hook.now());
   const text = encodeResponse(hook.name, outcome.answer, hook.waits);
-  if (stands === undefined) hook.replays.forget(subject.clusterUID);
-  else hook.replays.keep({ subject, verdict, text, stands });
+  if (isValid === undefined) hook.lastAnswers.forget(subject.clusterUID);
+  else hook.lastAnswers.keep({ subject, verdict, text, isValid });
   return text;
 }
 

@@ -53,7 +53,7 @@ function viewRequested(raw: Fields): Cluster {
   return Object.defineProperty(cluster, "topology", { get, enumerable: true });
 }
 
-/** Thousands of settings are kept (replays.ts). */
+/** Thousands of settings are kept (last-answers.ts). */
 function shortened(text: string): string {
   return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
 }

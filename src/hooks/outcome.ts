@@ -2,7 +2,7 @@
 
 import type { Answer } from "../extension/codec.ts";
 import type { Decision } from "../policy/decision.ts";
-import type { Standing } from "../policy/standing.ts";
+import type { ValidityCheck } from "../policy/validity.ts";
 
 /** The verdict in logs and metrics: of the decision, or why there was none. */
 export type AnswerVerdict =
@@ -13,7 +13,7 @@ export interface Outcome {
   readonly answer: Answer;
   readonly decision?: Decision;
   /** Whether the same request would get the same answer; absent: unknown. */
-  readonly stands?: Standing | undefined;
+  readonly isValid?: ValidityCheck | undefined;
 }
 
 /** Short, because the reason passes by itself, and Cluster API does not call earlier. */

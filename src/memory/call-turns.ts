@@ -3,7 +3,7 @@
  * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
-import type { Answers } from "./answers.ts";
+import type { Decider } from "./decider.ts";
 import type { DecisionRequest } from "./ports.ts";
 import { FairQueue } from "../turns/fair-queue.ts";
 import { Slice } from "../turns/slice.ts";
@@ -22,10 +22,10 @@ const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 export function shareOf(
   { cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">,
-  answers: Pick<Answers, "knows">,
+  decider: Pick<Decider, "knows">,
 ): CallShare {
   const { namespace = "", name } = cluster.metadata;
-  if (answers.knows(cluster)) return { namespace, cluster: name };
+  if (decider.knows(cluster)) return { namespace, cluster: name };
   if (admission === undefined) return NOT_IN_MEMORY;
   // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
   return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;

@@ -1,7 +1,7 @@
 /**
  * The decisions in memory: the pending operations of each Cluster, and what every policy says about each of them now.
  * Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they arrive, without waiting
- * for a call; answers.ts answers calls and confirmations.
+ * for a call; decider.ts decides about calls and confirmations.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -25,13 +25,13 @@ import { Revisions } from "./revisions.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
-import { Answers } from "./answers.ts";
+import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 export class DecisionStore {
   readonly policies = new PolicySet();
   readonly overrides: OverrideSet;
-  readonly answers: Answers;
+  readonly decider: Decider;
   readonly #options: StoreOptions;
   readonly #operations = new PendingOperations();
   readonly #revisions = new Revisions();
@@ -65,7 +65,7 @@ export class DecisionStore {
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
     this.#evaluator = new Evaluator(memory, this.#looks, this.#revisions, options);
     this.#life = new OperationLife(memory, this.#evaluator, options);
-    this.answers = new Answers(memory, this.#revisions, served);
+    this.decider = new Decider(memory, this.#revisions, served);
   }
 
   get loaded(): boolean {
@@ -303,7 +303,7 @@ export class DecisionStore {
    * Events about it, and each attempt has another uid.
    */
   requestRefused(request: DecisionRequest, decision: Decision): void {
-    if (this.answers.knows(request.cluster)) this.#life.refused(request, decision);
+    if (this.decider.knows(request.cluster)) this.#life.refused(request, decision);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {

@@ -7,7 +7,7 @@ import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
-import { ChangedAnswers } from "../report/changed-answers.ts";
+import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps } from "../hooks/hook-handler.ts";
 import { KubeClient } from "../kube/kube-client.ts";
@@ -91,7 +91,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const hooks = createRoutes(served, {
     source: controller.source,
     metrics: hookMetrics(metrics),
-    answers: new ChangedAnswers({ log, everyCall: options.logLevel === "debug", audit }),
+    answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
     complain: sparing(log),
     now,

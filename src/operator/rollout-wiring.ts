@@ -34,9 +34,9 @@ export function createRollouts(wiring: RolloutWiring): {
   const { api, store, metrics, log } = wiring;
   const rollouts = new Rollouts({
     ...wiring,
-    firstAsked: (uid, hook) => store.answers.firstAsked(uid, hook),
-    policiesHold: (cluster, hook) => store.answers.policiesHold(cluster, hook),
-    worldOf: (cluster) => store.answers.worldOf(cluster),
+    firstAsked: (uid, hook) => store.decider.firstAsked(uid, hook),
+    policiesHold: (cluster, hook) => store.decider.policiesHold(cluster, hook),
+    worldOf: (cluster) => store.decider.worldOf(cluster),
     nowMs,
     onDirty: (name) => queue.addAfter(name, DELAY_MS),
     onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),

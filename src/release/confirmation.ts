@@ -123,12 +123,12 @@ export class Confirmer {
     { rollouts, unstored = [], budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
     const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
-    const underWay = { share: shareOf(request, store.answers), over: false };
+    const underWay = { share: shareOf(request, store.decider), over: false };
     try {
       return await confirmedWithin(Math.min(budgetMs, ownBudgetMs), () =>
         this.#confirm(
           { request, rollouts, unstored, underWay },
-          store.answers.namespaceOf(request.cluster)?.metadata.resourceVersion,
+          store.decider.namespaceOf(request.cluster)?.metadata.resourceVersion,
         ),
       );
     } catch (error) {
@@ -224,13 +224,13 @@ export class Confirmer {
     const { store, now, alsoReads } = this.#options;
     const overrides = await this.#others.overrides(underWay, store.overrides.ofCluster(cluster));
     const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
-    const selecting = store.answers.selectsNamespaces(request, unread);
+    const selecting = store.decider.selectsNamespaces(request, unread);
     const world = { ...unread, ...(await this.#others.allNamespaces(underWay, selecting)) };
     const queries = [
-      ...store.answers.objectQueries(request, world, now()),
+      ...store.decider.objectQueries(request, world, now()),
       ...(alsoReads?.(request, world) ?? []),
     ];
-    const taskNamespaces = store.answers.taskNamespaces(request, world);
+    const taskNamespaces = store.decider.taskNamespaces(request, world);
     const [objects, records] = await Promise.all([
       this.#others.objects(underWay, queries),
       this.#others.tasks(underWay, taskNamespaces, cluster),
@@ -259,16 +259,16 @@ export class Confirmer {
     const read = { ...(namespaces && { namespaces }), ...(tasks && { tasks }) };
     const world = { cluster, namespace, overrides, objects, ...read };
     const worldUnread = { ...world, objects: NOTHING_READ };
-    if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
+    if (selecting && !sameQueries(queries, store.decider.objectQueries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };
     const wrongClock = clockProblem(reader, at, before.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
     // Set back meanwhile: then `before.at` is not before the reads.
     if (at < before.at) return { ok: false, reason: "ClockSkewed" };
-    const decision = store.answers.decideLive(request, world, at, before.at);
-    if (acts(decision) && !store.answers.isWanted(request, cluster))
+    const decision = store.decider.decideLive(request, world, at, before.at);
+    if (acts(decision) && !store.decider.isWanted(request, cluster))
       return { ok: false, reason: "NotWanted" };
-    if (restsOnWait(decision) && store.answers.isBehind(world))
+    if (restsOnWait(decision) && store.decider.isBehind(world))
       return { ok: false, reason: "ClusterNotInMemory" };
     return { ok: true, decision };
   }

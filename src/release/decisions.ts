@@ -1,12 +1,12 @@
 /** Decides about calls and reviews: from memory, in fair turns, and by reads where memory is not enough. */
 
 import type { Logger } from "../lib/logger.ts";
-import type { Answers } from "../memory/answers.ts";
+import type { Decider } from "../memory/decider.ts";
 import { CallTurns, shareOf } from "../memory/call-turns.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import type { Standing } from "../policy/standing.ts";
+import type { ValidityCheck } from "../policy/validity.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { type ConfirmationOptions, Confirmer } from "./confirmation.ts";
 import { confirmRelease, confirmRequest, storeTasks, type TaskBeginner } from "./release.ts";
@@ -26,7 +26,7 @@ const machineTime = (): Date => new Date();
 export class Decisions {
   readonly mayHaveTasks: () => boolean;
   readonly #store: DecisionStore;
-  readonly #answers: Answers;
+  readonly #decider: Decider;
   readonly #rollouts: Rollouts;
   readonly #tasks: TaskBeginner;
   readonly #confirmer: Confirmer;
@@ -35,7 +35,7 @@ export class Decisions {
   constructor({ store, rollouts, tasks, mayHaveTasks, reader, log, onStale }: DecisionsOptions) {
     this.mayHaveTasks = mayHaveTasks;
     this.#store = store;
-    this.#answers = store.answers;
+    this.#decider = store.decider;
     this.#rollouts = rollouts;
     this.#tasks = tasks;
     this.#confirmer = new Confirmer({
@@ -54,15 +54,15 @@ export class Decisions {
   }
 
   inTurn<T>(request: DecisionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T> {
-    return this.#turns.run(shareOf(request, this.#answers), decide, refuse);
+    return this.#turns.run(shareOf(request, this.#decider), decide, refuse);
   }
 
   ask(request: DecisionRequest, at: Date): Decision {
-    return this.#rollouts.ask(request, this.#answers.ask(request, at));
+    return this.#rollouts.ask(request, this.#decider.ask(request, at));
   }
 
-  standing(request: DecisionRequest, decision: Decision, at: Date): Standing | undefined {
-    return this.#answers.standing(request, decision, at);
+  validity(request: DecisionRequest, decision: Decision, at: Date): ValidityCheck | undefined {
+    return this.#decider.validity(request, decision, at);
   }
 
   async confirm(request: DecisionRequest): Promise<Confirmation> {
@@ -75,11 +75,11 @@ export class Decisions {
   }
 
   refusal(request: DecisionRequest, at: Date): Decision | undefined {
-    return this.#answers.refusal(request, at);
+    return this.#decider.refusal(request, at);
   }
 
   warnings(request: DecisionRequest, at: Date): Decision {
-    return this.#answers.warnings(request, at);
+    return this.#decider.warnings(request, at);
   }
 
   async confirmRequest(request: DecisionRequest): Promise<Confirmation> {

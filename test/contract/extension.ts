@@ -2,7 +2,7 @@
 
 import { Agent, request as httpsRequest } from "node:https";
 
-import { ChangedAnswers } from "../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../src/report/answer-log.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
@@ -30,7 +30,7 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
   const deps: HandlerDeps = {
     source,
     metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-    answers: new ChangedAnswers({ log: silent, everyCall: false }),
+    answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
     complain: () => undefined,
     now: () => clock.now,

@@ -145,9 +145,9 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");
-      return store.answers.ask(request, at);
+      return store.decider.ask(request, at);
     },
-    standing: (request, decision, at) => store.answers.standing(request, decision, at),
+    validity: (request, decision, at) => store.decider.validity(request, decision, at),
     confirm: (request) => {
       call = request.call;
       return confirmer.confirm(request);

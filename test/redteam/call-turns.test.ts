@@ -48,12 +48,12 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
-      inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),
+      inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.decider), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
-        return store.answers.ask(request, at);
+        return store.decider.ask(request, at);
       },
-      standing: (request, decision, at) => store.answers.standing(request, decision, at),
+      validity: (request, decision, at) => store.decider.validity(request, decision, at),
       confirm: async () => ({ ok: false, reason: "NotFound" }),
     },
     metrics: {
@@ -155,8 +155,8 @@ test("confirmations that share a read decide one by one, those of another namesp
     clusters,
   });
   const decided: (string | undefined)[] = [];
-  const decideLive = store.answers.decideLive.bind(store.answers);
-  store.answers.decideLive = (request, live, at) => {
+  const decideLive = store.decider.decideLive.bind(store.decider);
+  store.decider.decideLive = (request, live, at) => {
     decided.push(live.cluster.metadata.namespace);
     return decideLive(request, live, at);
   };

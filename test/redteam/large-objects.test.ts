@@ -110,8 +110,8 @@ test("what gates look at in one place is joined once for a live decision", async
   const policy = gated(GATES);
   const { store } = storeWith({ policies: [policy], clusters: [cluster()] });
   const found = new Set<FoundObjects>();
-  const decideLive = store.answers.decideLive.bind(store.answers);
-  store.answers.decideLive = (request, live, at) => {
+  const decideLive = store.decider.decideLive.bind(store.decider);
+  store.decider.decideLive = (request, live, at) => {
     for (const _ of GATES) found.add(live.objects.find(CONFIG_MAP, "team-a"));
     return decideLive(request, live, at);
   };

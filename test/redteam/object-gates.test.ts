@@ -6,7 +6,7 @@ import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
-import { ChangedAnswers } from "../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
@@ -56,8 +56,8 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     source: {
       loaded: () => true,
       inTurn: (_, decide) => decide(),
-      ask: (request, at) => store.answers.ask(request, at),
-      standing: (request, decision, at) => store.answers.standing(request, decision, at),
+      ask: (request, at) => store.decider.ask(request, at),
+      validity: (request, decision, at) => store.decider.validity(request, decision, at),
       confirm: (request) => confirmer.confirm(request),
     },
     metrics: {
@@ -65,7 +65,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
       unconfirmed: (reason) => reasons.push(reason),
       discovered: () => undefined,
     },
-    answers: new ChangedAnswers({ log: silent, everyCall: false }),
+    answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
     complain: () => undefined,
     now,
@@ -110,6 +110,6 @@ test("the answer names the object that is missing once nothing else holds the Cl
 test("a Cluster that memory does not have yet is judged by what the API server has of it", async () => {
   const known = approvedAs("uid-prod-1");
   const { store, clock } = storeWith({ policies: [policy], clusters: [], objects: THERE });
-  const decision = store.answers.ask({ call: { hook: "BeforeClusterDelete" }, cluster: known }, clock.now);
+  const decision = store.decider.ask({ call: { hook: "BeforeClusterDelete" }, cluster: known }, clock.now);
   assert.equal(decision.basis?.fromRequest, true);
 });

@@ -7,7 +7,7 @@ import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../
 import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import { ChangedAnswers } from "../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
 import { describeTransition } from "../../src/report/event-text.ts";
@@ -111,8 +111,8 @@ export class Operators {
       source: {
         loaded: () => store.loaded,
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
-        ask: store.answers.ask.bind(store.answers),
-        standing: this.#decidesAnew ? () => undefined : store.answers.standing.bind(store.answers),
+        ask: store.decider.ask.bind(store.decider),
+        validity: this.#decidesAnew ? () => undefined : store.decider.validity.bind(store.decider),
         confirm: confirmer.confirm.bind(confirmer),
       },
       metrics: {
@@ -120,7 +120,7 @@ export class Operators {
         unconfirmed: (reason: string) => this.unconfirmed.push(reason),
         discovered: () => undefined,
       },
-      answers: new ChangedAnswers({ log: silent, everyCall: false }),
+      answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
       now,

@@ -116,7 +116,7 @@ describe("the settings of the ExtensionConfig", () => {
 
     holds(): boolean {
       const call = { ...DELETE, ...(this.settings !== undefined && { settings: this.settings }) };
-      return this.fixture.store.answers.ask({ call, cluster: deleting }, this.fixture.clock.now).holds;
+      return this.fixture.store.decider.ask({ call, cluster: deleting }, this.fixture.clock.now).holds;
     }
 
     row(): DecisionRow | undefined {

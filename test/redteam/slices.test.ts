@@ -173,7 +173,7 @@ test("a policy is evaluated anew with those that share its steps, as a call woul
   assert.deepEqual(verdicts(), [undefined, "BudgetExhausted"]);
   fixture.setPolicy({ ...b, metadata: { ...b.metadata, generation: 2 } });
   assert.deepEqual(verdicts(), [undefined, "BudgetExhausted"]);
-  const { trace } = fixture.store.answers.ask({ call: DELETE, cluster: held }, fixture.clock.now);
+  const { trace } = fixture.store.decider.ask({ call: DELETE, cluster: held }, fixture.clock.now);
   assert.equal(trace[1]?.rules[0]?.reason, "BudgetExhausted");
   fixture.setPolicy(hookPolicy({ rules: [rule()] }, { name: "a", uid: "a", generation: 2 }));
   assert.deepEqual(

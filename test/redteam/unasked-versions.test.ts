@@ -44,7 +44,7 @@ test("every policy that holds the version says so, also if the Cluster is paused
 test("a call for the version, which only a forger sends, is held and hides nothing", () => {
   const fixture = begun();
   const forged = { call: { ...UPGRADE, toKubernetesVersion: "v1.36.0" }, cluster: running("v1.36.0") };
-  assert.equal(fixture.store.answers.ask(forged, fixture.clock.now).holds, true);
+  assert.equal(fixture.store.decider.ask(forged, fixture.clock.now).holds, true);
   fixture.setCluster(running("v1.36.0"));
   assert.deepEqual(last(fixture), ["NotAsked", "v1.36.0"]);
 });

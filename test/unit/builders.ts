@@ -34,7 +34,7 @@ import { remember } from "../../src/operations/timers.ts";
 import { markOf } from "../../src/operations/marks.ts";
 import { targetVersion } from "../../src/policy/target-version.ts";
 import type { OperationState, World } from "../../src/policy/world.ts";
-import type { Standing } from "../../src/policy/standing.ts";
+import type { ValidityCheck } from "../../src/policy/validity.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
 export const ALL_HOOKS = servedHooks(14);
@@ -229,7 +229,7 @@ export const range = (count: number): number[] => Array.from({ length: count }, 
 export const manyAnnotations = (count: number): Record<string, string> =>
   Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));
 
-/** Whether a decision stands; `forAnyCall`: it follows from the operation alone. */
-export function standing(stands: () => boolean = () => true, forAnyCall = true): Standing {
-  return Object.assign(() => stands(), { forAnyCall });
+/** Whether a decision is still valid; `forAnyCall`: it follows from the operation alone. */
+export function validity(isValid: () => boolean = () => true, forAnyCall = true): ValidityCheck {
+  return Object.assign(() => isValid(), { forAnyCall });
 }

@@ -68,9 +68,9 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Given 
     source: {
       loaded: () => true,
       inTurn: (_request, decide) => decide(),
-      refusal: (request, at) => store.answers.refusal(request, at),
+      refusal: (request, at) => store.decider.refusal(request, at),
       confirmRequest: async (request: AdmissionRequest) => await confirmer.confirm(request),
-      warnings: (request, at) => store.answers.warnings(request, at),
+      warnings: (request, at) => store.decider.warnings(request, at),
       ...decisions,
     },
     recorder: {

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/whole-body.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { APPROVED, cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
+import { APPROVED, cluster, compiled, hookPolicy, NOW, validity, world } from "../builders.ts";
 
 const approvedWorld = world({ cluster: cluster({ annotations: { [APPROVED]: "" } }) });
 const policies = [compiled(hookPolicy())];
@@ -35,13 +35,13 @@ async function run(
   const lines: [string, LogFields | undefined][] = [];
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
-  const answers = new ChangedAnswers({ log, everyCall });
+  const answers = new AnswerLog({ log, everyCall });
   const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
       inTurn: (_, work) => work(),
       ask: () => blocked,
-      standing: () => undefined,
+      validity: () => undefined,
       confirm: async () => ({ ok: true, decision: allowed }),
       ...over,
     },
@@ -181,10 +181,10 @@ describe("a request that comes again", () => {
   ): { source: Partial<DecisionSource>; asked: () => number } => {
     let asked = 0;
     const ask = (): Decision => ((asked += 1), blocked);
-    return { source: { ask, standing: () => standing(), ...over }, asked: () => asked };
+    return { source: { ask, validity: () => validity(), ...over }, asked: () => asked };
   };
 
-  test("is answered the same, counted and logged, without being decided again while the decision stands", async () => {
+  test("is answered the same, counted and logged, without being decided again while the decision is valid", async () => {
     const { source, asked } = counting({});
     const { answer, verdicts, lines } = await run(source, { bytes: [body, body, body], everyCall: true });
     assert.equal(asked(), 1);
@@ -194,7 +194,7 @@ describe("a request that comes again", () => {
   });
 
   test("is decided again once the decision does not stand, or where that is unknown", async () => {
-    const over = [{ standing: () => standing(() => false) }, { standing: () => undefined }];
+    const over = [{ validity: () => validity(() => false) }, { validity: () => undefined }];
     for (const each of over) {
       const { source, asked } = counting(each);
       await run(source, { bytes: [body, body] });
@@ -202,11 +202,11 @@ describe("a request that comes again", () => {
     }
   });
 
-  test("is not asked for whether it stands once it did not", async () => {
+  test("is not checked again once it was found not to be valid", async () => {
     let looks = 0;
     const { source } = counting({
       ask: () => (looks === 0 ? blocked : allowed),
-      standing: () => standing(() => ((looks += 1), false)),
+      validity: () => validity(() => ((looks += 1), false)),
     });
     await run(source, { bytes: [body, body, body] });
     assert.equal(looks, 1);
@@ -239,7 +239,7 @@ describe("a request that comes again", () => {
     });
   }
 
-  const settled = { standing: () => standing(() => true, false) };
+  const settled = { validity: () => validity(() => true, false) };
 
   test("is decided for other settings, where a rule reads them", async () => {
     const { source, asked } = counting(settled);
@@ -255,9 +255,9 @@ describe("a request that comes again", () => {
 
   test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
     const { source, asked } = counting({});
-    const standsOnce: DecisionSource["standing"] = () =>
-      asked() === 1 ? standing(() => true, false) : undefined;
-    await run({ ...source, standing: standsOnce }, { bytes: [body, other, body] });
+    const validOnce: DecisionSource["validity"] = () =>
+      asked() === 1 ? validity(() => true, false) : undefined;
+    await run({ ...source, validity: validOnce }, { bytes: [body, other, body] });
     assert.equal(asked(), 3);
   });
 

@@ -8,14 +8,14 @@ import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/api/hook-cat
 import { WholeBody } from "../../../src/server/whole-body.ts";
 import { createRoutes, type HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
+import { cluster, compiled, hookPolicy, NOW, validity, world } from "../builders.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[] } {
   const counted: string[] = [];
   const refuse = (): never => assert.fail("asked");
   const deps: HandlerDeps = {
-    source: { loaded: refuse, inTurn: refuse, ask: refuse, standing: refuse, confirm: refuse },
+    source: { loaded: refuse, inTurn: refuse, ask: refuse, validity: refuse, confirm: refuse },
     metrics: {
       answered: (hook, verdict) => counted.push(`${hook} ${verdict}`),
       discovered: () => undefined,
@@ -47,7 +47,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
         asked.push(call.hook);
         return decide(policies, world(), call, now);
       },
-      standing: () => standing(),
+      validity: () => validity(),
       confirm: () => assert.fail("confirmed"),
     },
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },

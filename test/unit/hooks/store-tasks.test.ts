@@ -42,7 +42,7 @@ async function answer({
         const decision = decide(policies, known, call, NOW);
         return { ...decision, basis: { source: "Memory", world: known, policies } };
       },
-      standing: () => undefined,
+      validity: () => undefined,
       confirm: () => assert.fail("nothing is released"),
       ...source,
     },

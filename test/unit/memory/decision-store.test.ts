@@ -50,7 +50,7 @@ describe("a held operation", () => {
     assert.ok(fixture.dirty.includes("HookPolicy/team-a/protect"));
     fixture.dirty.length = 0;
     const request = { call: { hook: "BeforeClusterCreate" as const }, cluster: begun };
-    assert.equal(fixture.store.answers.ask(request, NOW).verdict, "Blocked");
+    assert.equal(fixture.store.decider.ask(request, NOW).verdict, "Blocked");
     assert.deepEqual(
       rows(fixture, creating).map(({ verdict, rule: r, gate, firstAsked }) => [verdict, r, gate, firstAsked]),
       [["Blocked", "confirmed-delete", "approved", "2026-11-21T12:00:00Z"]],
@@ -60,10 +60,10 @@ describe("a held operation", () => {
 
   test("asked for again and again is no news", () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
-    fixture.store.answers.ask({ call: DELETE, cluster: deleting }, NOW);
+    fixture.store.decider.ask({ call: DELETE, cluster: deleting }, NOW);
     fixture.dirty.length = 0;
     for (let second = 1; second < 3600; second += 10) {
-      fixture.store.answers.ask({ call: DELETE, cluster: deleting }, new Date(NOW.getTime() + second * 1000));
+      fixture.store.decider.ask({ call: DELETE, cluster: deleting }, new Date(NOW.getTime() + second * 1000));
     }
     assert.deepEqual(fixture.dirty, []);
   });
@@ -97,7 +97,7 @@ describe("a held operation", () => {
 
   test("is not reported for a Cluster that nobody knows, until it is known", () => {
     const fixture = storeWith({ policies: [hookPolicy()] });
-    assert.equal(fixture.store.answers.ask({ call: DELETE, cluster: deleting }, NOW).verdict, "Blocked");
+    assert.equal(fixture.store.decider.ask({ call: DELETE, cluster: deleting }, NOW).verdict, "Blocked");
     assert.equal(rows(fixture).length, 0);
     fixture.setCluster(deleting);
     assert.equal(rows(fixture).length, 1);
@@ -131,7 +131,7 @@ describe("an operation ends", () => {
   );
   const asked = (): Fixture => {
     const fixture = storeWith({ policies: [upgrade], clusters: [wanting] });
-    fixture.store.answers.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
+    fixture.store.decider.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
     assert.equal(rows(fixture, upgrade).length, 1);
     return fixture;
   };
@@ -173,7 +173,7 @@ describe("an operation ends", () => {
 
   test("that the informer does not show yet begins when it does", () => {
     const fixture = storeWith({ policies: [upgrade], clusters: [cluster({ resourceVersion: "90" })] });
-    fixture.store.answers.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
+    fixture.store.decider.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
     fixture.setCluster(cluster({ resourceVersion: "95", labels: { a: "b" } }));
     assert.equal(rows(fixture, upgrade).length, 0);
     fixture.clock.now = new Date("2026-11-21T13:00:00Z");
@@ -202,7 +202,7 @@ describe("an operation ends", () => {
     const marks = { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade,AfterControlPlaneUpgrade" };
     const marked = heldAt("AfterControlPlaneUpgrade", cluster({ annotations: marks }));
     const fixture = storeWith({ policies: [after], clusters: [marked] });
-    fixture.store.answers.ask(
+    fixture.store.decider.ask(
       { call: { hook: "AfterControlPlaneUpgrade", kubernetesVersion: "v1.35.0" }, cluster: marked },
       NOW,
     );
@@ -222,9 +222,9 @@ describe("an operation that has ended", () => {
     const annotations = { [APPROVED]: "", [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" };
     const pending = cluster({ annotations, resourceVersion: "110" });
     const fixture = storeWith({ policies: [after], clusters: [pending] });
-    fixture.store.answers.ask({ call, cluster: pending }, NOW);
+    fixture.store.decider.ask({ call, cluster: pending }, NOW);
     fixture.setCluster(cluster({ annotations: { [APPROVED]: "" }, resourceVersion: "120" }));
-    fixture.store.answers.ask({ call, cluster: pending }, NOW);
+    fixture.store.decider.ask({ call, cluster: pending }, NOW);
     fixture.setCluster(cluster({ resourceVersion: "130" }));
     assert.deepEqual(rows(fixture, after), []);
   });
@@ -234,7 +234,7 @@ describe("an operation that has ended", () => {
     const marks = { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" };
     const upgrading = heldAt("BeforeControlPlaneUpgrade", cluster({ annotations: marks }), ["v1.35.0"]);
     const fixture = storeWith({ policies: [step], clusters: [upgrading] });
-    fixture.store.answers.ask(
+    fixture.store.decider.ask(
       { call: { ...upgradeTo("v1.35.0"), hook: "BeforeControlPlaneUpgrade" }, cluster: upgrading },
       NOW,
     );
@@ -319,7 +319,7 @@ describe("rows of the stored status", () => {
     const policy = stored();
     const { status: _, ...bare } = policy;
     const fixture = storeWith({ policies: [bare], clusters: [cluster()] });
-    fixture.store.answers.ask({ call: upgradeTo("v1.34.0"), cluster: cluster() }, NOW);
+    fixture.store.decider.ask({ call: upgradeTo("v1.34.0"), cluster: cluster() }, NOW);
     fixture.setPolicy({ ...policy, metadata: { ...policy.metadata, resourceVersion: "200" } });
     assert.deepEqual(
       rows(fixture).map(({ firstAsked, since }) => [firstAsked, since]),
@@ -390,7 +390,7 @@ test("calls about invented Clusters leave nothing behind", () => {
   const creating = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
   const invented = cluster({ uid: "invented" }, { created: false });
   const fixture = storeWith({ policies: [creating] });
-  assert.ok(fixture.store.answers.ask({ call: CREATE, cluster: invented }, NOW).holds);
+  assert.ok(fixture.store.decider.ask({ call: CREATE, cluster: invented }, NOW).holds);
   fixture.setCluster(cluster({ uid: "invented" }));
   assert.deepEqual(rows(fixture, creating), []);
   fixture.clock.now = new Date("2026-11-21T13:00:00Z");

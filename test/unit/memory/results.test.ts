@@ -27,7 +27,7 @@ const policy = hookPolicy({ rules: [denies] });
 
 /** As the webhook does for a review of the API server. */
 function attempt({ store, clock }: Fixture, call: HookCall = DELETE, requested: Cluster = cluster()): void {
-  const decision = store.answers.refusal({ call, cluster: requested, admission: true }, clock.now);
+  const decision = store.decider.refusal({ call, cluster: requested, admission: true }, clock.now);
   assert.ok(decision?.holds);
   store.requestRefused({ call, cluster: requested }, decision);
 }

@@ -61,19 +61,19 @@ describe("no clock is started by", () => {
     ] as const) {
       test(`${name} that is only asked for: a ${what} counts from when the Cluster shows it`, () => {
         const fixture = storeWith({ policies: [policy], clusters: [meanwhile] });
-        assert.ok(fixture.store.answers.ask({ call, cluster: sent }, fixture.clock.now).holds);
+        assert.ok(fixture.store.decider.ask({ call, cluster: sent }, fixture.clock.now).holds);
         assert.deepEqual(rowsOf(fixture, policy), []);
         passTo(fixture, at("+24h"));
         fixture.setCluster(after);
-        const real = fixture.store.answers.ask({ call, cluster: after }, fixture.clock.now);
+        const real = fixture.store.decider.ask({ call, cluster: after }, fixture.clock.now);
         assert.ok(real.holds, "the clock began a day ago");
         assert.ok(
-          fixture.store.answers.decideLive({ call, cluster: after }, liveOf(after), fixture.clock.now).holds,
+          fixture.store.decider.decideLive({ call, cluster: after }, liveOf(after), fixture.clock.now).holds,
         );
         assert.equal(rowsOf(fixture, policy)[0]?.firstAsked, "2026-11-22T12:00:00Z");
         passTo(fixture, at("+26h"));
         assert.ok(
-          !fixture.store.answers.ask({ call, cluster: after }, fixture.clock.now).holds,
+          !fixture.store.decider.ask({ call, cluster: after }, fixture.clock.now).holds,
           "it ends all the same",
         );
       });

@@ -28,7 +28,7 @@ const told = ({ holds }: Fixture): unknown[] =>
 function release(fixture: Fixture, requested = approved): Decision {
   fixture.setCluster(requested);
   const request = { call: DELETE, cluster: requested };
-  const decision = fixture.store.answers.ask(request, fixture.clock.now);
+  const decision = fixture.store.decider.ask(request, fixture.clock.now);
   if (!decision.holds) fixture.setCluster(letGo(requested));
   return decision;
 }
@@ -36,7 +36,7 @@ function release(fixture: Fixture, requested = approved): Decision {
 describe("a hold", () => {
   test("is told of once, however often the operation is asked for, and once that it goes on", () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
-    for (let n = 0; n < 3; n += 1) fixture.store.answers.ask({ call: DELETE, cluster: deleting }, NOW);
+    for (let n = 0; n < 3; n += 1) fixture.store.decider.ask({ call: DELETE, cluster: deleting }, NOW);
     assert.deepEqual(told(fixture), [["Held", "confirmed-delete"]]);
     assert.ok(!release(fixture).holds);
     release(fixture);

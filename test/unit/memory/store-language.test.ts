@@ -149,7 +149,7 @@ describe("a rule whose match condition is false", () => {
   test("has no row, and no result when the operation goes on", () => {
     const fixture = storeWith({ policies: [skipped()], clusters: [deleting] });
     const request = { call: DELETE, cluster: deleting };
-    const decision = fixture.store.answers.ask(request, NOW);
+    const decision = fixture.store.decider.ask(request, NOW);
     assert.equal(decision.holds, false);
     fixture.setCluster(letGo(deleting));
     assert.deepEqual([rowsOf(fixture, skipped()), entryOf(fixture, skipped()).recent], [[], []]);
@@ -189,7 +189,7 @@ describe("Audit and Enforce policies of one Cluster", () => {
   test("do not mix: counts, rows, results and the answer", () => {
     const enforce = hookPolicy({ rules: [rule({ retryAfterSeconds: 60 })] });
     const fixture = storeWith({ policies: [audit, enforce], clusters: [deleting] });
-    const decision = fixture.store.answers.ask({ call: DELETE, cluster: deleting }, NOW);
+    const decision = fixture.store.decider.ask({ call: DELETE, cluster: deleting }, NOW);
     assert.deepEqual([decision.verdict, decision.retryAfterSeconds], ["Blocked", 60]);
     assert.doesNotMatch(decision.message, /audit/);
     const [would, blocked] = [statusOf(fixture, audit), statusOf(fixture, enforce)];

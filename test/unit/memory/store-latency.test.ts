@@ -53,7 +53,7 @@ describe("the latency of a decision", () => {
 
   test("is not that of a call, which changes what is known by itself", () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
-    fixture.store.answers.ask({ call: DELETE, cluster: deleting }, fixture.clock.now);
+    fixture.store.decider.ask({ call: DELETE, cluster: deleting }, fixture.clock.now);
     assert.deepEqual(fixture.latencies, []);
   });
 });

@@ -18,7 +18,7 @@ test("the message follows the platform's policies and rollouts, in the status an
   const says = (expected: RegExp): void => {
     const [row] = statusOf(fixture, tenant).decisions ?? [];
     assert.match(row?.message ?? "", expected);
-    assert.match(store.answers.ask({ call: DELETE, cluster: deleting }, NOW).message, expected);
+    assert.match(store.decider.ask({ call: DELETE, cluster: deleting }, NOW).message, expected);
   };
   says(COMMAND);
   store.policyChanged(keyOf(platform), platform);

@@ -29,7 +29,7 @@ const policy = hookPolicy();
 function releases(fixture: Fixture, on: Cluster = deleting): void {
   const request = { call: DELETE, cluster: on };
   const { now } = fixture.clock;
-  const decision = fixture.store.answers.ask(request, now);
+  const decision = fixture.store.decider.ask(request, now);
   assert.equal(decision.holds, false);
   fixture.setCluster(letGo(on));
 }

@@ -64,7 +64,7 @@ class Replicas {
     const replica = this.replicas[index];
     assert.ok(replica);
     for (const { clock } of this.replicas) clock.now = now;
-    return replica.store.answers.ask({ call, cluster: on }, now).holds;
+    return replica.store.decider.ask({ call, cluster: on }, now).holds;
   }
 
   rows(policy: PolicyObject): readonly DecisionRow[] {
@@ -222,7 +222,7 @@ describe("what a row of another operation says", () => {
       const fixture = storeWith({ policies, clusters: [upgrading] });
       const call: HookCall = { ...UPGRADE, hook: "BeforeControlPlaneUpgrade" };
       fixture.clock.now = at("+20m");
-      const { trace, holds } = fixture.store.answers.ask({ call, cluster: upgrading }, at("+20m"));
+      const { trace, holds } = fixture.store.decider.ask({ call, cluster: upgrading }, at("+20m"));
       assert.equal(holds, true);
       assert.deepEqual(
         trace.map(({ policy, rules }) => [policy.name, rules[0]?.deadlineAt]),

@@ -228,11 +228,11 @@ describe("a wait", () => {
     for (const second of [0, 10, 20, 59]) {
       const now = new Date(at("+9m").getTime() + second * 1000);
       again.clock.now = now;
-      assert.equal(again.store.answers.ask({ call: DELETE, cluster: approved("101") }, now).holds, true);
+      assert.equal(again.store.decider.ask({ call: DELETE, cluster: approved("101") }, now).holds, true);
     }
     again.clock.now = at("+10m");
     assert.equal(
-      again.store.answers.ask({ call: DELETE, cluster: approved("101") }, at("+10m")).holds,
+      again.store.decider.ask({ call: DELETE, cluster: approved("101") }, at("+10m")).holds,
       false,
     );
   });
@@ -246,7 +246,7 @@ describe("a wait", () => {
       fixture.clock.now = now;
       const on = heldAt("BeforeClusterUpgrade", wanting(version, resourceVersion));
       fixture.setCluster(on);
-      return fixture.store.answers.ask(
+      return fixture.store.decider.ask(
         { call: { ...UPGRADE, toKubernetesVersion: version }, cluster: on },
         now,
       ).holds;
@@ -268,7 +268,7 @@ describe("a deadline", () => {
     for (let minute = 0; minute <= 101; minute += 1) {
       const now = at(`+${minute}m`);
       passTo(fixture, now);
-      fixture.store.answers.ask({ call: DELETE, cluster: deleting }, now);
+      fixture.store.decider.ask({ call: DELETE, cluster: deleting }, now);
       if (minute === 79) assert.deepEqual(steps(fixture), [[50, at("+100m"), true]]);
     }
     assert.deepEqual(steps(fixture), [

@@ -108,8 +108,8 @@ describe("a Cluster that is too large", () => {
     const { store } = storeWith({ policies: [everything()], clusters: [stub] });
     const live = { cluster: deleted(), namespace: namespace(), overrides: [], objects: world().objects };
     const request = { call: DELETE, cluster: deleted() };
-    assert.equal(store.answers.ask(request, NOW).holds, true);
-    assert.equal(store.answers.decideLive(request, live, NOW).holds, true);
+    assert.equal(store.decider.ask(request, NOW).holds, true);
+    assert.equal(store.decider.decideLive(request, live, NOW).holds, true);
   });
 });
 
@@ -134,7 +134,7 @@ describe("policies of a namespace that are too large", () => {
     const request = { call: DELETE, cluster: deleted() };
     const live = { cluster: deleted(), namespace: namespace(), objects: world().objects };
     const held = (over: Parameters<typeof override>[0]): boolean =>
-      store.answers.decideLive(request, { ...live, overrides: [override(over)] }, NOW).holds;
+      store.decider.decideLive(request, { ...live, overrides: [override(over)] }, NOW).holds;
     assert.equal(held({ policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "a" }] }), true);
     assert.equal(held({}), false);
   });

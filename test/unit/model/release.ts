@@ -170,15 +170,15 @@ export const weakConfirmations: Readonly<Record<string, Scenario>> = {
   "a paused Cluster is released": { ...paused, weaken: wantsAll },
   "time is judged after the reads alone": {
     ...opening,
-    weaken: ({ answers }) => {
-      const decideLive = answers.decideLive.bind(answers);
-      answers.decideLive = (request, live, now) => decideLive(request, live, now);
+    weaken: ({ decider }) => {
+      const decideLive = decider.decideLive.bind(decider);
+      decider.decideLive = (request, live, now) => decideLive(request, live, now);
     },
   },
 };
 
-function wantsAll({ answers }: DecisionStore): void {
-  answers.isWanted = () => true;
+function wantsAll({ decider }: DecisionStore): void {
+  decider.isWanted = () => true;
 }
 
 export const releaseScenarios: Readonly<Record<string, Scenario>> = {

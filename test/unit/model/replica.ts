@@ -11,7 +11,7 @@ import { Confirmer } from "../../../src/release/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
-import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/whole-body.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
@@ -210,12 +210,12 @@ export class Replica {
       source: {
         loaded: () => store.loaded,
         inTurn: (_, decide) => decide(),
-        ask: (request, at) => store.answers.ask(request, at),
-        standing: (request, decision, at) => store.answers.standing(request, decision, at),
+        ask: (request, at) => store.decider.ask(request, at),
+        validity: (request, decision, at) => store.decider.validity(request, decision, at),
         confirm: (request) => confirmer.confirm(request),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-      answers: new ChangedAnswers({ log: silent, everyCall: false }),
+      answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
       now: () => this.#clock.now,
@@ -401,7 +401,7 @@ function asksOf(store: DecisionStore, hook: HookName, now: Date): PendingOperati
   const cluster = viewCluster({ metadata: { name: "none", uid: "none", resourceVersion: "" } });
   delete looked.in;
   const world = { cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] };
-  store.answers.decideLive({ call: { hook }, cluster }, world, now);
+  store.decider.decideLive({ call: { hook }, cluster }, world, now);
   if (looked.in === undefined) throw new Error("the store has looked nowhere");
   return looked.in;
 }

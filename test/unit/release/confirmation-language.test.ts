@@ -224,12 +224,12 @@ test("the clocks of another operation do not count for a release", () => {
     cluster({}, { topology: { className: "lab", version: "v1.35.0" } }),
   );
   const { store } = storeWith({ policies: [policy], clusters: [wanting] });
-  store.answers.ask({ call: UPGRADE, cluster: wanting }, NOW);
+  store.decider.ask({ call: UPGRADE, cluster: wanting }, NOW);
   const live = world({ cluster: wanting });
-  assert.equal(store.answers.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
+  assert.equal(store.decider.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
   const other = { ...UPGRADE, toKubernetesVersion: "v1.36.0" };
-  assert.equal(store.answers.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
+  assert.equal(store.decider.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
   const next = { ...wanting, topology: { className: "lab", version: "v1.36.0" } };
   const nextLive = world({ cluster: next });
-  assert.equal(store.answers.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
+  assert.equal(store.decider.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
 });

@@ -8,7 +8,7 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import type { AnswerVerdict } from "../../../src/hooks/outcome.ts";
 import { AuditLog } from "../../../src/report/audit-log.ts";
-import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import type { RefusedRequest } from "../../../src/admission/cluster-handler.ts";
 import type { AuditEntry, AuditRefusal } from "../../../src/report/audit-entry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
@@ -57,9 +57,9 @@ const policies = [compiled(hookPolicy())];
 const blocked = decided(policies);
 const allowed = decided(policies, { cluster: cluster({ annotations: { [APPROVED]: "" } }) }, "ApiServer");
 
-function auditTo(write: (line: string) => void): ChangedAnswers {
+function auditTo(write: (line: string) => void): AnswerLog {
   const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });
-  return new ChangedAnswers({ log: silent, everyCall: false, audit });
+  return new AnswerLog({ log: silent, everyCall: false, audit });
 }
 
 /** What is written when the source says one after the other. */
@@ -76,7 +76,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
         loaded: () => true,
         inTurn: (_, work) => work(),
         ask: () => decision,
-        standing: () => undefined,
+        validity: () => undefined,
         confirm: async () => ({ ok: true, decision }),
         ...("verdict" in each ? {} : each),
       },

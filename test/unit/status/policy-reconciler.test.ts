@@ -192,7 +192,7 @@ describe("a policy that is gone does not come back into memory", () => {
     await reconciler.reconcile(keyOf(deleted));
     assert.equal(fixture.store.policies.get(keyOf(deleted)), undefined);
     const request = { call: { hook: "BeforeClusterDelete" }, cluster: cluster() } as const;
-    assert.equal(fixture.store.answers.ask(request, NOW).holds, false);
+    assert.equal(fixture.store.decider.ask(request, NOW).holds, false);
   });
 
   test("when an edit overtakes the answer to our own write: the edit stays", async () => {

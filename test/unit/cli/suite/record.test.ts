@@ -8,7 +8,7 @@ import type { HookOverride } from "../../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../../src/api/meta.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { AuditLog } from "../../../../src/report/audit-log.ts";
-import { ChangedAnswers } from "../../../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../../../src/report/answer-log.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
@@ -36,7 +36,7 @@ class Operator {
     instance: "hookpolicy-0",
     log: silent,
   });
-  readonly #answers = new ChangedAnswers({ log: silent, everyCall: false, audit: this.#audit });
+  readonly #answers = new AnswerLog({ log: silent, everyCall: false, audit: this.#audit });
 
   constructor(policies: readonly PolicyObject[]) {
     this.#fixture = storeWith({ policies: [...policies], clusters: [this.cluster] });
@@ -68,7 +68,7 @@ class Operator {
   ask(call: HookCall): this {
     const { now } = this.#fixture.clock;
     const request = { call, cluster: this.cluster };
-    const decision = this.#fixture.store.answers.ask(request, now);
+    const decision = this.#fixture.store.decider.ask(request, now);
     const { verdict, retryAfterSeconds, message } = decision;
     this.#answers.record(
       request,
@@ -84,7 +84,7 @@ class Operator {
     const asked = change(this.cluster);
     const attempt = attemptOf(asked);
     assert.ok(attempt);
-    const decision = this.#fixture.store.answers.refusal({ ...attempt, admission: true }, now);
+    const decision = this.#fixture.store.decider.refusal({ ...attempt, admission: true }, now);
     if (decision === undefined) return this;
     const { verdict } = decision;
     assert.ok(verdict === "Blocked" || verdict === "NotEvaluable");

@@ -103,7 +103,7 @@ function ofStore(objects: PolicyObject[]): Told {
       if (!("call" in told) || !isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS))
         return undefined;
       const request = { call: told.call, cluster: viewCluster(raw.object) };
-      const { basis: _, ...decision } = fixture.store.answers.ask(request, fixture.clock.now);
+      const { basis: _, ...decision } = fixture.store.decider.ask(request, fixture.clock.now);
       return decision;
     },
   };

@@ -8,7 +8,7 @@ import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { admit } from "../../../../src/policy/admission.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
-import { standsUntil } from "../../../../src/policy/standing.ts";
+import { validUntil } from "../../../../src/policy/validity.ts";
 import { renderedHash, taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
@@ -133,7 +133,7 @@ describe("a task holds the operation", () => {
 
   test("and an answer stands for no time", () => {
     const decision = judge(policy, { tasks: reading(...begun(policy, succeeded)) });
-    assert.equal(standsUntil([compiled(policy)], decision), undefined);
+    assert.equal(validUntil([compiled(policy)], decision), undefined);
   });
 });
 

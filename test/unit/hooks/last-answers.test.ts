@@ -3,20 +3,20 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { type Replay, Replays } from "../../../src/hooks/replays.ts";
+import { type LastAnswer, LastAnswers } from "../../../src/hooks/last-answers.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
-import { NOW, standing } from "../builders.ts";
+import { NOW, validity } from "../builders.ts";
 
 const subject = (clusterUID: string, settings = "{}"): Subject => ({
   clusterUID,
   operation: `team-a/prod-1/${clusterUID}`,
   settings,
 });
-const held = (clusterUID: string, stands = true, forAnyCall = true): Replay => ({
+const held = (clusterUID: string, isValid = true, forAnyCall = true): LastAnswer => ({
   subject: subject(clusterUID),
   verdict: "Blocked",
   text: `held ${clusterUID}`,
-  stands: standing(() => stands, forAnyCall),
+  isValid: validity(() => isValid, forAnyCall),
 });
 const { settings: _, ...unread } = subject("a");
 
@@ -35,25 +35,25 @@ const FOUND: Readonly<Record<string, { asked: Subject; forAnyCall: boolean; foun
 };
 for (const [what, { asked, forAnyCall, found }] of Object.entries(FOUND)) {
   test(`a request with ${what} is ${found ? "a" : "no"} repetition`, () => {
-    const replays = new Replays();
-    replays.keep(held("a", true, forAnyCall));
-    assert.equal(replays.find(asked, NOW)?.text, found ? "held a" : undefined);
+    const answers = new LastAnswers();
+    answers.keep(held("a", true, forAnyCall));
+    assert.equal(answers.current(asked, NOW)?.text, found ? "held a" : undefined);
   });
 }
 
 test("an answer that does not stand is not repeated, and is forgotten", () => {
-  const replays = new Replays();
+  const answers = new LastAnswers();
   let looks = 0;
-  replays.keep({ ...held("a"), stands: standing(() => ((looks += 1), false)) });
-  for (let times = 0; times < 2; times++) assert.equal(replays.find(subject("a"), NOW), undefined);
+  answers.keep({ ...held("a"), isValid: validity(() => ((looks += 1), false)) });
+  for (let times = 0; times < 2; times++) assert.equal(answers.current(subject("a"), NOW), undefined);
   assert.equal(looks, 1);
 });
 
 test("the oldest answers give way, each once", () => {
-  const replays = new Replays();
-  for (let n = 0; n < 20_001; n++) replays.keep(held(`${n}`));
+  const answers = new LastAnswers();
+  for (let n = 0; n < 20_001; n++) answers.keep(held(`${n}`));
   assert.deepEqual(
-    ["0", "1", "20000"].map((uid) => replays.find(subject(uid), NOW)?.text),
+    ["0", "1", "20000"].map((uid) => answers.current(subject(uid), NOW)?.text),
     [undefined, "held 1", "held 20000"],
   );
 });

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { readsCall, standsUntil } from "../../../src/policy/standing.ts";
+import { readsCall, validUntil } from "../../../src/policy/validity.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";
@@ -31,10 +31,10 @@ const OBJECT: GateSpec = {
 
 function untilOf(...objects: readonly PolicyObject[]): Date | "Never" | undefined {
   const policies = objects.map(compiled);
-  return standsUntil(policies, decide(policies, world(), DELETE, NOW));
+  return validUntil(policies, decide(policies, world(), DELETE, NOW));
 }
 
-describe("a decision stands", () => {
+describe("a decision is valid", () => {
   test("forever, if only a user can change it", () => {
     assert.equal(untilOf(gated([APPROVAL])), "Never");
   });
@@ -186,7 +186,7 @@ function withExpressions(objects: readonly PolicyObject[], stream: Iterator<stri
   );
 }
 
-test("while a decision stands, deciding again says the same to the byte", () => {
+test("while a decision is valid, deciding again says the same to the byte", () => {
   const size = runs(300);
   let compared = 0;
   fc.assert(
@@ -198,7 +198,7 @@ test("while a decision stands, deciding again says the same to the byte", () => 
         const policies = objects.map(compiled);
         const { call } = situation;
         const decision = decide(policies, situation.at, call, NOW);
-        const until = standsUntil(policies, decision);
+        const until = validUntil(policies, decision);
         if (until === undefined) return;
         const end = until === "Never" ? at("+90d") : until;
         if (end <= NOW) return;

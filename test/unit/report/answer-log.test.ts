@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
 import type { AuditedAnswer } from "../../../src/report/audit-log.ts";
-import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { cluster, NOW } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";
 
@@ -21,7 +21,7 @@ function remembering(): {
 } {
   let digest = "";
   let before: AuditedAnswer | undefined;
-  const answers = new ChangedAnswers({
+  const answers = new AnswerLog({
     log: silent,
     everyCall: false,
     audit: {

@@ -35,7 +35,7 @@ function confirmed(
     overrides: [],
     tasks: NO_TASKS,
   };
-  return store.answers.decideLive({ call: DELETE, cluster: deleted }, live, NOW, since);
+  return store.decider.decideLive({ call: DELETE, cluster: deleted }, live, NOW, since);
 }
 
 const begins = ({ begins: all = [] }: Decision): string[] => all.map(({ task: { name } }) => name);

@@ -1,4 +1,4 @@
-/** Answers calls from memory, and confirmations from what they have just read. No answer changes memory. */
+/** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
@@ -14,14 +14,14 @@ import { type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
-import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
+import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { LiveWorld, OperationState, World } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { DecisionRequest } from "./ports.ts";
 import type { Revisions } from "./revisions.ts";
 
-export class Answers {
+export class Decider {
   readonly #memory: Memory;
   readonly #revisions: Pick<Revisions, "of">;
   readonly #served: ServedHooks;
@@ -108,14 +108,14 @@ export class Answers {
   }
 
   /**
-   * Returns a function that tells whether ask() would decide the same again: it would if no input of `decision`, just made at
-   * `at`, has changed. `undefined`: unknown.
+   * Returns a function that tells whether ask() would still decide as it has just done at `at`, because no input of `decision`
+   * has changed. `undefined`: unknown.
    */
-  standing(
+  validity(
     { call, cluster: requested }: DecisionRequest,
     decision: Decision,
     at: Date,
-  ): Standing | undefined {
+  ): ValidityCheck | undefined {
     const cluster = this.#known(requested);
     if (cluster === undefined || decision.rollout !== undefined || hasTasks(decision)) return undefined;
     const { namespace = "", name, uid } = cluster.metadata;
@@ -123,17 +123,17 @@ export class Answers {
     // Only a remembered operation stays identical from one call to the next.
     if (operation === undefined || decision.basis?.world.state !== operation) return undefined;
     const compiled = this.#policies(cluster);
-    const until = standsUntil(compiled, decision);
+    const until = validUntil(compiled, decision);
     if (until === undefined) return undefined;
     // This is kept for each Cluster: a Date and a key of its own would make it half as large again.
     const since = at.getTime();
     const revision = this.#revisionOf(namespace, name);
-    const stands = (now: Date): boolean =>
+    const isValid = (now: Date): boolean =>
       now.getTime() >= since &&
       (until === "Never" || now < until) &&
       this.#revisionOf(namespace, name) === revision;
     const isShown = targetVersion(operation.call) === targetVersion(call);
-    return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
+    return Object.assign(isValid, { forAnyCall: isShown && !readsCall(compiled, decision) });
   }
 
   #revisionOf(namespace: string, name: string): number {
@@ -247,7 +247,7 @@ function agreed(others: readonly Decision[], last: Decision): Decision {
   return first.length === 0 ? rest : { ...rest, begins: first };
 }
 
-/** What tasks say is no part of what a standing answer is compared with. */
+/** What is said about tasks is not among what a validity check compares. */
 function hasTasks({ trace }: Decision): boolean {
   return trace.some(({ rules }) => rules.some(({ tasks }) => tasks !== undefined));
 }

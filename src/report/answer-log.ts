@@ -1,4 +1,4 @@
-/** Records answers to hook calls: remembers the last one about each Cluster and hook, so that the logs show what changes. */
+/** Logs the answers to hook calls, and remembers the last one about each Cluster and hook, so that the logs show what changes. */
 
 import { holdingRules } from "../policy/decision.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
@@ -22,7 +22,7 @@ export interface RecorderOptions {
 }
 
 /** The log and the audit log differ in what they call a change; both compare with what is remembered here. */
-interface LastAnswer {
+interface LoggedAnswer {
   /** The JSON text of a Line: it takes a quarter of the memory, and is read every ten minutes (with everyCall each time). */
   readonly line: string;
   loggedAt: number;
@@ -33,10 +33,10 @@ interface LastAnswer {
 
 type Line = readonly [message: string, fields: Readonly<Record<string, unknown>>];
 
-export class ChangedAnswers implements AnswerRecorder {
+export class AnswerLog implements AnswerRecorder {
   readonly #options: RecorderOptions;
   /** By hook and uid. The first entry is evicted first: it has not changed for the longest time. */
-  readonly #last = new Map<string, LastAnswer>();
+  readonly #last = new Map<string, LoggedAnswer>();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -80,7 +80,7 @@ export class ChangedAnswers implements AnswerRecorder {
     }
   }
 
-  #repeated(last: LastAnswer, now: Date): void {
+  #repeated(last: LoggedAnswer, now: Date): void {
     const { log, everyCall } = this.#options;
     if (!everyCall) {
       last.repeated += 1;
@@ -94,7 +94,7 @@ export class ChangedAnswers implements AnswerRecorder {
   }
 
   /** Another answer follows, or the Cluster is deleted. */
-  #ended(hook: HookName, { line, repeated }: LastAnswer): void {
+  #ended(hook: HookName, { line, repeated }: LoggedAnswer): void {
     if (repeated === 0) return;
     const [, { cluster }]: Line = JSON.parse(line);
     this.#options.log.info(`${hook} was answered the same until now`, { cluster, repeated });

@@ -24,32 +24,32 @@ import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const request = { call: DELETE, cluster: deleting };
 
-function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
+function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly isValid: (now?: Date) => boolean } {
   // What follows from a change is left to a later turn: the answer must not wait for it.
   const other = { ...deleting, metadata: { ...deleting.metadata, name: "prod-3", uid: "uid-3" } };
   const fixture = storeWith({ policies: [policy], clusters: [deleting, other], turnMs: -1 });
-  const decision = fixture.store.answers.ask(request, NOW);
+  const decision = fixture.store.decider.ask(request, NOW);
   assert.ok(decision.holds);
-  const stands = fixture.store.answers.standing(request, decision, NOW);
-  assert.ok(stands !== undefined);
-  assert.ok(stands(NOW));
-  return { ...fixture, stands: (now = NOW) => stands(now) };
+  const isValid = fixture.store.decider.validity(request, decision, NOW);
+  assert.ok(isValid !== undefined);
+  assert.ok(isValid(NOW));
+  return { ...fixture, isValid: (now = NOW) => isValid(now) };
 }
 
-describe("an answer stands", () => {
+describe("an answer stays valid", () => {
   test("while nothing happens, and while statuses are written that tell of others", () => {
     const fixture = held();
-    assert.ok(fixture.stands(at("+24h")));
+    assert.ok(fixture.isValid(at("+24h")));
     const status = { ...statusOf(fixture, hookPolicy()), decisions: [] };
     fixture.setPolicy({ ...hookPolicy({}, { resourceVersion: "900" }), status });
-    assert.ok(fixture.stands(at("+24h")));
+    assert.ok(fixture.isValid(at("+24h")));
   });
 
   test("while other Clusters and Namespaces change", () => {
     const fixture = held();
     fixture.setCluster(cluster({ name: "prod-2", uid: "uid-2", labels: { a: "b" } }));
     fixture.setNamespace(namespace({ name: "team-b" }));
-    assert.ok(fixture.stands());
+    assert.ok(fixture.isValid());
   });
 });
 
@@ -83,7 +83,7 @@ describe("an answer does not stand", () => {
     test(name, () => {
       const fixture = held();
       change(fixture);
-      assert.ok(!fixture.stands());
+      assert.ok(!fixture.isValid());
     });
   }
 
@@ -98,15 +98,15 @@ describe("an answer does not stand", () => {
     }));
     fixture.setPolicy({ ...policy, status: { ...status, ...(decisions && { decisions }) } });
     fixture.store.wake();
-    assert.ok(!fixture.stands());
+    assert.ok(!fixture.isValid());
   });
 
   test("ahead of the edge of a window, nor before it was given", () => {
     const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
     const fixture = held(gated([{ name: "w", window: { allow } }]));
-    assert.ok(fixture.stands(at("+59m")));
-    assert.ok(!fixture.stands(at("+1h")));
-    assert.ok(!fixture.stands(new Date(NOW.getTime() - 1)), "the clock was set back");
+    assert.ok(fixture.isValid(at("+59m")));
+    assert.ok(!fixture.isValid(at("+1h")));
+    assert.ok(!fixture.isValid(new Date(NOW.getTime() - 1)), "the clock was set back");
   });
 
   test("for a version that the Cluster does not show", () => {
@@ -115,19 +115,19 @@ describe("an answer does not stand", () => {
     const policy = gated([{ name: "a", annotation: { key: APPROVED } }], { hooks: ["BeforeClusterUpgrade"] });
     const { store } = storeWith({ policies: [policy], clusters: [on] });
     const other = { call: { ...UPGRADE, toKubernetesVersion: "v1.99.0" }, cluster: on };
-    assert.equal(store.answers.standing(other, store.answers.ask(other, NOW), NOW), undefined);
+    assert.equal(store.decider.validity(other, store.decider.ask(other, NOW), NOW), undefined);
     const own = { call: UPGRADE, cluster: on };
-    assert.ok(store.answers.standing(own, store.answers.ask(own, NOW), NOW));
+    assert.ok(store.decider.validity(own, store.decider.ask(own, NOW), NOW));
   });
 
   test("for what the Cluster does not show to be wanted", () => {
     const { store } = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
     const early = { call: DELETE, cluster: cluster() };
-    assert.equal(store.answers.standing(early, store.answers.ask(early, NOW), NOW), undefined);
+    assert.equal(store.decider.validity(early, store.decider.ask(early, NOW), NOW), undefined);
   });
 
   test("for Clusters that the informer does not know", () => {
     const { store } = storeWith({ policies: [hookPolicy()] });
-    assert.equal(store.answers.standing(request, store.answers.ask(request, NOW), NOW), undefined);
+    assert.equal(store.decider.validity(request, store.decider.ask(request, NOW), NOW), undefined);
   });
 });

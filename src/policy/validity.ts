@@ -1,11 +1,11 @@
-/** Computes how long a decision stands if only the time changes. */
+/** Computes how long a decision stays valid if only the time changes. */
 
 import type { Decision } from "./decision.ts";
 import { after, earliest } from "./instant.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
 
-/** Whether a decision still stands. */
-export interface Standing {
+/** Whether a decision is still the one that would be made now. */
+export interface ValidityCheck {
   (now: Date): boolean;
   /** Whether every call about the operation gets it, because no rule reads other fields of a call. */
   readonly forAnyCall: boolean;
@@ -17,7 +17,7 @@ export interface Standing {
  * tasks.
  * `policies` are those of the decision, in its order.
  */
-export function standsUntil(
+export function validUntil(
   policies: readonly CompiledPolicy[],
   { trace, retryAfterSeconds }: Decision,
 ): Date | "Never" | undefined {
