@@ -125,7 +125,7 @@ function basisOf({ rules }: PolicyTrace): string {
     rules.map(({ verdict, deadlineAt, gates }) => [
       verdict,
       deadlineAt,
-      gates.map(({ holds, changesAt }) => [holds, changesAt]),
+      gates.map(({ met, changesAt }) => [met, changesAt]),
     ]),
   );
 }

@@ -139,12 +139,12 @@ export function blockedFirst(a: Pick<RuleTrace, "verdict">, b: Pick<RuleTrace, "
   return Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked");
 }
 
-export function unmetGates<G extends { readonly holds?: unknown }>({
+export function unmetGates<G extends { readonly met?: unknown }>({
   gates,
 }: {
   readonly gates: readonly G[];
 }): G[] {
-  return gates.filter(({ holds }) => holds !== true);
+  return gates.filter(({ met }) => met !== true);
 }
 
 /** Without waits that have not started: other gates start those. */

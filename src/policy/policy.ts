@@ -177,7 +177,7 @@ export interface ObjectQuery extends ObjectDemand {
 /** The result of one gate for one Cluster at one instant. */
 export interface GateResult {
   /** `undefined`: not evaluable. */
-  readonly holds: boolean | undefined;
+  readonly met: boolean | undefined;
   readonly reason: string;
   /** What the gate waits for, without any observed value and without CEL: used in messages. */
   readonly wanted: string;
@@ -229,5 +229,5 @@ export function inParentheses({
 
 /** The result of a gate without a verdict: the rule is not evaluable. */
 export function unevaluable(reason: string, wanted: string, observed: string): GateResult {
-  return { holds: undefined, reason, wanted, observed };
+  return { met: undefined, reason, wanted, observed };
 }

@@ -92,7 +92,7 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
   } catch {
     return {
       gate: gate.name,
-      holds: undefined,
+      met: undefined,
       reason: "InternalError",
       wanted: "an evaluation without an internal error",
       observed: "the gate threw an error",
@@ -110,11 +110,11 @@ function judgeGates(
   now: Date,
   before: Before,
 ): RuleFinding {
-  const met = gatesWithoutWaits.every(({ holds }) => holds === true);
-  const gatesMetSince = met ? metSince(rule, before, now) : undefined;
+  const allMet = gatesWithoutWaits.every(({ met }) => met === true);
+  const gatesMetSince = allMet ? metSince(rule, before, now) : undefined;
   const gates = [...gatesWithoutWaits, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
-  const open = gates.filter(({ holds }) => holds !== true);
-  const blocked = open.some(({ holds }) => holds === false);
+  const open = gates.filter(({ met }) => met !== true);
+  const blocked = open.some(({ met }) => met === false);
   const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
   const deadline = judgeDeadline(rule, blockedSince, open, now);
   const finding = {
@@ -141,7 +141,7 @@ function describeOpen(
   deadline: DeadlineState | undefined,
   now: Date,
 ): Pick<RuleFinding, "verdict" | "reason" | "said" | "message" | "answer" | "retryAfterSeconds"> {
-  const waiting = open.find(({ holds }) => holds === false);
+  const waiting = open.find(({ met }) => met === false);
   const first = waiting ?? open.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? open[0];
   const told = open.filter((gate) => !looksAtObjects(rule, gate));
   const describe = (gates: readonly GateTrace[]): string => {
@@ -181,7 +181,7 @@ function judgeDeadline(
 ): DeadlineState | undefined {
   if (deadline === undefined || blockedSince === undefined) return undefined;
   const at = after(blockedSince, deadline.afterMs);
-  const evaluable = open.every(({ holds }) => holds === false);
+  const evaluable = open.every(({ met }) => met === false);
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 
@@ -201,8 +201,8 @@ function timers(
   return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
 }
 
-function describeGate({ gate, holds, observed, remedy, withheld, ...result }: GateTrace): string {
-  if (holds === undefined) return `gate ${gate} cannot be evaluated (${withoutAdvice(observed)})`;
+function describeGate({ gate, met, observed, remedy, withheld, ...result }: GateTrace): string {
+  if (met === undefined) return `gate ${gate} cannot be evaluated (${withoutAdvice(observed)})`;
   return `gate ${gate} waits for ${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
 }
 

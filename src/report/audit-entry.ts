@@ -89,6 +89,7 @@ interface AuditRule extends Pick<RuleTrace, "rule" | "verdict" | "holds" | "reas
   readonly tasks?: readonly AuditTask[];
   readonly gates: readonly {
     readonly gate: string;
+    /** Whether it is met; null: not evaluable. */
     readonly holds: boolean | null;
     readonly reason: string;
   }[];
@@ -269,9 +270,9 @@ function describeRule(finding: RuleTrace): AuditRule {
         ...(hookTask !== undefined && { hookTask }),
       })),
     }),
-    gates: gates.map(({ gate, holds: gateHolds, reason: why }) => ({
+    gates: gates.map(({ gate, met, reason: why }) => ({
       gate: truncate(gate, MAX_MESSAGE),
-      holds: gateHolds ?? null,
+      holds: met ?? null,
       reason: why,
     })),
   };

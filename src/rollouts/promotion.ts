@@ -17,12 +17,12 @@ export interface OpenGate {
 export function openGate({ until }: CompiledStage, { world, call, now }: Situation): OpenGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
-      const { holds, observed, found: _, ...result } = lookAt(gate, world, call, now);
-      if (holds === true) continue;
+      const { met, observed, found: _, ...result } = lookAt(gate, world, call, now);
+      if (met === true) continue;
       const wanted = wantedInMessage(result);
       return {
         gate: gate.name,
-        ...(holds === undefined
+        ...(met === undefined
           ? { wanted: `${wanted}, which cannot be evaluated: ${observed}`, problem: observed }
           : { wanted }),
       };

@@ -327,10 +327,10 @@ const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_U
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
   const open = unmetGates(rule);
   if (open.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
-  return open.map(({ gate, holds, reason, observed, ...result }) => ({
+  return open.map(({ gate, met, reason, observed, ...result }) => ({
     gate,
     timed: result.changesAt instanceof Date,
-    text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
-    unknown: holds === undefined && UNREADABLE.has(reason),
+    text: met === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
+    unknown: met === undefined && UNREADABLE.has(reason),
   }));
 }

@@ -73,7 +73,10 @@ function taskJson(task: TaskTrace): wire.ExplainedTask {
   };
 }
 
+/** The JSON says `holds` of a gate that is met, as it does of rules. */
 function gateJson({
+  gate,
+  met,
   changesAt,
   isSearchEnd,
   members,
@@ -86,6 +89,8 @@ function gateJson({
 }: GateTrace): wire.ExplainedGate {
   const edge = instantText(isSearchEnd === true ? "Unknown" : changesAt);
   return {
+    gate,
+    ...(met !== undefined && { holds: met }),
     ...rest,
     wanted: wantedInFull ?? wanted,
     ...(edge !== undefined && { changesAt: edge }),

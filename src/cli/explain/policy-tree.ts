@@ -132,7 +132,7 @@ function deadline(at: Date | number, releases: boolean): Detail {
 
 function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
   const { colour } = options;
-  const { holds, observed, remedy, withheld, said, members = [] } = gate;
+  const { met, observed, remedy, withheld, said, members = [] } = gate;
   const wanted = gate.wantedInFull ?? gate.wanted;
   const marks = {
     true: colour.green("is met"),
@@ -140,17 +140,17 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
     undefined: colour.red("cannot be evaluated"),
   };
   const name = `gate ${gate.gate}${said === undefined ? "" : ` ${JSON.stringify(said)}`}`;
-  const head = `${name}${holds === true ? "" : ":"} ${marks[`${holds}`]}`;
+  const head = `${name}${met === true ? "" : ":"} ${marks[`${met}`]}`;
   if (members.length > 0) {
     const branches = members.map((member) => gateBranch(member, options));
     return { text: `${head} (one of ${members.length})`, branches };
   }
-  if (holds === true) return { text: `${head}: ${wanted}; ${observed}` };
+  if (met === true) return { text: `${head}: ${wanted}; ${observed}` };
   return {
     text: head,
     details: [
       { label: "wanted", text: wanted },
-      { label: holds === undefined ? "because" : "observed", text: observed },
+      { label: met === undefined ? "because" : "observed", text: observed },
       ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
       ...(withheld === undefined ? [] : [{ label: "no command", text: withheld }]),
     ],
@@ -198,7 +198,7 @@ function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   const waits = held.map((rule) => openTask(rule)?.state);
   if (waits.every((state) => state === undefined)) return undefined;
   const isOpen = held.some(({ gates }) =>
-    gates.some(({ holds, changesAt }) => holds !== true && changesAt === undefined),
+    gates.some(({ met, changesAt }) => met !== true && changesAt === undefined),
   );
   const isStuck = waits.some((state) => state !== undefined && NEEDS_A_PERSON.has(state));
   return isOpen || isStuck ? undefined : "when its tasks are done";

@@ -96,7 +96,7 @@ function causeOf(
 ): string {
   if (isStale) return STALE;
   const refused = rules.some(({ gates }) =>
-    gates.some(({ holds, reason }) => holds === undefined && reason === "ObjectsForbidden"),
+    gates.some(({ met, reason }) => met === undefined && reason === "ObjectsForbidden"),
   );
   if (refused || unread.length > 0) return "you may not read all that the operator reads";
   const due = new Date(nextTransitionTime ?? NaN);

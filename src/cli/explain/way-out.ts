@@ -147,7 +147,7 @@ function stepsOfRule(
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
-  const open = openGates(rule).toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
+  const open = openGates(rule).toSorted((a, b) => Number(b.met === false) - Number(a.met === false));
   const task = openTask(rule);
   // While gates wait, a task that begins last waits for them.
   if (task !== undefined && (open.length === 0 || task.state !== "Waiting")) {
@@ -173,8 +173,8 @@ function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "messa
   return {
     ...rest,
     gate: gate.gate,
-    wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
-    evaluable: gate.holds !== undefined,
+    wanted: gate.met === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
+    evaluable: gate.met !== undefined,
     commands: commandsOf(gate),
     look: [gate, ...(gate.members ?? [])].flatMap(({ look = [] }) => look),
     release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,

@@ -198,7 +198,7 @@ export function holdersAt({ rollout: { name }, member: { stage }, ...situation }
 function gatesIn({ trace }: Decision): string[] {
   return heldRules(trace).flatMap(({ policy, rule: { rule, gates, deadlineReleases } }) => {
     const name = `${policyName(policy)}, rule ${rule}`;
-    const timed = gates.filter((gate) => gate.holds !== true && gate.changesAt !== undefined);
+    const timed = gates.filter((gate) => gate.met !== true && gate.changesAt !== undefined);
     if (timed.length === 0 && deadlineReleases === true) return [`the deadline of ${name}`];
     return timed.map(({ gate }) => `${name}, gate ${gate}`);
   });

@@ -28,9 +28,9 @@ function doubtOf({ verdict, message, gates }: RuleTrace): string | undefined {
   return first ?? (verdict === "NotEvaluable" ? message : undefined);
 }
 
-function problemsOf({ holds, observed, members = [] }: GateResult): readonly string[] {
+function problemsOf({ met, observed, members = [] }: GateResult): readonly string[] {
   const below = members.flatMap(problemsOf);
-  return below.length === 0 && holds === undefined ? [observed] : below;
+  return below.length === 0 && met === undefined ? [observed] : below;
 }
 
 /** Whether the operation is held for certain, and not only by rules that are not evaluable. */

@@ -110,6 +110,6 @@ function ruleFacts({ verdict, reason, condition, gates }: RuleTrace): unknown {
   return [verdict, reason, condition, gates.map(gateFacts)];
 }
 
-function gateFacts({ holds, reason, members = [] }: Omit<GateTrace, "gate">): unknown {
-  return [holds ?? "", reason, members.map(gateFacts)];
+function gateFacts({ met, reason, members = [] }: Omit<GateTrace, "gate">): unknown {
+  return [met ?? "", reason, members.map(gateFacts)];
 }

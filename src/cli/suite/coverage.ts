@@ -152,9 +152,9 @@ function seeTasks(record: RuleRecord | undefined, { tasks = [] }: RuleTrace): vo
   }
 }
 
-function stateOf({ holds }: GateTrace): GateState {
-  if (holds === undefined) return "not evaluable";
-  return holds ? "holds" : "waits";
+function stateOf({ met }: GateTrace): GateState {
+  if (met === undefined) return "not evaluable";
+  return met ? "holds" : "waits";
 }
 
 function compared<T extends string>(

@@ -8,7 +8,7 @@ import { type FieldComparison, fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import { isFields } from "../../lib/fields.ts";
+import { type Fields, isFields } from "../../lib/fields.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import {
   afterWords,
@@ -158,10 +158,15 @@ const HIDDEN: ReadonlySet<string> = new Set([
 function asShown(key: string, value: unknown): unknown {
   if (HIDDEN.has(key)) return undefined;
   if (!isFields(value)) return value;
-  const { wantedInFull, said, message } = value;
-  if (typeof wantedInFull === "string") return { ...value, wanted: wantedInFull };
+  if (Object.hasOwn(value, "met")) return gateShown(value);
+  const { said, message } = value;
   if (typeof said !== "string" || typeof message !== "string") return value;
   return { ...value, message: afterWords({ said }, message) };
+}
+
+/** The JSON says `holds` of a gate that is met, as it does of rules. */
+function gateShown({ gate, met, wantedInFull, ...rest }: Fields): Fields {
+  return { gate, holds: met, ...rest, ...(typeof wantedInFull === "string" && { wanted: wantedInFull }) };
 }
 
 /** A decision: every policy that applies to the Cluster, its rules and their gates. */
@@ -203,14 +208,11 @@ function taskLine(trace: TaskTrace, colour: Colour): string {
 
 const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
-function gateLine(
-  { gate, holds, wanted, wantedInFull = wanted, observed }: GateTrace,
-  colour: Colour,
-): string {
+function gateLine({ gate, met, wanted, wantedInFull = wanted, observed }: GateTrace, colour: Colour): string {
   const marks = {
     true: colour.green("is met"),
     false: colour.red("waits"),
     undefined: colour.yellow("unknown"),
   };
-  return `gate ${gate} ${marks[`${holds}`]}: ${wantedInFull}; ${observed}`;
+  return `gate ${gate} ${marks[`${met}`]}: ${wantedInFull}; ${observed}`;
 }

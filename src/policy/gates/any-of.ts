@@ -40,12 +40,12 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
     ...changesAtEarliest(results.map(({ result }) => result.changesAt)),
     members: results.map(({ name, result }) => ({ gate: name, ...result })),
   };
-  if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
-  const unknown = results.filter(({ result }) => result.holds === undefined);
+  if (results.some(({ result }) => result.met === true)) return { met: true, reason: "Holds", ...rest };
+  const unknown = results.filter(({ result }) => result.met === undefined);
   const [first] = unknown;
-  if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
+  if (first === undefined) return { met: false, reason: "NoneHolds", ...rest };
   // Messages have this text, so it must not contain what the other members found.
-  return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
+  return { ...rest, met: undefined, reason: first.result.reason, observed: observedBy(unknown) };
 }
 
 function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {

@@ -22,9 +22,9 @@ function compile(name: string, source: string): CompiledGate {
     evaluate: ({ cluster, namespace }, call, now) => {
       const result = expression.evaluate({ cluster, namespace, call, now });
       if (!result.ok) return { ...unevaluable("ExpressionError", "", result.problem), ...wanted, ...changes };
-      const holds = result.value === true;
-      const reason = holds ? "Holds" : "ExpressionFalse";
-      return { holds, reason, ...wanted, observed: String(result.value), ...changes };
+      const met = result.value === true;
+      const reason = met ? "Holds" : "ExpressionFalse";
+      return { met, reason, ...wanted, observed: String(result.value), ...changes };
     },
     ...(usesNow && { usesNow, clusterPaths, opensAt: () => "Unknown" }),
   };

@@ -121,10 +121,10 @@ function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): Gat
   if (!affordComparison(found, value)) return exhausted();
   const observed = describeValue(found);
   if (found !== undefined && (value === undefined || found === value))
-    return { holds: true, reason: "Holds", wanted, observed };
+    return { met: true, reason: "Holds", wanted, observed };
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
   const remedy = remedyFor(gate, value, { world, call, target, overwrite: found !== undefined });
-  return { holds: false, reason, wanted, observed, ...remedy };
+  return { met: false, reason, wanted, observed, ...remedy };
 }
 
 interface Remedying {

@@ -62,23 +62,23 @@ function tally(objects: readonly WatchedObject[], fulfils: Fulfils): Tally {
 function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: string): GateResult {
   const left = present.yes + going.yes;
   const observed = describeTally(present, min);
-  if (left > max) return { holds: false, reason: "TooManyObjects", wanted, ...tooMany(left) };
+  if (left > max) return { met: false, reason: "TooManyObjects", wanted, ...tooMany(left) };
   if (present.yes + present.problems.length < min) {
     const found = present.yes === 0 ? "none found" : `found ${present.yes} of ${min}`;
-    return { holds: false, reason: "WaitingForObject", wanted, observed, found };
+    return { met: false, reason: "WaitingForObject", wanted, observed, found };
   }
   const problems = [...present.problems, ...going.problems];
   if (present.yes < min || left + problems.length > max)
     return unevaluable("ExpressionError", wanted, describeProblems(problems));
-  return { holds: true, reason: "Holds", wanted, observed };
+  return { met: true, reason: "Holds", wanted, observed };
 }
 
 /** An object that is being deleted still exists. */
 function judgeAbsence(objects: readonly WatchedObject[], wanted: string, fulfils: Fulfils): GateResult {
   const { yes, problems } = tally(objects, fulfils);
-  if (yes > 0) return { holds: false, reason: "WaitingForAbsence", wanted, ...tooMany(yes) };
+  if (yes > 0) return { met: false, reason: "WaitingForAbsence", wanted, ...tooMany(yes) };
   if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
-  return { holds: true, reason: "Holds", wanted, observed: "none left" };
+  return { met: true, reason: "Holds", wanted, observed: "none left" };
 }
 
 /** What exists, what counts of it, and how many are wanted, where that is not one. */

@@ -19,7 +19,7 @@ export interface Place {
   /** For messages: "namespace team-a". */
   readonly where: string;
   /** Why missing objects prove nothing. */
-  readonly doubt?: { readonly holds: false | undefined; readonly reason: string; readonly observed: string };
+  readonly doubt?: { readonly met: false | undefined; readonly reason: string; readonly observed: string };
 }
 
 export interface Places {
@@ -45,13 +45,13 @@ function onePlace(given: string | undefined, { cluster, namespace: known }: Worl
 }
 
 const UNKNOWN = {
-  holds: undefined,
+  met: undefined,
   reason: NAMESPACE_UNKNOWN,
   observed: "the Namespace is not known",
 } as const;
 
 const TERMINATING = {
-  holds: false,
+  met: false,
   reason: "NamespaceTerminating",
   observed: "its namespace is being deleted, so missing objects prove nothing",
 } as const;
@@ -63,7 +63,7 @@ const ONE_TERMINATING = {
 
 /** A selector with a misspelt label must not prove that nothing is left. */
 const NONE_SELECTED = {
-  holds: undefined,
+  met: undefined,
   reason: "NoNamespaceSelected",
   observed: "namespaceSelector selects no Namespace, so missing objects prove nothing",
 } as const;

@@ -149,7 +149,7 @@ function queries(gate: CompiledObjectGate, situation: Situation): readonly Objec
   const name = nameOf(gate, situation);
   if (typeof name === "object") return [];
   const place = gate.places.find(situation.world, "");
-  if ("holds" in place) return [];
+  if ("met" in place) return [];
   const { kind, whole } = gate;
   const named = name === undefined ? {} : { name };
   return place.namespaces.map((namespace) => ({ kind, whole, namespace, ...named }));
@@ -176,14 +176,14 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const name = nameOf(gate, situation);
   if (typeof name === "object") return name;
   const found = look(gate, name, situation.world);
-  if ("holds" in found) return found;
+  if ("met" in found) return found;
   const { wanted, objects } = found;
   if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
   const candidates = objects.filter(({ metadata }) =>
     name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
   );
   const result = judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
-  return result.holds === false
+  return result.met === false
     ? { ...result, look: commandsToLook(gate, name, found, result.reason) }
     : result;
 }
@@ -224,7 +224,7 @@ interface LookResult {
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */
 function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | LookResult {
   const place = gate.places.find(world, describe(gate, name, gate.places.where));
-  if ("holds" in place) return place;
+  if ("met" in place) return place;
   const found = findObjects(world, gate.kind, place.namespaces);
   const wanted = describe(gate, name, found.ok && !found.namespaced ? "" : place.where);
   if (!found.ok) return unevaluable(found.reason, wanted, found.message);

@@ -47,13 +47,13 @@ function compile(name: string, { range }: VersionGateSpec): CompiledGate {
     evaluate: (_world, call) => {
       const version = targetVersion(call);
       if (version === undefined) return unknown("the call names no version");
-      const holds = satisfies(version);
-      if (holds === undefined) return unknown("the call's version is not a semantic version");
+      const met = satisfies(version);
+      if (met === undefined) return unknown("the call's version is not a semantic version");
       const observed = JSON.stringify(version);
-      if (holds) return { holds, reason: "Holds", wanted, observed };
+      if (met) return { met, reason: "Holds", wanted, observed };
       const hint = prereleaseHint(range, version);
       return {
-        holds,
+        met,
         reason: "VersionNotInRange",
         wanted: `${wanted}, not ${version}`,
         observed: hint === undefined ? observed : `${observed}, ${hint}`,

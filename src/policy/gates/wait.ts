@@ -31,12 +31,11 @@ export function judgeWait(wait: Wait, since: Date | undefined, now: Date): GateT
 function timeLeft({ duration, durationMs }: Wait, since: Date | undefined, now: Date): GateResult {
   const wanted = `${duration} to pass once all other gates are met`;
   if (since === undefined)
-    return { holds: false, reason: "WaitNotStarted", wanted, observed: "they are not met" };
+    return { met: false, reason: "WaitNotStarted", wanted, observed: "they are not met" };
   const until = after(since, durationMs);
-  if (now >= until)
-    return { holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
+  if (now >= until) return { met: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
   return {
-    holds: false,
+    met: false,
     reason: "WaitPending",
     wanted: `${duration} to pass (at ${timestamp(until)})`,
     observed: `running since ${timestamp(since)}`,

@@ -38,10 +38,10 @@ function evaluate(window: Window, look: readonly string[], now: Date): GateResul
   if (open) {
     const until =
       changesAt === undefined ? "" : ` until ${isSearchEnd ? "at least " : ""}${timestamp(changesAt)}`;
-    return { holds: true, reason: "Holds", wanted: "its window", observed: `open${until}`, ...edge };
+    return { met: true, reason: "Holds", wanted: "its window", observed: `open${until}`, ...edge };
   }
   return {
-    holds: false,
+    met: false,
     reason: "WindowClosed",
     wanted: `its window, which ${opening(changesAt, isSearchEnd)}`,
     observed: "closed",

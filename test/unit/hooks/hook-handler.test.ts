@@ -128,7 +128,7 @@ describe("a hook that Cluster API waits for", () => {
       name: "sundial",
       requestFields: new Set<never>(),
       evaluate: () => ({
-        holds: false,
+        met: false,
         reason: "Waiting",
         wanted: "noon",
         observed: "night",

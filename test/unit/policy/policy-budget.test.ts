@@ -53,7 +53,7 @@ test("many costly expressions are not evaluable together, and ClusterHookPolicie
   const [peaceful, costly] = trace;
   assert.deepEqual([peaceful?.verdict, costly?.verdict, holds], ["Blocked", "NotEvaluable", true]);
   assert.match(costly?.rules.at(-1)?.message ?? "", TOGETHER);
-  assert.deepEqual(costly?.rules.at(-1)?.gates.at(-1)?.holds, undefined);
+  assert.deepEqual(costly?.rules.at(-1)?.gates.at(-1)?.met, undefined);
   const after = decide([compiled(hookPolicy({ rules: costlyRules(1, 4) }))], world(), CALL, NOW);
   assert.equal(after.verdict, "Allowed", "the next decision has a budget of its own");
 });

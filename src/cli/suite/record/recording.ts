@@ -1,6 +1,6 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
-import { holdingRules, unmetGates } from "../../../policy/decision.ts";
+import { holdingRules } from "../../../policy/decision.ts";
 import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { placeOf } from "../../../policy/settable.ts";
@@ -193,7 +193,7 @@ function expectationOf(answer: RecordedAnswer): ExpectSpec {
   const policy = decision.policies.find((each) => each.verdict === verdict);
   const [rule] = holdingRules(policy?.rules ?? []);
   if (policy === undefined || rule === undefined) return { verdict: expected };
-  const [gate] = unmetGates(rule);
+  const gate = rule.gates.find(({ holds }) => holds !== true);
   return {
     verdict: expected,
     policy: policyName(policy),

@@ -32,14 +32,14 @@ function judged(anyOf: AnyOfGateSpec[], over: Partial<World> = {}): GateTrace {
 
 describe("a gate that is met when one of several is", () => {
   const cases: Record<string, { anyOf: AnyOfGateSpec[]; over?: Partial<World>; want: [unknown, string] }> = {
-    "holds when one holds": { anyOf: [labelled, approval], over: approved, want: [true, "Holds"] },
-    "holds when one holds beside one that cannot be evaluated": {
+    "is met when one of them is": { anyOf: [labelled, approval], over: approved, want: [true, "Holds"] },
+    "is met when one of them is, beside one that cannot be evaluated": {
       anyOf: [fails, approval],
       over: approved,
       want: [true, "Holds"],
     },
-    "waits when none holds": { anyOf: [labelled, approval], want: [false, "NoneHolds"] },
-    "cannot be evaluated when none holds and one might": {
+    "waits when none is met": { anyOf: [labelled, approval], want: [false, "NoneHolds"] },
+    "cannot be evaluated when none is met and one might be": {
       anyOf: [labelled, fails],
       want: [undefined, "ExpressionError"],
     },
@@ -51,8 +51,8 @@ describe("a gate that is met when one of several is", () => {
   };
   for (const [name, { anyOf, over = {}, want }] of Object.entries(cases)) {
     test(name, () => {
-      const { holds, reason } = judged(anyOf, over);
-      assert.deepEqual([holds, reason], want);
+      const { met, reason } = judged(anyOf, over);
+      assert.deepEqual([met, reason], want);
     });
   }
 });

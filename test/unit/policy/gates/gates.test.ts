@@ -1,4 +1,4 @@
-/** Gates on versions, windows and expressions: what holds, what is waited for, and what cannot be told. */
+/** Gates on versions, windows and expressions: what is met, what is waited for, and what cannot be told. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
@@ -26,8 +26,8 @@ describe("a version gate", () => {
   const gate = { version: { range: ">=1.34.0 <1.36.0" } };
   const upgradeTo = (version: string): HookCall => ({ ...UPGRADE, toKubernetesVersion: version });
   const cases: Record<string, { call: HookCall; want: [boolean | undefined, string] }> = {
-    "holds for a version in the range": { call: upgradeTo("v1.35.2"), want: [true, "Holds"] },
-    "holds for a build of a version in the range": { call: upgradeTo("v1.35.2+k3s1"), want: [true, "Holds"] },
+    "is met for a version in the range": { call: upgradeTo("v1.35.2"), want: [true, "Holds"] },
+    "is met for a build of a version in the range": { call: upgradeTo("v1.35.2+k3s1"), want: [true, "Holds"] },
     "does not hold for another one": { call: upgradeTo("v1.36.0"), want: [false, "VersionNotInRange"] },
     "does not hold for a pre-release": {
       call: upgradeTo("v1.35.0-rc.1"),
@@ -48,8 +48,8 @@ describe("a version gate", () => {
   };
   for (const [name, { call, want }] of Object.entries(cases)) {
     test(name, () => {
-      const { holds, reason, changesAt } = judged(gate, {}, call);
-      assert.deepEqual([holds, reason], want);
+      const { met, reason, changesAt } = judged(gate, {}, call);
+      assert.deepEqual([met, reason], want);
       assert.equal(changesAt, undefined);
     });
   }
@@ -67,28 +67,28 @@ describe("a window gate", () => {
   const gate = { window: { allow } };
 
   test("waits for its window, and says when it opens", () => {
-    const { holds, reason, wanted, observed, changesAt } = judged(gate);
+    const { met, reason, wanted, observed, changesAt } = judged(gate);
     assert.deepEqual(
-      [holds, reason, wanted, observed],
+      [met, reason, wanted, observed],
       [false, "WindowClosed", "its window, which opens at 2026-11-21T13:00:00Z", "closed"],
     );
     assert.deepEqual(changesAt, at("+1h"));
   });
 
-  test("holds inside of its window, from its first instant on", () => {
-    const { holds, observed, changesAt } = judged(gate, {}, UPGRADE, at("+1h"));
-    assert.deepEqual([holds, observed], [true, "open until 2026-11-21T14:00:00Z"]);
+  test("is met inside of its window, from its first instant on", () => {
+    const { met, observed, changesAt } = judged(gate, {}, UPGRADE, at("+1h"));
+    assert.deepEqual([met, observed], [true, "open until 2026-11-21T14:00:00Z"]);
     assert.deepEqual(changesAt, at("+2h"));
   });
 
-  test("holds no more at the end of its window, and says when that was the last", () => {
-    const { holds, wanted, changesAt } = judged(gate, {}, UPGRADE, at("+2h"));
-    assert.deepEqual([holds, wanted, changesAt], [false, "its window, which does not open again", undefined]);
+  test("is met no more at the end of its window, and says when that was the last", () => {
+    const { met, wanted, changesAt } = judged(gate, {}, UPGRADE, at("+2h"));
+    assert.deepEqual([met, wanted, changesAt], [false, "its window, which does not open again", undefined]);
   });
 
   test("that is open for good says so", () => {
-    const { holds, observed } = judged({ window: { deny: allow } }, {}, UPGRADE, at("+2h"));
-    assert.deepEqual([holds, observed], [true, "open"]);
+    const { met, observed } = judged({ window: { deny: allow } }, {}, UPGRADE, at("+2h"));
+    assert.deepEqual([met, observed], [true, "open"]);
   });
 
   test("opens by time until its last window has passed", () => {
@@ -107,9 +107,9 @@ describe("an expression gate", () => {
   const gate = { expression: "cluster.metadata.labels['tier'] == 'dev'" };
   const tier = (value: string): Partial<World> => ({ cluster: cluster({ labels: { tier: value } }) });
 
-  test("holds when it is true", () => {
-    const { holds, reason, changesAt } = judged(gate, tier("dev"));
-    assert.deepEqual([holds, reason, changesAt], [true, "Holds", undefined]);
+  test("is met when it is true", () => {
+    const { met, reason, changesAt } = judged(gate, tier("dev"));
+    assert.deepEqual([met, reason, changesAt], [true, "Holds", undefined]);
   });
 
   test("waits while it is false, and the message has neither CEL nor what was observed", () => {
@@ -145,19 +145,19 @@ describe("an expression gate", () => {
 
   test("with the clock can change at any time", () => {
     const late = { expression: "now >= timestamp('2026-11-21T13:00:00Z')" };
-    assert.deepEqual([judged(late).holds, judged(late).changesAt], [false, "Unknown"]);
-    assert.equal(judged(late, {}, UPGRADE, at("+1h")).holds, true);
+    assert.deepEqual([judged(late).met, judged(late).changesAt], [false, "Unknown"]);
+    assert.equal(judged(late, {}, UPGRADE, at("+1h")).met, true);
     assert.equal(compileGate({ name: "g", ...late }, POLICY).opensAt?.(NOW), "Unknown");
     assert.equal("opensAt" in compileGate({ name: "g", ...gate }, POLICY), false);
   });
 
   test("that does not compile is not evaluable, however it was stored", () => {
     const broken = compileGate({ name: "g", expression: "cluster.(" }, POLICY);
-    assert.deepEqual(broken.evaluate(world(), UPGRADE, NOW).holds, undefined);
+    assert.deepEqual(broken.evaluate(world(), UPGRADE, NOW).met, undefined);
     for (const field of ["expression", "nameExpression"]) {
       const object = { apiVersion: "v1", kind: "ConfigMap", selector: {}, absent: true, [field]: "object.(" };
       const gateOf = compileGate({ name: "g", object } as GateSpec, POLICY);
-      assert.equal(gateOf.evaluate(world(), UPGRADE, NOW).holds, undefined);
+      assert.equal(gateOf.evaluate(world(), UPGRADE, NOW).met, undefined);
     }
   });
 });
@@ -165,8 +165,8 @@ describe("an expression gate", () => {
 describe("any gate", () => {
   test("of a kind that this version does not know cannot be evaluated", () => {
     const gate = compileGate({ name: "g", sundial: {} } as GateSpec, POLICY);
-    const { holds, reason } = gate.evaluate(world(), DELETE, NOW);
-    assert.deepEqual([holds, reason], [undefined, "UnknownGate"]);
+    const { met, reason } = gate.evaluate(world(), DELETE, NOW);
+    assert.deepEqual([met, reason], [undefined, "UnknownGate"]);
   });
 
   test("that throws makes its rule not evaluable, and no other one", () => {

@@ -66,14 +66,14 @@ function judged(object: Partial<ObjectGateSpec>, over: Partial<World>): GateTrac
 interface Case {
   readonly gate: Partial<ObjectGateSpec>;
   readonly over: Partial<World>;
-  readonly want: readonly [holds: boolean | undefined, reason: string];
+  readonly want: readonly [met: boolean | undefined, reason: string];
 }
 
 function check(cases: Readonly<Record<string, Case>>): void {
   for (const [name, { gate, over, want }] of Object.entries(cases)) {
     test(name, () => {
-      const { holds, reason } = judged(gate, over);
-      assert.deepEqual([holds, reason], want);
+      const { met, reason } = judged(gate, over);
+      assert.deepEqual([met, reason], want);
     });
   }
 }
@@ -154,11 +154,11 @@ describe("namespaceSelector", () => {
           : { ok: true, namespaced: true, objects: [running("staging-1", "v1.35.0")] },
     };
     for (const gate of [{}, { absent: true as const }, { maxCount: 5 }]) {
-      const { holds, reason } = judged(
+      const { met, reason } = judged(
         { ...gate, namespaceSelector: STAGING },
         { namespaces: () => NAMESPACES, objects: reader },
       );
-      assert.deepEqual([holds, reason], [undefined, "ObjectsUnreadable"]);
+      assert.deepEqual([met, reason], [undefined, "ObjectsUnreadable"]);
     }
   });
 
@@ -216,8 +216,8 @@ describe("maxCount", () => {
   const leaving = running("team-a", "v3", going);
   const known = { namespace: PRODUCTION };
   check({
-    "holds for none": { gate: { maxCount: 1 }, over: among([]), want: [true, "Holds"] },
-    "holds for as many": { gate: { maxCount: 1 }, over: among([one]), want: [true, "Holds"] },
+    "is met for none": { gate: { maxCount: 1 }, over: among([]), want: [true, "Holds"] },
+    "is met for as many": { gate: { maxCount: 1 }, over: among([one]), want: [true, "Holds"] },
     "waits while there are more": {
       gate: { maxCount: 1 },
       over: among([one, two]),
@@ -233,7 +233,7 @@ describe("maxCount", () => {
       over: among([one, leaving]),
       want: [false, "WaitingForObject"],
     },
-    "holds between minCount and itself": {
+    "is met between minCount and itself": {
       gate: { minCount: 2, maxCount: 2 },
       over: among([one, two]),
       want: [true, "Holds"],

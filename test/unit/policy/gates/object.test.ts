@@ -1,4 +1,4 @@
-/** Gates on other objects: what holds, what is waited for, and what cannot be told. */
+/** Gates on other objects: what is met, what is waited for, and what cannot be told. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
@@ -57,14 +57,14 @@ interface Case {
   readonly gate: Partial<ObjectGateSpec>;
   readonly over: Partial<World>;
   readonly fleet?: true;
-  readonly want: readonly [holds: boolean | undefined, reason: string];
+  readonly want: readonly [met: boolean | undefined, reason: string];
 }
 
 function check(cases: Readonly<Record<string, Case>>): void {
   for (const [name, { gate, over, fleet = false, want }] of Object.entries(cases)) {
     test(name, () => {
-      const { holds, reason } = judged(gate, over, fleet);
-      assert.deepEqual([holds, reason], want);
+      const { met, reason } = judged(gate, over, fleet);
+      assert.deepEqual([met, reason], want);
     });
   }
 }
@@ -74,7 +74,7 @@ const selector = { matchLabels: { app: "db" } };
 
 describe("an object gate", () => {
   check({
-    "holds when the object of its name is there": {
+    "is met when the object of its name is there": {
       gate: { name: "final" },
       over: backups(backup("final")),
       want: [true, "Holds"],
@@ -84,7 +84,7 @@ describe("an object gate", () => {
       over: backups(backup("other")),
       want: [false, "WaitingForObject"],
     },
-    "holds when the object of the name that an expression gives is there": {
+    "is met when the object of the name that an expression gives is there": {
       gate: { nameExpression: "cluster.metadata.name + '-final'" },
       over: backups(backup("prod-1-final")),
       want: [true, "Holds"],
@@ -94,7 +94,7 @@ describe("an object gate", () => {
       over: backups(backup("prod-2-final")),
       want: [false, "WaitingForObject"],
     },
-    "holds when its selector finds one": {
+    "is met when its selector finds one": {
       gate: { selector },
       over: backups(backup("any", "New", labelled)),
       want: [true, "Holds"],
@@ -168,10 +168,10 @@ describe("its condition", () => {
 
   test("is fulfilled by as many as minCount asks for, and by no fewer", () => {
     const gate = { selector: {}, minCount: 2 };
-    assert.equal(judged(gate, backups(backup("a"), backup("b"))).holds, true);
-    const { holds, wanted, observed } = judged(gate, backups(backup("a")));
+    assert.equal(judged(gate, backups(backup("a"), backup("b"))).met, true);
+    const { met, wanted, observed } = judged(gate, backups(backup("a")));
     assert.deepEqual(
-      [holds, wanted, observed],
+      [met, wanted, observed],
       [false, "2 × Backup.velero.io in namespace team-a", "1 exists; 2 wanted"],
     );
     assert.match(decided(gate, backups(backup("a"))).message, /2 × Backup\.velero\.io in .*: found 1 of 2$/);
@@ -206,7 +206,7 @@ describe("its condition", () => {
 
 describe("absence", () => {
   check({
-    "holds when nothing is left": {
+    "is met when nothing is left": {
       gate: { selector: {}, absent: true },
       over: backups(),
       want: [true, "Holds"],
@@ -274,8 +274,8 @@ describe("absence", () => {
     );
   });
 
-  test("is no matter of presence: an object there holds in a namespace that is being deleted", () => {
-    assert.equal(judged({ name: "final" }, { ...backups(backup("final")), ...terminating }).holds, true);
+  test("is no matter of presence: an object there meets the gate in a namespace that is being deleted", () => {
+    assert.equal(judged({ name: "final" }, { ...backups(backup("final")), ...terminating }).met, true);
   });
 });
 
@@ -350,8 +350,8 @@ describe("a name that is computed", () => {
   }
 
   test("cannot be told when the expression fails, and then nothing is read", () => {
-    const { holds, reason } = judged(gate, backups());
-    assert.deepEqual([holds, reason], [undefined, "ExpressionError"]);
+    const { met, reason } = judged(gate, backups());
+    assert.deepEqual([met, reason], [undefined, "ExpressionError"]);
     assert.deepEqual(queries(gate, world()), []);
   });
 });
