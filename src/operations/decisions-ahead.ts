@@ -1,6 +1,6 @@
 /** The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. */
 
-import { type Decision, openGates, heldRules } from "../policy/decision.ts";
+import { type Decision, pendingGates, heldRules } from "../policy/decision.ts";
 import { lookAt, type OperationInputs } from "./timeline.ts";
 
 /** Windows that are never open together would be followed for ever. */
@@ -14,8 +14,8 @@ export function* decisionsAhead(
 ): Generator<Decision> {
   let [held, { state }, at] = [decision, operation, from];
   for (let count = 0; count < MAX_AHEAD; count += 1) {
-    const open = heldRules(held.trace).flatMap(({ rule }) => openGates(rule));
-    const opens = open.flatMap(({ changesAt, isSearchEnd }) =>
+    const pending = heldRules(held.trace).flatMap(({ rule }) => pendingGates(rule));
+    const opens = pending.flatMap(({ changesAt, isSearchEnd }) =>
       changesAt instanceof Date && isSearchEnd !== true ? [changesAt.getTime()] : [],
     );
     const next = new Date(Math.max(...opens));

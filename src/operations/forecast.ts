@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "../policy/decide.ts";
-import { openGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
+import { pendingGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { withinForecastBudget } from "../policy/budget.ts";
 import { remember } from "./timers.ts";
@@ -47,8 +47,9 @@ function releasedBefore(trace: readonly PolicyTrace[]): number {
 function ruleReleasedBefore(rule: RuleTrace): number {
   const { verdict, deadlineAt, deadlineReleases } = rule;
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
-  const open = openGates(rule);
-  const gatesHold = open.length === 0 ? Infinity : Math.max(...open.map(({ changesAt }) => toMs(changesAt)));
+  const pending = pendingGates(rule);
+  const gatesHold =
+    pending.length === 0 ? Infinity : Math.max(...pending.map(({ changesAt }) => toMs(changesAt)));
   return Math.min(deadline, gatesHold);
 }
 
@@ -64,7 +65,7 @@ function mayStartTimer(policy: CompiledPolicy | undefined, rule: RuleTrace): boo
   const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule.rule) ?? {};
   if (deadline !== undefined && rule.timers?.blockedSince === undefined) return true;
   // If a user has to act, time alone never starts a wait.
-  return waits.length > 0 && openGates(rule).every(({ changesAt }) => changesAt !== undefined);
+  return waits.length > 0 && pendingGates(rule).every(({ changesAt }) => changesAt !== undefined);
 }
 
 function toMs(instant: Date | "Unknown" | undefined): number {

@@ -26,7 +26,7 @@ import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
-import { openTasks } from "./tasks/rule-tasks.ts";
+import { taskFields } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
@@ -60,7 +60,7 @@ export function decide(
     trace,
     ...(call.hook === "AfterControlPlaneInitialized"
       ? toStore(trace, ({ mode }, index) => mode === "Enforce" && !isOverridden(policies[index], overrides))
-      : openTasks(trace, world.rendersTasks === true)),
+      : taskFields(trace, world.rendersTasks === true)),
   };
 }
 

@@ -148,7 +148,7 @@ export function unmetGates<G extends { readonly met?: unknown }>({
 }
 
 /** Without waits that have not started: other gates start those. */
-export function openGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace[] {
+export function pendingGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace[] {
   return unmetGates(rule).filter(({ reason }) => reason !== "WaitNotStarted");
 }
 

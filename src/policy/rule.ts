@@ -113,10 +113,10 @@ function judgeGates(
   const allMet = gatesWithoutWaits.every(({ met }) => met === true);
   const gatesMetSince = allMet ? metSince(rule, before, now) : undefined;
   const gates = [...gatesWithoutWaits, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
-  const open = gates.filter(({ met }) => met !== true);
-  const blocked = open.some(({ met }) => met === false);
+  const unmet = gates.filter(({ met }) => met !== true);
+  const blocked = unmet.some(({ met }) => met === false);
   const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
-  const deadline = judgeDeadline(rule, blockedSince, open, now);
+  const deadline = judgeDeadline(rule, blockedSince, unmet, now);
   const finding = {
     rule: rule.name,
     retryAfterSeconds: rule.retryAfterSeconds,
@@ -128,36 +128,36 @@ function judgeGates(
       deadline?.passed === false ? deadline.at : undefined,
     ]),
   };
-  if (open.length === 0) return { ...finding, verdict: "Allowed", reason: "GatesHold", message: "" };
+  if (unmet.length === 0) return { ...finding, verdict: "Allowed", reason: "GatesHold", message: "" };
   if (deadline?.passed === true && deadline.releases) {
     return { ...finding, verdict: "Allowed", reason: "DeadlineExpired", message: "" };
   }
-  return { ...finding, ...describeOpen(rule, open, deadline, now) };
+  return { ...finding, ...describeUnmet(rule, unmet, deadline, now) };
 }
 
-function describeOpen(
+function describeUnmet(
   rule: CompiledRule,
-  open: readonly GateTrace[],
+  unmet: readonly GateTrace[],
   deadline: DeadlineState | undefined,
   now: Date,
 ): Pick<RuleFinding, "verdict" | "reason" | "said" | "message" | "answer" | "retryAfterSeconds"> {
-  const waiting = open.find(({ met }) => met === false);
-  const first = waiting ?? open.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? open[0];
-  const told = open.filter((gate) => !looksAtObjects(rule, gate));
+  const waiting = unmet.find(({ met }) => met === false);
+  const first = waiting ?? unmet.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? unmet[0];
+  const told = unmet.filter((gate) => !looksAtObjects(rule, gate));
   const describe = (gates: readonly GateTrace[]): string => {
     const texts = gates.map(describeGate);
     if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
     return texts.join(", ");
   };
-  const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
+  const edges = [...unmet.map(({ changesAt }) => changesAt), deadline?.at];
   return {
     // All gates must be met, so one that is not decides, whatever the gates that are not evaluable would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: first?.reason ?? "",
     ...(rule.message !== undefined && { said: rule.message }),
-    message: describe(open),
+    message: describe(unmet),
     // If only object gates hold the rule, the answer itself already reveals their result.
-    ...(told.length > 0 && told.length < open.length && { answer: describe(told) }),
+    ...(told.length > 0 && told.length < unmet.length && { answer: describe(told) }),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
 }
@@ -176,12 +176,12 @@ interface DeadlineState {
 function judgeDeadline(
   { deadline }: CompiledRule,
   blockedSince: Date | undefined,
-  open: readonly GateTrace[],
+  unmet: readonly GateTrace[],
   now: Date,
 ): DeadlineState | undefined {
   if (deadline === undefined || blockedSince === undefined) return undefined;
   const at = after(blockedSince, deadline.afterMs);
-  const evaluable = open.every(({ met }) => met === false);
+  const evaluable = unmet.every(({ met }) => met === false);
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 

@@ -4,7 +4,7 @@ import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
 import { timestamp } from "../policy/instant.ts";
-import { openGate } from "./promotion.ts";
+import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
 import type { Situation } from "../policy/world.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
@@ -36,16 +36,16 @@ export function closedFor(
   return { ...holdOf(rollout, refusal), ...(soaksUntil !== undefined && { soaksUntil }) };
 }
 
-/** `undefined`: every gate of the stage is open to the Cluster. */
+/** `undefined`: the Cluster meets every gate of the stage. */
 function gateHold(
   rollout: CompiledRollout,
   stage: CompiledStage | undefined,
   situation: Situation,
 ): Hold | undefined {
   if (stage === undefined) return undefined;
-  const open = openGate(stage, situation);
-  if (open === undefined) return undefined;
-  const { gate, wanted, problem } = open;
+  const unmet = unmetGate(stage, situation);
+  if (unmet === undefined) return undefined;
+  const { gate, wanted, problem } = unmet;
   return {
     ...holdOf(rollout, { reason: "GateOpen", stage: stage.name }),
     wanted: `gate ${gate} waits for ${wanted}`,

@@ -6,7 +6,7 @@ import { type ObjectDemand, type ObjectQuery, wantedInMessage } from "../policy/
 import type { Situation } from "../policy/world.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
-export interface OpenGate {
+export interface UnmetGate {
   readonly gate: string;
   readonly wanted: string;
   /** Why it is not evaluable. */
@@ -14,7 +14,7 @@ export interface OpenGate {
 }
 
 /** The first gate that is not met, and what it waits for; `undefined`: the Cluster may begin. */
-export function openGate({ until }: CompiledStage, { world, call, now }: Situation): OpenGate | undefined {
+export function unmetGate({ until }: CompiledStage, { world, call, now }: Situation): UnmetGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
       const { met, observed, found: _, ...result } = lookAt(gate, world, call, now);

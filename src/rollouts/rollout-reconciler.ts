@@ -43,7 +43,7 @@ export interface RolloutReconcilerOptions extends Pick<
 }
 
 /** Open, or failed so that a person has to act, or when the last one ended; `undefined`: there is none. */
-export type SlotTaskState = "Open" | "Failed" | Date | undefined;
+export type SlotTaskState = "Unfinished" | "Failed" | Date | undefined;
 
 export interface SlotTasks {
   known(claim: RolloutClaim, hook: HookName): SlotTaskState;
@@ -294,7 +294,7 @@ export class RolloutReconciler {
    * until a person has acted.
    */
   #isUnused(tasks: SlotTaskState, isOld: boolean): boolean {
-    if (tasks === "Open") return false;
+    if (tasks === "Unfinished") return false;
     if (tasks === undefined || tasks === "Failed") return isOld || tasks === "Failed";
     return isOld && this.#options.now().getTime() - tasks.getTime() >= CLAIM_MS;
   }

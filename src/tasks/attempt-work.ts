@@ -269,7 +269,7 @@ function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
     cluster,
     now,
   });
-  if (outcome === "Open") return waitsOrTimedOut(work, message);
+  if (outcome === "Unfinished") return waitsOrTimedOut(work, message);
   return attemptEnded(task, { outcome, message }, now);
 }
 

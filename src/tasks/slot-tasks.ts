@@ -48,7 +48,7 @@ function stateOf(
   const records = all.filter(
     ({ identity, over }) => !over && identity.hook === hook && (target === "" || identity.version === target),
   );
-  if (records.some(isOpen)) return "Open";
+  if (records.some(isUnfinished)) return "Unfinished";
   if (records.some((record) => hasFailed(record) && holds(record))) return "Failed";
   const ends = records.flatMap(({ endedAt }) => endedAt ?? []);
   return ends.length === 0 ? undefined : new Date(Math.max(...ends.map((end) => end.getTime())));
@@ -58,6 +58,6 @@ function hasFailed({ phase, altered }: TaskRecord): boolean {
   return phase === "Failed" || altered !== undefined;
 }
 
-function isOpen({ phase, altered }: TaskRecord): boolean {
+function isUnfinished({ phase, altered }: TaskRecord): boolean {
   return altered === undefined && (phase === "Pending" || phase === "Running");
 }

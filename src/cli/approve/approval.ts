@@ -325,9 +325,9 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
-  const open = unmetGates(rule);
-  if (open.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
-  return open.map(({ gate, met, reason, observed, ...result }) => ({
+  const unmet = unmetGates(rule);
+  if (unmet.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
+  return unmet.map(({ gate, met, reason, observed, ...result }) => ({
     gate,
     timed: result.changesAt instanceof Date,
     text: met === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,

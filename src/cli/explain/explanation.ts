@@ -256,7 +256,7 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
   const { now, at = now, request } = options;
   const { admission, verdict, ...rest } = explainRequest(fleet, attempt, at);
   const version = targetVersion(attempt.call);
-  const isOpen = admission !== "Denied" && lacksPolicies(options);
+  const isUnknown = admission !== "Denied" && lacksPolicies(options);
   return {
     hook: attempt.call.hook,
     ...(request !== undefined && { request }),
@@ -264,7 +264,7 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
     passed: false,
     retryAfterSeconds: 0,
     ...rest,
-    ...(isOpen ? { verdict: "NotEvaluable" } : { verdict, admission, holds: admission === "Denied" }),
+    ...(isUnknown ? { verdict: "NotEvaluable" } : { verdict, admission, holds: admission === "Denied" }),
     rollouts: [],
     byPolicies: rest.release,
     next: [],
@@ -333,8 +333,8 @@ function answerOf(
       retryAfterSeconds: rollout.retryAfterSeconds,
       message: rollout.message,
     };
-  const open = !holds && lacksPolicies(options);
-  return { ...(open ? { verdict: "NotEvaluable" } : { verdict, holds }), retryAfterSeconds, message };
+  const isUnknown = !holds && lacksPolicies(options);
+  return { ...(isUnknown ? { verdict: "NotEvaluable" } : { verdict, holds }), retryAfterSeconds, message };
 }
 
 /** Whether a policy that the user may not read could hold the Cluster. */

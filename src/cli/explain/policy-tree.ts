@@ -161,10 +161,10 @@ const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows,
 
 /** Whether each gate opens at a known time, so that only their meeting is not found. */
 function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
-  const open = holdingRules(rules).flatMap(unmetGates);
+  const unmet = holdingRules(rules).flatMap(unmetGates);
   return (
-    open.length > 1 &&
-    open.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
+    unmet.length > 1 &&
+    unmet.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
   );
 }
 
@@ -197,11 +197,11 @@ function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   const held = rules.filter(({ holds }) => holds);
   const waits = held.map((rule) => openTask(rule)?.state);
   if (waits.every((state) => state === undefined)) return undefined;
-  const isOpen = held.some(({ gates }) =>
+  const needsUser = held.some(({ gates }) =>
     gates.some(({ met, changesAt }) => met !== true && changesAt === undefined),
   );
   const isStuck = waits.some((state) => state !== undefined && NEEDS_A_PERSON.has(state));
-  return isOpen || isStuck ? undefined : "when its tasks are done";
+  return needsUser || isStuck ? undefined : "when its tasks are done";
 }
 
 export function painted(verdict: Verdict | AdmissionDecision["verdict"] | "Skipped", colour: Colour): string {

@@ -6,7 +6,7 @@ import type { PendingOperation } from "../../operations/operation.ts";
 import {
   type Decision,
   type GateTrace,
-  openGates,
+  pendingGates,
   type PolicyTrace,
   type RuleTrace,
   unmetGates,
@@ -116,10 +116,12 @@ export function releaseOf(
     );
   });
   if (release !== undefined) return isCounted ? "Unknown" : release > now ? release : undefined;
-  const open = trace
+  const pending = trace
     .filter(({ holds }) => holds)
     .flatMap(({ rules }) => holdingRules(rules).flatMap(unmetGates));
-  return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
+  return pending.length > 0 && pending.every(({ changesAt }) => changesAt !== undefined)
+    ? "Unknown"
+    : undefined;
 }
 
 /** How long tasks take is not known: the release is the one that they can delay. */
@@ -147,10 +149,10 @@ function stepsOfRule(
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
-  const open = openGates(rule).toSorted((a, b) => Number(b.met === false) - Number(a.met === false));
+  const pending = pendingGates(rule).toSorted((a, b) => Number(b.met === false) - Number(a.met === false));
   const task = openTask(rule);
   // While gates wait, a task that begins last waits for them.
-  if (task !== undefined && (open.length === 0 || task.state !== "Waiting")) {
+  if (task !== undefined && (pending.length === 0 || task.state !== "Waiting")) {
     const [show, ...commands] = taskCommands(task);
     const step: Step = {
       ...rest,
@@ -161,12 +163,12 @@ function stepsOfRule(
       look: show === undefined ? [] : [show],
       release: undefined,
     };
-    return [...open.map((gate) => stepOfGate(gate, rest)), step];
+    return [...pending.map((gate) => stepOfGate(gate, rest)), step];
   }
-  if (open.length === 0) {
+  if (pending.length === 0) {
     return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], look: [], release: undefined }];
   }
-  return open.map((gate) => stepOfGate(gate, rest));
+  return pending.map((gate) => stepOfGate(gate, rest));
 }
 
 function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {

@@ -7,7 +7,7 @@ import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
-import { type Decision, heldRules, openGates } from "../../policy/decision.ts";
+import { type Decision, heldRules, pendingGates } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -16,7 +16,7 @@ import { liftingOverride } from "../../rollouts/lifting.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
 import type { MemberState } from "../../rollouts/progress.ts";
-import { gateEdges, openGate } from "../../rollouts/promotion.ts";
+import { gateEdges, unmetGate } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { counted } from "../../lib/counted.ts";
@@ -94,7 +94,7 @@ export function pastGate(parts: Parts, at: Date): string | undefined {
   const { rollout, member } = parts;
   const { decision } = decisionAt(ofTime(parts, at), at);
   const gates = heldRules(decision.trace).flatMap(({ policy, rule }) =>
-    openGates(rule)
+    pendingGates(rule)
       .filter(({ changesAt }) => changesAt === undefined)
       .map(({ gate }) => `${policyName(policy)}, rule ${rule.rule}, gate ${gate}`),
   );
@@ -171,17 +171,17 @@ interface Holds {
 
 function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): Holds {
   const held = heldRules(decisionAt(situation, at).decision.trace);
-  const open = stage && openGate(stage, { ...situation, now: at });
+  const unmet = stage && unmetGate(stage, { ...situation, now: at });
   const unread = held.filter(({ rule: { verdict } }) => verdict === "NotEvaluable");
   const rules = unread.map(({ policy, rule }) => {
     const place = rule.rule === "" ? "" : `, rule ${rule.rule}`;
     return `${policyName(policy)}${place} (${rule.message})`;
   });
   const gates =
-    open?.problem === undefined
+    unmet?.problem === undefined
       ? []
-      : [`HookRollout ${rollout.name}, stage ${stage?.name}, gate ${open.gate} (${open.problem})`];
-  const others = held.length - unread.length + (open === undefined ? 0 : 1) - gates.length;
+      : [`HookRollout ${rollout.name}, stage ${stage?.name}, gate ${unmet.gate} (${unmet.problem})`];
+  const others = held.length - unread.length + (unmet === undefined ? 0 : 1) - gates.length;
   return { unevaluable: [...rules, ...gates], needsAction: others > 0 || rules.length + gates.length === 0 };
 }
 
@@ -190,8 +190,9 @@ export function holdersAt({ rollout: { name }, member: { stage }, ...situation }
   const { operation, decision } = decisionAt(situation, at);
   const { world, call } = situation;
   const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
-  const open = stage && openGate(stage, { world, call, now: at });
-  const ofStage = open === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${open.gate}`];
+  const unmet = stage && unmetGate(stage, { world, call, now: at });
+  const ofStage =
+    unmet === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${unmet.gate}`];
   return [...new Set([...all, ...ofStage])].join("; then ");
 }
 
@@ -217,7 +218,7 @@ function releasedByAll(
   for (let edges = 0; edges < MAX_EDGES; edges += 1) {
     const released = forecast(policies, { ...world, state }, call, at);
     const isOpen = (now: Date): boolean =>
-      stage === undefined || openGate(stage, { world, call, now }) === undefined;
+      stage === undefined || unmetGate(stage, { world, call, now }) === undefined;
     if (released === undefined || isOpen(released)) return released;
     const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
     if (!(next instanceof Date)) return undefined;

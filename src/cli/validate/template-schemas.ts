@@ -148,12 +148,12 @@ function isCertain({ keyword, instancePath, schemaPath }: ErrorObject, object: u
   if (/\/(?:anyOf|oneOf)\/\d|\/not\//.test(schemaPath)) return false;
   if (keyword === "required" || keyword === "additionalProperties") return true;
   const value = valueAt(object, keysOf(instancePath));
-  return (keyword === "type" && typeof value === "object") || !isOpen(value);
+  return (keyword === "type" && typeof value === "object") || !isComputed(value);
 }
 
-function isOpen(value: unknown): boolean {
+function isComputed(value: unknown): boolean {
   if (typeof value === "string") return hasExpression(value);
-  return typeof value === "object" && value !== null && Object.values(value).some(isOpen);
+  return typeof value === "object" && value !== null && Object.values(value).some(isComputed);
 }
 
 function wordsOf(error: ErrorObject): string {

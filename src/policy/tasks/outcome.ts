@@ -9,7 +9,7 @@ import { withoutAdvice } from "../cel/failure.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
 
 export interface Outcome {
-  readonly outcome: "Succeeded" | "Failed" | "Open";
+  readonly outcome: "Succeeded" | "Failed" | "Unfinished";
   /** What the object does not show yet, or why it has failed. */
   readonly message: string;
 }
@@ -45,7 +45,7 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
   const defaults = DEFAULTS[`${kind.apiVersion} ${kind.kind}`];
   const { succeeded = defaults?.succeeded, failed = defaults?.failed } = spec;
   if (succeeded === undefined)
-    return { outcome: "Open", message: `nothing says when a ${kind.kind} is done` };
+    return { outcome: "Unfinished", message: `nothing says when a ${kind.kind} is done` };
   const call: HookCall = { hook: spec.hook, ...spec.request };
   const is = (source: string): true | string => {
     const expression = expressionOrBroken(source, "object");
@@ -62,7 +62,7 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
   const done = is(succeeded);
   if (done === true) return { outcome: "Succeeded", message: "" };
   return {
-    outcome: "Open",
+    outcome: "Unfinished",
     message: spec.succeeded === undefined ? `the ${kind.kind} has not finished` : done,
   };
 }

@@ -9,14 +9,14 @@ import type { TaskState, TaskTrace } from "./task-trace.ts";
 
 type Finding = Omit<RuleTrace, "holds">;
 
-/** While a task is open, Cluster API asks again soon, because nothing tells it that the task has ended. */
-const OPEN_RETRY_SECONDS = 10;
+/** While a task is unfinished, Cluster API asks again soon, because nothing tells it that the task has ended. */
+const UNFINISHED_RETRY_SECONDS = 10;
 
-const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
-const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed", "Altered"]);
+const UNFINISHED: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
+const HOLDING: ReadonlySet<TaskState> = new Set([...UNFINISHED, "Failed", "Altered"]);
 
-function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
-  return OPEN.has(state);
+function isUnfinished({ state }: Pick<TaskTrace, "state">): boolean {
+  return UNFINISHED.has(state);
 }
 
 /** `finding`: what the rule says without its tasks. Only what it allows waits for them. */
@@ -29,8 +29,8 @@ export function withTasks(
   if (rule.tasks.length === 0) return finding;
   const gatesMet = finding.verdict === "Allowed";
   const tasks = judgeTasks(policy, rule, situation, gatesMet);
-  const retryAfterSeconds = tasks.some(isOpen)
-    ? Math.min(finding.retryAfterSeconds, OPEN_RETRY_SECONDS)
+  const retryAfterSeconds = tasks.some(isUnfinished)
+    ? Math.min(finding.retryAfterSeconds, UNFINISHED_RETRY_SECONDS)
     : finding.retryAfterSeconds;
   const changes = changesAtEarliest([finding.changesAt, ...tasks.map(({ changesAt }) => changesAt)]);
   const judged = { ...finding, tasks, retryAfterSeconds, ...changes };
@@ -68,15 +68,15 @@ function waitsForTasks({ verdict, reason }: Finding): boolean {
   return verdict === "Blocked" && (reason === "TaskPending" || reason === "TaskRunning");
 }
 
-type OpenTasks = Pick<Decision, "waitsForTasks" | "tasksDue" | "begins">;
+type TaskFields = Pick<Decision, "waitsForTasks" | "tasksDue" | "begins">;
 
 /**
  * A task that begins last may begin when nothing but tasks holds the operation and none of them has failed; any other one
  * at once. Policies that hold nothing (Audit, overridden) begin nothing.
  */
-export function openTasks(trace: readonly PolicyTrace[], renders: boolean): OpenTasks {
+export function taskFields(trace: readonly PolicyTrace[], renders: boolean): TaskFields {
   const rules = heldRules(trace).map(({ rule }) => rule);
-  const tasks = rules.flatMap(({ tasks: all = [] }) => all.filter(isOpen));
+  const tasks = rules.flatMap(({ tasks: all = [] }) => all.filter(isUnfinished));
   if (tasks.length === 0) return {};
   const waits = rules.every(waitsForTasks) && tasks.some(({ begins }) => begins === "Last");
   const due = tasks.filter(({ state, begins }) => state === "Due" && (begins === "First" || waits));
@@ -87,6 +87,6 @@ export function openTasks(trace: readonly PolicyTrace[], renders: boolean): Open
   };
 }
 
-function intentsOf(tasks: readonly TaskTrace[]): NonNullable<OpenTasks["begins"]> {
+function intentsOf(tasks: readonly TaskTrace[]): NonNullable<TaskFields["begins"]> {
   return tasks.flatMap(({ intent }) => intent ?? []);
 }

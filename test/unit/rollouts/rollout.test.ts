@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
-import { openGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
+import { unmetGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, hookRollout, NOW, rolloutOf, TARGET } from "./fixtures.ts";
@@ -123,18 +123,18 @@ describe("the gates of a stage", () => {
   };
 
   test("none: nothing to wait for", () => {
-    assert.equal(openGate(stageWith(undefined), situation), undefined);
+    assert.equal(unmetGate(stageWith(undefined), situation), undefined);
   });
 
   test("the first that does not hold is named", () => {
-    assert.equal(openGate(stageWith([holds]), situation), undefined);
-    const open = openGate(stageWith([holds, waits]), situation);
+    assert.equal(unmetGate(stageWith([holds]), situation), undefined);
+    const open = unmetGate(stageWith([holds, waits]), situation);
     assert.equal(open?.gate, "ok");
     assert.match(open.wanted, /annotation example\.com\/ok/);
   });
 
   test("one that cannot be evaluated does not hold", () => {
-    const open = openGate(stageWith([{ name: "promoted", object }]), situation);
+    const open = unmetGate(stageWith([{ name: "promoted", object }]), situation);
     assert.match(open?.wanted ?? "", /which cannot be evaluated: /);
   });
 

@@ -27,8 +27,12 @@ type Case = readonly [
 ];
 
 const cases: Readonly<Record<string, Case>> = {
-  "a Job without a status is open": [{ kind: JOB, object: { ...JOB } }, "Open", "the Job has not finished"],
-  "a Job that runs is open": [{ kind: JOB, object: job() }, "Open", "the Job has not finished"],
+  "a Job without a status is unfinished": [
+    { kind: JOB, object: { ...JOB } },
+    "Unfinished",
+    "the Job has not finished",
+  ],
+  "a Job that runs is unfinished": [{ kind: JOB, object: job() }, "Unfinished", "the Job has not finished"],
   "a Job that is complete has succeeded": [{ kind: JOB, object: job("Complete") }, "Succeeded", ""],
   "a Job that has failed says why": [{ kind: JOB, object: job("Failed") }, "Failed", "Because: of this"],
   "a Pod has succeeded by its phase": [
@@ -48,7 +52,7 @@ const cases: Readonly<Record<string, Case>> = {
   ],
   "a missing field says: not yet": [
     { kind: BACKUP, object: {}, spec: { succeeded: 'object.status.phase == "Completed"' } },
-    "Open",
+    "Unfinished",
     'not yet: object.status.phase == "Completed" (object has no field "status")',
   ],
   "a failed expression that cannot be evaluated is no failure": [
@@ -67,7 +71,7 @@ const cases: Readonly<Record<string, Case>> = {
   ],
   "a kind without a default is never done": [
     { kind: BACKUP, object: {} },
-    "Open",
+    "Unfinished",
     "nothing says when a Backup is done",
   ],
 };
