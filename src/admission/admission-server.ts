@@ -12,7 +12,7 @@ import {
   createGuard,
   createTlsServer,
   INTERNAL_ERROR,
-  type Listening,
+  type TlsServerParts,
   NOT_FOUND,
   type TlsServer,
   type TlsServerOptions,
@@ -48,7 +48,7 @@ export function createAdmissionServer(options: AdmissionServerOptions): TlsServe
 
 function createApp(
   options: AdmissionServerOptions,
-  { server, connections, bodies }: Listening,
+  { server, connections, bodies }: TlsServerParts,
 ): FastifyInstance<Server> {
   const { log } = options;
   const guard = createGuard(options);

@@ -5,7 +5,7 @@ import { withoutNulls } from "../lib/fields.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import { type Denial, invalid, type Subject } from "./denial.ts";
-import { newGates, type ObjectGate, type WithGates } from "./object-gates.ts";
+import { newGates, type ObjectGate, type GatedObject } from "./object-gates.ts";
 import { checkOverride, type OverrideFindings } from "./override-review.ts";
 import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policy-review.ts";
 import { decodeReview, type Review } from "./review.ts";
@@ -88,12 +88,12 @@ function asStored<T extends Review["object"]>(object: T): T {
   return { ...object, spec: withoutNulls(object.spec) };
 }
 
-function findingsOf(object: WithGates, old: WithGates | undefined, { served }: Settings): PolicyFindings {
+function findingsOf(object: GatedObject, old: GatedObject | undefined, { served }: Settings): PolicyFindings {
   return object.kind === "HookRollout"
     ? checkNewRollout(object, old?.kind === "HookRollout" ? old : undefined)
     : checkPolicy(object, old?.kind === "HookRollout" ? undefined : old, served);
 }
 
-function hasGates(object: Review["object"] | undefined): object is WithGates {
+function hasGates(object: Review["object"] | undefined): object is GatedObject {
   return object !== undefined && object.kind !== "HookOverride";
 }

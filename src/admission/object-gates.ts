@@ -12,9 +12,9 @@ export interface ObjectGate extends ObjectReach {
   readonly meaning: string;
 }
 
-export type WithGates = Exclude<Review["object"], { readonly kind: "HookOverride" }>;
+export type GatedObject = Exclude<Review["object"], { readonly kind: "HookOverride" }>;
 
-function objectGates(policy: WithGates): ObjectGate[] {
+function objectGates(policy: GatedObject): ObjectGate[] {
   const field = policy.kind === "HookRollout" ? "stages" : "rules";
   return children(policy.spec, field, "spec").flatMap((rule) =>
     children(rule.value, "until", rule.path)
@@ -25,12 +25,12 @@ function objectGates(policy: WithGates): ObjectGate[] {
 }
 
 /** An unchanged gate shows its author nothing new, so a bot may edit another rule. */
-export function newGates(policy: WithGates, old: WithGates | undefined): ObjectGate[] {
+export function newGates(policy: GatedObject, old: GatedObject | undefined): ObjectGate[] {
   const known = new Set(old === undefined ? [] : objectGates(old).map(({ meaning }) => meaning));
   return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
 }
 
-function readGate({ field, kind, spec, place }: Condition, policy: WithGates): ObjectGate[] {
+function readGate({ field, kind, spec, place }: Condition, policy: GatedObject): ObjectGate[] {
   const reach = kind.looksAt?.(spec);
   if (reach === undefined) return [];
   const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reach.namespace;

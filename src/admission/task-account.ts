@@ -5,7 +5,7 @@
 
 import { fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
 import type { AccessFindings } from "./access.ts";
-import type { WithGates } from "./object-gates.ts";
+import type { GatedObject } from "./object-gates.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer } from "./review-world.ts";
 
@@ -17,11 +17,11 @@ export interface TaskAccount {
 }
 
 /** The account of the policy or, if it has no tasks any more, that of the old one; of specs that may be invalid. */
-export function accountOf(policy: WithGates, old: WithGates | undefined): TaskAccount | undefined {
+export function accountOf(policy: GatedObject, old: GatedObject | undefined): TaskAccount | undefined {
   return ownAccountOf(policy) ?? (old && ownAccountOf(old));
 }
 
-function ownAccountOf({ kind, metadata, spec }: WithGates): TaskAccount | undefined {
+function ownAccountOf({ kind, metadata, spec }: GatedObject): TaskAccount | undefined {
   const { rules, serviceAccountName, serviceAccount } = fieldsOf(spec);
   if (kind === "HookRollout" || !listOf(rules).some((rule) => (fieldsOf(rule)["tasks"] ?? null) !== null))
     return undefined;

@@ -13,7 +13,7 @@ import type {
   HookTaskStatus,
   LabelGateSpec,
 } from "./hook-policy.gen.ts";
-import type { MaybeTooLarge, ObjectMeta } from "./meta.ts";
+import type { TooLargeMark, ObjectMeta } from "./meta.ts";
 
 export type * from "./hook-policy.gen.ts";
 
@@ -117,7 +117,7 @@ export const REASON = {
   StatusLost: "StatusLost",
 } as const;
 
-interface StoredObject<Kind extends string, Spec, Status> extends MaybeTooLarge {
+interface StoredObject<Kind extends string, Spec, Status> extends TooLargeMark {
   readonly apiVersion: string;
   readonly kind: Kind;
   readonly metadata: ObjectMeta;

@@ -24,7 +24,7 @@ export interface ObjectMeta {
  * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memory-budget.ts): the object's
  * identity, without what decisions need. Nothing is evaluable with it.
  */
-export interface MaybeTooLarge {
+export interface TooLargeMark {
   readonly tooLarge?: true;
 }
 
@@ -54,7 +54,7 @@ export interface Condition {
  * One view of a Cluster, the same for v1beta1, v1beta2 and the copy in a hook request: only the fields that HookPolicy
  * uses are kept in memory.
  */
-export interface Cluster extends MaybeTooLarge {
+export interface Cluster extends TooLargeMark {
   readonly metadata: ObjectMeta;
   /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
   readonly paused: boolean;
@@ -125,7 +125,7 @@ export interface ClusterCondition {
   readonly lastTransitionTime: string;
 }
 
-export interface Namespace extends MaybeTooLarge {
+export interface Namespace extends TooLargeMark {
   readonly metadata: ObjectMeta;
 }
 

@@ -17,7 +17,7 @@ import type { EventRecorder } from "../report/event-recorder.ts";
 import type { EventText } from "../report/event-text.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import type { CertificateSettings, ClientSettings } from "./settings.ts";
-import { createServing, type Serving, watched } from "./serving-certificate.ts";
+import { createServing, type ServingCertificate, watched } from "./serving-certificate.ts";
 
 export interface CertificatesOptions {
   readonly options: CertificateSettings;
@@ -58,7 +58,7 @@ const now = (): Date => new Date();
 
 export class Certificates {
   readonly #options: CertificatesOptions;
-  readonly #serving: Serving;
+  readonly #serving: ServingCertificate;
   readonly #clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();

@@ -11,7 +11,7 @@ import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotation-steps.ts";
+import { authoritySecretName, takeStep, type Workplace, type WriteAction } from "./rotation-steps.ts";
 import { bundleOf, judge, pairOf, type StoredCertificates } from "./stored.ts";
 import { every } from "../lib/signals.ts";
 
@@ -36,13 +36,13 @@ interface AuthorityTrust {
 }
 
 export interface Step {
-  readonly action: Writing;
+  readonly action: WriteAction;
   /** Unique to each step. */
   readonly id: string;
   readonly text: string;
 }
 
-const TEXT: Readonly<Record<Writing, string>> = {
+const TEXT: Readonly<Record<WriteAction, string>> = {
   CreateAuthority: "Created a certificate authority",
   ReplaceAuthority: "Replaced the certificate authority",
   CreateServing: "Issued the serving certificate",
@@ -182,7 +182,7 @@ export class CertificateKeeper {
     return true;
   }
 
-  async #take(action: Writing, signal: AbortSignal): Promise<void> {
+  async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
     const { secretName, log, now } = this.#options;
     if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: now(), signal }))) return;
     this.#trouble.over();

@@ -39,14 +39,14 @@ export interface Workplace {
 }
 
 /** An action that writes a Secret. */
-export type Writing = Exclude<Action, "None" | "AwaitTrust">;
+export type WriteAction = Exclude<Action, "None" | "AwaitTrust">;
 
 export function authoritySecretName(secretName: string): string {
   return `${secretName}-ca`;
 }
 
 /** False: another client has changed the Secret meanwhile. */
-export async function takeStep(action: Writing, at: Workplace): Promise<boolean> {
+export async function takeStep(action: WriteAction, at: Workplace): Promise<boolean> {
   switch (action) {
     case "CreateAuthority":
     case "ReplaceAuthority": {

@@ -29,7 +29,7 @@ export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | 
   readonly onChange: (pair: KeyPair) => void;
 }
 
-export interface Serving {
+export interface ServingCertificate {
   /** Returns the pair to start with; rejects with a one-line Error when none is available. */
   load(signal: AbortSignal): Promise<KeyPair>;
   /** Runs until `signal` aborts; never rejects. */
@@ -45,11 +45,11 @@ export interface Serving {
 const FIRST_PAIR_BUDGET_MS = 30_000;
 const FIRST_PAIR_INTERVAL_MS = 1_000;
 
-export function createServing(options: ServingOptions): Serving {
+export function createServing(options: ServingOptions): ServingCertificate {
   return options.options.certManagement === "Self" ? new OwnCertificates(options) : filesOf(options);
 }
 
-function filesOf(serving: ServingOptions): Serving {
+function filesOf(serving: ServingOptions): ServingCertificate {
   const { options: files, log, now, onChange } = serving;
   const watcher = new CertWatcher({ files, log, now, onChange });
   return {
@@ -70,7 +70,7 @@ export async function authoritiesIn(dir: string): Promise<string | undefined> {
  * Starts from the mounted Secret without the API server; on the very first start the volume is empty. The Secret in the
  * API server is the newest copy; the volume follows within about a minute.
  */
-class OwnCertificates implements Serving {
+class OwnCertificates implements ServingCertificate {
   readonly #options: ServingOptions;
   readonly #keeper: CertificateKeeper;
   readonly #watcher: CertWatcher;

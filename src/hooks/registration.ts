@@ -112,7 +112,7 @@ export function misplaced(ours: readonly Registration[], place: Place): string |
 export const MOVE =
   "A kustomization with `namespace:` needs `transformers: [../hookpolicy/manifests/namespace]`, too; the Helm chart takes any namespace";
 
-export interface NotCalled {
+export interface RegistrationProblem {
   readonly reason: (typeof NOT_CALLED_REASONS)[number];
   readonly message: string;
 }
@@ -125,7 +125,7 @@ export const NOT_CALLED_REASONS = [
   REASON.HookNotRegistered,
 ] as const;
 
-export const NOT_INSTALLED: NotCalled = {
+export const NOT_INSTALLED: RegistrationProblem = {
   reason: REASON.RuntimeSDKNotInstalled,
   message:
     "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then the policy holds nothing",
@@ -145,7 +145,7 @@ export function notCalled(
   policy: CompiledPolicy,
   ours: readonly Registration[],
   namespace: Labels,
-): NotCalled | undefined {
+): RegistrationProblem | undefined {
   const hooks = gatedHooks(policy);
   if (hooks.length === 0) return undefined;
   if (ours.length === 0) {
@@ -168,7 +168,10 @@ export function notCalled(
   return unknownHooks(hooks, selecting);
 }
 
-function unknownHooks(hooks: readonly HookName[], selecting: readonly Registration[]): NotCalled | undefined {
+function unknownHooks(
+  hooks: readonly HookName[],
+  selecting: readonly Registration[],
+): RegistrationProblem | undefined {
   const unknown = hooks.filter(
     (hook) => !selecting.some((each) => each.handlers.some((h) => h.hook === hook)),
   );

@@ -1,6 +1,6 @@
-import type { MaybeTooLarge, ObjectMeta } from "../api/meta.ts";
+import type { TooLargeMark, ObjectMeta } from "../api/meta.ts";
 
-export interface InformerObject extends MaybeTooLarge {
+export interface InformerObject extends TooLargeMark {
   readonly metadata: ObjectMeta;
 }
 

@@ -63,7 +63,7 @@ interface Pools {
 
 type Answer = Dispatcher.ResponseData;
 
-interface Sending {
+interface OutgoingRequest {
   readonly request: HttpRequest;
   readonly credentials: Credentials;
   readonly signal: AbortSignal;
@@ -162,7 +162,7 @@ export class Transport {
     return { signal, ...(timeoutMs !== Infinity && { timeoutMs }) };
   }
 
-  async #open(sending: Sending, opening: AbortSignal, life: Child): Promise<Answer> {
+  async #open(sending: OutgoingRequest, opening: AbortSignal, life: Child): Promise<Answer> {
     const giveUp = (): void => life.controller.abort();
     opening.addEventListener("abort", giveUp, { once: true });
     const answer = await this.#send(sending);
@@ -180,7 +180,7 @@ export class Transport {
   }
 
   /** Resolves with a 2xx response whose body must be read or dropped. */
-  async #send({ request, credentials, signal, pool }: Sending): Promise<Answer> {
+  async #send({ request, credentials, signal, pool }: OutgoingRequest): Promise<Answer> {
     const { attempt } = request;
     if (this.#closed) throw new KubeError(`${attempt}: client is closed`, { code: 0, reason: "Aborted" });
     signal.throwIfAborted();

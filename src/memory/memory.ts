@@ -3,7 +3,7 @@
  * so an identical value has not changed.
  */
 
-import type { Cluster, MaybeTooLarge, Namespace } from "../api/meta.ts";
+import type { Cluster, TooLargeMark, Namespace } from "../api/meta.ts";
 import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -28,7 +28,7 @@ export interface Memory {
 }
 
 /** The inputs of a decision about any Cluster. */
-export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "objects" | "tasks"> {
+export interface WorldSources extends Pick<Memory, "policies" | "overrides" | "objects" | "tasks"> {
   readonly namespaces: Pick<Lister<Namespace>, "get"> & {
     /** All Namespaces. Absent: only some are known. */
     readonly list?: () => Iterable<Namespace>;
@@ -37,7 +37,7 @@ export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "o
 
 /** The inputs of a decision about the Cluster. */
 export function worldOf(
-  { policies, overrides, namespaces, objects, tasks }: Surroundings,
+  { policies, overrides, namespaces, objects, tasks }: WorldSources,
   cluster: Cluster,
   state?: OperationState,
 ): World {
@@ -55,7 +55,7 @@ export function worldOf(
 }
 
 /** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
-export function withoutTooLarge<T extends MaybeTooLarge>(informer: Lister<T>): Lister<T> {
+export function withoutTooLarge<T extends TooLargeMark>(informer: Lister<T>): Lister<T> {
   const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
   return {
     get: (key) => {

@@ -16,14 +16,14 @@ import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { type Memory, type Surroundings, worldOf } from "./memory.ts";
+import { type Memory, type WorldSources, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type ProceededOperation, type ResultOptions, Results } from "./results.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
 const MAX_WAITING = 32;
 
-type LifeMemory = Surroundings & Pick<Memory, "operations" | "policies">;
+type LifeMemory = WorldSources & Pick<Memory, "operations" | "policies">;
 type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now">;
 
 export class OperationLife {

@@ -107,18 +107,18 @@ export function passedHooks(before: Cluster, now: Cluster | undefined, served: S
   });
 }
 
-type ShowsPassed = (before: Cluster, now: Cluster, served: ServedUpgrades) => boolean;
+type PassageTest = (before: Cluster, now: Cluster, served: ServedUpgrades) => boolean;
 
 const markCame =
-  (hook: HookName): ShowsPassed =>
+  (hook: HookName): PassageTest =>
   (before, now) =>
     !isPending(before, hook) && isPending(now, hook);
 const markWent =
-  (hook: HookName): ShowsPassed =>
+  (hook: HookName): PassageTest =>
   (before, now, served) =>
     markCame(hook)(now, before, served);
 
-const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
+const SHOWS_PASSED: Readonly<Record<HookName, PassageTest>> = {
   BeforeClusterCreate: (before, now) => !before.created && now.created,
   // The write with which Cluster API creates the Cluster takes the mark away for a moment (1.14, reconcileCluster).
   AfterControlPlaneInitialized: (before, now, served) =>

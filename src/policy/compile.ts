@@ -157,7 +157,7 @@ const MAX_ERRORS = 32;
 /** Errors before sorting, which takes long for tens of thousands. */
 const MAX_FOUND = 100;
 
-function compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): CompiledRule[] {
+function compileRules(rules: readonly RuleSpec[], surroundings: CompileContext): CompiledRule[] {
   const { errors, served } = surroundings;
   if (rules.length === 0) return brokenRules(errors, served);
   return rules.map((rule, index) => compileRule(rule, index, surroundings));
@@ -198,7 +198,7 @@ function strictestAdmission(rules: unknown): Pick<CompiledRule, "admission"> {
   return all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission) ?? {};
 }
 
-interface Surroundings {
+interface CompileContext {
   readonly ref: PolicyRef;
   readonly errors: readonly FieldError[];
   /** How often each window may ask its entries. */
@@ -216,7 +216,7 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
 function compileRule(
   spec: RuleSpec,
   index: number,
-  { ref, errors, asks, served, account }: Surroundings,
+  { ref, errors, asks, served, account }: CompileContext,
 ): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {

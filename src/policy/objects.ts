@@ -1,6 +1,6 @@
 /** The objects of any kind that gates name. */
 
-import type { MaybeTooLarge, ObjectMeta } from "../api/meta.ts";
+import type { TooLargeMark, ObjectMeta } from "../api/meta.ts";
 
 export interface ObjectKind {
   /** "velero.io/v1", or "v1" for the core group. */
@@ -13,7 +13,7 @@ export function objectKindKey({ apiVersion, kind }: ObjectKind): string {
   return `${apiVersion} ${kind}`;
 }
 
-export interface WatchedObject extends MaybeTooLarge {
+export interface WatchedObject extends TooLargeMark {
   readonly metadata: ObjectMeta;
   /** The whole object as stored, without managedFields; absent when only metadata is watched. */
   readonly raw?: Readonly<Record<string, unknown>>;

@@ -62,9 +62,9 @@ export interface ConfirmOptions {
 type ClusterAndNamespace = readonly [Cluster, Namespace];
 
 /** The objects that may have to be read twice, to see that they have not changed. */
-type Present = Snapshot<ClusterAndNamespace>;
+type ClusterSnapshot = Snapshot<ClusterAndNamespace>;
 
-interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
+interface SecondSnapshot extends ClusterSnapshot, Pick<LiveWorld, "namespaces"> {}
 
 /** A confirmation of one request. */
 interface ConfirmationInput {
@@ -75,7 +75,7 @@ interface ConfirmationInput {
 }
 
 /** The other objects that a decision may depend on. */
-interface Others {
+interface OtherObjects {
   readonly overrides: readonly Override[];
   readonly selecting: boolean;
   readonly queries: readonly ObjectQuery[];
@@ -87,18 +87,18 @@ interface Others {
 }
 
 /** What memory had when the reads began. */
-interface Before {
+interface StartingPoint {
   /** As of performance.now(). */
   readonly began: number;
   readonly at: Date;
   readonly known: KnownMetadata;
 }
 
-interface AllRead extends Pick<ConfirmationInput, "request" | "rollouts"> {
-  readonly before: Before;
-  readonly others: Others;
-  readonly first: Present;
-  readonly again: PresentAgain;
+interface ReadResults extends Pick<ConfirmationInput, "request" | "rollouts"> {
+  readonly before: StartingPoint;
+  readonly others: OtherObjects;
+  readonly first: ClusterSnapshot;
+  readonly again: SecondSnapshot;
 }
 
 /** A part of the time in release.ts. */
@@ -186,7 +186,7 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
-  async #snapshot(asked: ConfirmationInput): Promise<Present> {
+  async #snapshot(asked: ConfirmationInput): Promise<ClusterSnapshot> {
     const { request, rollouts, underWay } = asked;
     return await this.#reads.snapshot(underWay, {
       namespace: request.cluster.metadata.namespace ?? "",
@@ -220,7 +220,7 @@ export class Confirmer {
   async #othersOf(
     { request, unstored, underWay }: ConfirmationInput,
     [cluster, namespace]: ClusterAndNamespace,
-  ): Promise<Others> {
+  ): Promise<OtherObjects> {
     const { store, now, alsoReads } = this.#options;
     const overrides = await this.#others.overrides(underWay, store.overrides.ofCluster(cluster));
     const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
@@ -240,7 +240,7 @@ export class Confirmer {
     return { overrides, selecting, queries, objects, ...(tasks !== undefined && { tasks }), matter };
   }
 
-  async #again(asked: ConfirmationInput, { selecting }: Others): Promise<PresentAgain> {
+  async #again(asked: ConfirmationInput, { selecting }: OtherObjects): Promise<SecondSnapshot> {
     const [snapshot, namespaces] = await Promise.all([
       this.#snapshot(asked),
       this.#others.allNamespaces(asked.underWay, selecting),
@@ -248,7 +248,7 @@ export class Confirmer {
     return { ...snapshot, ...namespaces };
   }
 
-  #decide({ request, rollouts, before, others, first, again }: AllRead): Confirmation {
+  #decide({ request, rollouts, before, others, first, again }: ReadResults): Confirmation {
     const { store, reader, now } = this.#options;
     const changing = this.#changing({ rollouts, before, first, again });
     if (changing !== undefined) return { ok: false, reason: changing };
@@ -274,7 +274,7 @@ export class Confirmer {
   }
 
   /** A word for what differs between the two reads, or from what memory knows. */
-  #changing({ rollouts, before, first, again }: Omit<AllRead, "request" | "others">): string | undefined {
+  #changing({ rollouts, before, first, again }: Omit<ReadResults, "request" | "others">): string | undefined {
     const { store } = this.#options;
     if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
     // Memory as it is now must still have these policies, and every policy that it had before the reads.
@@ -322,7 +322,7 @@ const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
 function whichChanged(
   { admission }: DecisionRequest,
   version: string,
-  { at, meanwhile: [{ metadata }, namespace] }: Present,
+  { at, meanwhile: [{ metadata }, namespace] }: ClusterSnapshot,
 ): string | undefined {
   const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
   if (!wasSo) return "ClusterChanging";

@@ -42,7 +42,7 @@ export interface KnownSlots {
 
 export type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
 
-interface Judging {
+interface ProgressInput {
   readonly rollout: CompiledRollout;
   readonly stored: Pick<HookRolloutStatus, "targets"> | undefined;
   /** See RolloutInput. */
@@ -52,7 +52,7 @@ interface Judging {
 
 /** How far each stage is to the version. */
 export function stagesOf(
-  { rollout, stored, isPresent, isRebuilding }: Judging,
+  { rollout, stored, isPresent, isRebuilding }: ProgressInput,
   slots: KnownSlots & { readonly byStage: ByStage },
   version: string,
   now: Date,

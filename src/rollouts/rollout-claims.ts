@@ -15,11 +15,11 @@ import { clockProblem } from "../memory/clock.ts";
 import type { RolloutApi } from "../memory/ports.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
 
-export type Taken =
+export type ClaimOutcome =
   /** `claim`: as it was stored. */
   { readonly begins: true; readonly claim: RolloutClaim | undefined } | Refusal | typeof NOT_CONFIRMED;
 
-export interface Claiming {
+export interface ClaimTerms {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
   readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
   /** What policies have released the Cluster for: another spec of the rollout may hold it instead of them. */
@@ -28,8 +28,8 @@ export interface Claiming {
   readonly renews?: boolean;
 }
 
-interface ClaimRequest extends Claiming {
-  readonly resolve: (taken: Taken) => void;
+interface ClaimRequest extends ClaimTerms {
+  readonly resolve: (taken: ClaimOutcome) => void;
 }
 
 /** What one attempt has read, and when. */
@@ -68,8 +68,8 @@ export class RolloutClaims {
   }
 
   /** Never rejects. */
-  async take(name: string, claiming: Claiming): Promise<Taken> {
-    const { promise, resolve } = Promise.withResolvers<Taken>();
+  async take(name: string, claiming: ClaimTerms): Promise<ClaimOutcome> {
+    const { promise, resolve } = Promise.withResolvers<ClaimOutcome>();
     entryOf(this.#waiting, name, () => []).push({ ...claiming, resolve });
     void this.#run(name);
     return await promise;

@@ -77,13 +77,13 @@ export interface TlsServer {
 }
 
 /** The parts for what answers the requests. */
-export interface Listening {
+export interface TlsServerParts {
   readonly server: Server;
   readonly connections: Connections;
   readonly bodies: Bodies;
 }
 
-export function createTlsServer(options: TlsServerOptions): TlsServer & Listening {
+export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServerParts {
   const { clients, log, flags = "--webhook-host, --webhook-port" } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;

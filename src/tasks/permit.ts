@@ -16,18 +16,18 @@ import type { CompiledTask } from "../policy/tasks/compiled-task.ts";
 import type { Permit } from "./next-step.ts";
 
 /** The parts of a spec that say which task of which operation it is. */
-export type TaskOf = Pick<
+export type TaskOrigin = Pick<
   HookTaskSpec,
   "policyRef" | "rule" | "task" | "actionHash" | "clusterRef" | "hook" | "version" | "step" | "request"
 >;
 
-function callOf({ hook, request }: Pick<TaskOf, "hook" | "request">): HookCall {
+function callOf({ hook, request }: Pick<TaskOrigin, "hook" | "request">): HookCall {
   return { hook, ...request };
 }
 
 /** `hasFinished`: the task itself needs nothing more. */
 export function isOperationOver(
-  spec: TaskOf,
+  spec: TaskOrigin,
   cluster: Cluster | undefined,
   served: ServedUpgrades,
   hasFinished: boolean,
@@ -55,14 +55,14 @@ export function isOperationOver(
 }
 
 /** The policy, as far as it still has the task. */
-export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOf): CompiledTask | undefined {
+export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOrigin): CompiledTask | undefined {
   if (policy?.uid !== spec.policyRef.uid) return undefined;
   const rule = policy.rules.find(({ name, hooks }) => name === spec.rule && hooks.has(spec.hook));
   return rule?.tasks.find(({ name, actionHash }) => name === spec.task && actionHash === spec.actionHash);
 }
 
 export interface PermitInput {
-  readonly spec: TaskOf;
+  readonly spec: TaskOrigin;
   /** The HookTask's namespace. */
   readonly home: string;
   /** `undefined`: there is none of this name. */
@@ -120,6 +120,6 @@ function whyNotNow({ spec, cluster, policy, overrides, now }: PermitInput): stri
 }
 
 /** At AfterControlPlaneInitialized, it is enough that the Cluster exists. */
-function isShown(spec: TaskOf, cluster: Cluster, served: ServedUpgrades): boolean {
+function isShown(spec: TaskOrigin, cluster: Cluster, served: ServedUpgrades): boolean {
   return spec.hook === "AfterControlPlaneInitialized" || isWanted(callOf(spec), cluster, served);
 }

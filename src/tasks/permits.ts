@@ -11,7 +11,7 @@ import type { Lister } from "../memory/ports.ts";
 import type { Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Permit } from "./next-step.ts";
-import { isOperationOver, permitOf, taskIn, type TaskOf } from "./permit.ts";
+import { isOperationOver, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
 import { lastAttempt } from "./progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -52,24 +52,24 @@ export class Permits {
     return cluster?.metadata.uid === uid ? cluster : undefined;
   }
 
-  isOver(spec: TaskOf, hasFinished: boolean): boolean {
+  isOver(spec: TaskOrigin, hasFinished: boolean): boolean {
     return isOperationOver(spec, this.clusterOf(spec.clusterRef), this.#options.served, hasFinished);
   }
 
   /** Whether another version is wanted, so that no hook has passed. */
-  isTakenBack({ version, step, clusterRef }: TaskOf): boolean {
+  isTakenBack({ version, step, clusterRef }: TaskOrigin): boolean {
     const wanted = this.clusterOf(clusterRef)?.topology?.version;
     return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
   }
 
   /** The same, by a consistent read. */
-  async isOverNow(spec: TaskOf, hasFinished: boolean): Promise<boolean> {
+  async isOverNow(spec: TaskOrigin, hasFinished: boolean): Promise<boolean> {
     const { reader, served } = this.#options;
     const { namespace, name } = spec.clusterRef;
     return isOperationOver(spec, await reader.findCluster(namespace, name), served, hasFinished);
   }
 
-  keepMs(spec: TaskOf): number {
+  keepMs(spec: TaskOrigin): number {
     return taskIn(this.#policyOf(spec), spec)?.keepMs ?? KEEP_MS;
   }
 
@@ -134,7 +134,7 @@ export class Permits {
     });
   }
 
-  #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOf): CompiledPolicy | undefined {
+  #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOrigin): CompiledPolicy | undefined {
     const compiled = this.#options.store.policies.get(policyKey(kind, namespace, name))?.compiled;
     return compiled?.uid === uid ? compiled : undefined;
   }

@@ -2,13 +2,13 @@
 
 import TinyQueue from "tinyqueue";
 
-interface Timed {
+interface TimedEntry {
   readonly key: string;
   /** In milliseconds, of any one clock. */
   readonly at: number;
 }
 
-interface Queued extends Timed {
+interface QueueEntry extends TimedEntry {
   /** When it was set, among all work. */
   readonly place: number;
 }
@@ -16,7 +16,7 @@ interface Queued extends Timed {
 /** Entries that no longer count are dropped when there are more of them than this beside as many as count. */
 const STALE = 1000;
 
-export class Instants<T extends Timed> {
+export class Instants<T extends TimedEntry> {
   readonly #timed = new Map<string, T>();
   /** Entries that were deleted or set to another instant stay in it, and are skipped when their turn comes. */
   #queue = queueOf([]);
@@ -65,6 +65,6 @@ export class Instants<T extends Timed> {
   }
 }
 
-function queueOf(queued: Queued[]): TinyQueue<Queued> {
+function queueOf(queued: QueueEntry[]): TinyQueue<QueueEntry> {
   return new TinyQueue(queued, (a, b) => a.at - b.at || a.place - b.place);
 }

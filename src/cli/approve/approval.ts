@@ -99,7 +99,7 @@ export interface Operation {
 }
 
 /** What an approval may set, and about what it is. */
-export interface Approving {
+export interface ApprovalScope {
   /** Only the operation at that hook, even before Cluster API has asked about it. */
   readonly hook?: HookName | undefined;
   /** "key=value": marks on the Namespace that the user names. */
@@ -110,7 +110,7 @@ export interface Approving {
   readonly readers: MarkReaders;
 }
 
-interface Scene extends Omit<Approving, "hook"> {
+interface Scene extends Omit<ApprovalScope, "hook"> {
   readonly fleet: Fleet;
   readonly policies: readonly CompiledPolicy[];
   readonly cluster: Cluster;
@@ -120,7 +120,7 @@ interface Scene extends Omit<Approving, "hook"> {
 export function planApproval(
   fleet: Fleet,
   cluster: Cluster,
-  { hook, ...may }: Approving,
+  { hook, ...may }: ApprovalScope,
   now: Date,
 ): ApprovalPlan {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");

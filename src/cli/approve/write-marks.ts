@@ -12,7 +12,7 @@ import { targetVersion } from "../../policy/target-version.ts";
 import { type ApprovalPlan, FIELDS, type Mark, type Operation } from "./approval.ts";
 import { markText } from "./report.ts";
 
-export interface Writing {
+export interface MarkWriter {
   /** Reads the present state and plans again. */
   readonly look: () => Promise<ApprovalPlan>;
   /** False: the object has changed, and nothing was set. */
@@ -24,7 +24,7 @@ export interface Writing {
 const MAX_WRITES = 10;
 
 /** Reads again before each write: a prompt can stay open for hours, and only the shown plan is confirmed. */
-export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writing): Promise<void> {
+export async function writeMarks(shown: ApprovalPlan, { look, set, say }: MarkWriter): Promise<void> {
   const done = new Set<string>();
   for (let writes = 0; writes < MAX_WRITES; writes += 1) {
     const seen = await look();

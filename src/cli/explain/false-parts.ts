@@ -1,6 +1,6 @@
 /** Says which part of a CEL expression is false: a decision knows only that the whole is. */
 
-import { fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { falseParts } from "../../policy/cel/conjuncts.ts";
 import type { GateTrace, RuleTrace } from "../../policy/decision.ts";
 import type { GateResult } from "../../policy/policy.ts";
@@ -20,7 +20,7 @@ export function withFalseParts<T extends RuleTrace>(rule: T, spec: unknown, situ
 
 function explained<T extends GateTrace | (GateResult & { readonly gate: string })>(
   gate: T,
-  written: Written,
+  written: Fields,
   situation: Situation,
 ): T {
   const members = gate.members?.map((each) => explained(each, named(written["anyOf"], each.gate), situation));
@@ -32,9 +32,7 @@ function explained<T extends GateTrace | (GateResult & { readonly gate: string }
   return isWhole ? gate : { ...gate, observed: `${gate.observed}, because ${textOf(parts)}` };
 }
 
-type Written = Readonly<Record<string, unknown>>;
-
-function named(list: unknown, name: string): Written {
+function named(list: unknown, name: string): Fields {
   return (
     listOf(list)
       .filter(isFields)

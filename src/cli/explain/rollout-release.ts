@@ -13,7 +13,7 @@ export interface RolloutRelease {
   readonly needsUser: boolean;
 }
 
-interface Held {
+interface HoldSituation {
   readonly compiled: CompiledRollout;
   readonly status: HookRolloutStatus;
   readonly hold: Hold;
@@ -24,7 +24,7 @@ interface Held {
   readonly lacksNamespace?: boolean | undefined;
 }
 
-export function rolloutRelease(held: Held): RolloutRelease {
+export function rolloutRelease(held: HoldSituation): RolloutRelease {
   if (held.lacksNamespace === true)
     return { released: "unknown without the Cluster's Namespace", needsUser: false };
   const need = needOf(held);
@@ -34,7 +34,7 @@ export function rolloutRelease(held: Held): RolloutRelease {
 }
 
 /** `undefined`: it can be released without a user. */
-function needOf({ compiled, status, hold, target, hasNoSlots }: Held): string | undefined {
+function needOf({ compiled, status, hold, target, hasNoSlots }: HoldSituation): string | undefined {
   const { name, stages } = compiled;
   const admin = `a user who may update HookRollout ${name} has`;
   if (hold.reason === "InvalidSpec") return `${admin} corrected its spec`;
@@ -59,7 +59,7 @@ export function rowOf(
 
 const THEN = "and a slot is free for it";
 
-function waitOf({ compiled: { name }, hold: { reason, stage, soaksUntil } }: Held): string {
+function waitOf({ compiled: { name }, hold: { reason, stage, soaksUntil } }: HoldSituation): string {
   if (reason === "StageClosed")
     return soaksUntil === undefined
       ? `when stage ${stage} has passed, ${THEN}`

@@ -19,7 +19,7 @@ interface Versions {
 }
 
 /** Why the API server sends no review; the text follows the name of the Cluster. */
-interface NotReviewed {
+interface NoReview {
   readonly why: string;
 }
 
@@ -27,7 +27,7 @@ export function requestOf(
   name: RequestName,
   cluster: Cluster,
   { to = "", from }: Versions = {},
-): Attempt | NotReviewed {
+): Attempt | NoReview {
   const change = changeOf(name, cluster, to);
   const attempt = attemptOf(change);
   if (attempt === undefined) return { why: whyNotReviewed(change) };

@@ -32,7 +32,7 @@ import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
 import type { World } from "../../policy/world.ts";
-import { keepPolicies, type Memory, putPolicy, type Surroundings, worldOf } from "../../memory/memory.ts";
+import { keepPolicies, type Memory, putPolicy, type WorldSources, worldOf } from "../../memory/memory.ts";
 import { OverrideSet } from "../../memory/override-set.ts";
 import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
 import type { Lister } from "../../memory/ports.ts";
@@ -112,7 +112,7 @@ export interface FleetRollout {
 
 export class Fleet {
   /** The operator's memory, as these objects fill it. */
-  readonly memory: Surroundings & Pick<Memory, "clusters">;
+  readonly memory: WorldSources & Pick<Memory, "clusters">;
   /** Sorted by name, as on the server. */
   readonly policies: readonly FleetPolicy[];
   readonly overrides: readonly Override[];

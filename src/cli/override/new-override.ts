@@ -93,7 +93,7 @@ export async function createOverride(
 }
 
 /** A rule of a policy, or the stage of a rollout, that holds. */
-interface Holding {
+interface HoldSource {
   readonly policy: HolderRef;
   readonly rule: string;
   readonly message: string;
@@ -105,7 +105,7 @@ export interface OverrideEffect {
   /** Whether Cluster API is known to have called. */
   readonly asked: boolean;
   /** What it removes from the decision now. */
-  readonly lifts: readonly Holding[];
+  readonly lifts: readonly HoldSource[];
   /** Policies and rollouts that still hold. */
   readonly stays: readonly HolderRef[];
   readonly retryAfterSeconds: number;
@@ -119,7 +119,7 @@ export function liftedBy(
 ): readonly OverrideEffect[] {
   const named = wish.policies === undefined ? undefined : new Set(wish.policies.map(policyName));
   const operations = fleet.pendingOperations(cluster);
-  const covered = ({ policy }: Holding): boolean => named?.has(policyName(policy)) ?? true;
+  const covered = ({ policy }: HoldSource): boolean => named?.has(policyName(policy)) ?? true;
   return wish.hooks.map((hook) => {
     const pending = operations.find(({ call }) => call.hook === hook);
     const operation = pending ?? newOperation(expectedCall(hook, cluster), cluster, now, undefined);
@@ -141,7 +141,7 @@ function holdingOf(
   cluster: Cluster,
   operation: PendingOperation,
   now: Date,
-): { readonly holding: readonly Holding[]; readonly retryAfterSeconds: number } {
+): { readonly holding: readonly HoldSource[]; readonly retryAfterSeconds: number } {
   const { call } = operation;
   const world = fleet.world(cluster, operation);
   const { trace, holds, retryAfterSeconds } = decide(
@@ -154,7 +154,7 @@ function holdingOf(
   const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter(
     (rollout) => rollout.holds,
   );
-  const stages = rollouts.map(({ rollout, stage = WHOLE, message }): Holding => {
+  const stages = rollouts.map(({ rollout, stage = WHOLE, message }): HoldSource => {
     return { policy: { kind: "HookRollout", name: rollout }, rule: stage, message };
   });
   const slowest = Math.max(0, ...rollouts.map((rollout) => rollout.retryAfterSeconds));

@@ -21,7 +21,7 @@ export interface KnownPlan extends Pick<Plan, "noStage"> {
   readonly stageUnknown: readonly string[];
 }
 
-interface Known {
+interface PlanInput {
   readonly rollout: CompiledRollout;
   readonly fleet: Fleet;
   readonly members: readonly Member[];
@@ -31,7 +31,7 @@ interface Known {
 
 export function tellUnknown(
   plan: Plan,
-  { rollout, fleet, members, parts }: Known,
+  { rollout, fleet, members, parts }: PlanInput,
 ): { readonly plan: KnownPlan; readonly doubts: readonly string[] } {
   const past = pastGates(plan, parts);
   const closed = plan.closed.filter((each) => !past.has(each));
@@ -52,7 +52,7 @@ export function tellUnknown(
 }
 
 /** The gate whose window does not open again, by Cluster. */
-function pastGates({ closed, from }: Plan, parts: Known["parts"]): ReadonlyMap<string, string> {
+function pastGates({ closed, from }: Plan, parts: PlanInput["parts"]): ReadonlyMap<string, string> {
   return new Map(
     closed.flatMap((each) => {
       const own = parts.get(each);
@@ -76,7 +76,7 @@ function pastDoubt(gates: ReadonlyMap<string, string>): readonly string[] {
 const SHOWN = 5;
 
 /** Whether they ever are open together is not computed. */
-function closedDoubt(closed: readonly string[], from: Date, parts: Known["parts"]): readonly string[] {
+function closedDoubt(closed: readonly string[], from: Date, parts: PlanInput["parts"]): readonly string[] {
   const [first] = closed;
   const own = first === undefined ? undefined : parts.get(first);
   if (own === undefined) return [];

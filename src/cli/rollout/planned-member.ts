@@ -162,14 +162,14 @@ export function withoutUnevaluable(
   };
 }
 
-interface Holds {
+interface PlannedHolds {
   /** The rules and gates that are not evaluable, and why. */
   readonly unevaluable: readonly string[];
   /** Whether anything else holds the Cluster. */
   readonly needsAction: boolean;
 }
 
-function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): Holds {
+function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): PlannedHolds {
   const held = heldRules(decisionAt(situation, at).decision.trace);
   const unmet = stage && unmetGate(stage, { ...situation, now: at });
   const unread = held.filter(({ rule: { verdict } }) => verdict === "NotEvaluable");

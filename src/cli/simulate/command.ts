@@ -20,7 +20,7 @@ import { problemLine } from "../terminal/problem-line.ts";
 import { type ChangeKind, CHANGES } from "./comparison.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
-import type { Present } from "./preparation.ts";
+import type { PresentState } from "./preparation.ts";
 import type { Times } from "./request-changes.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
@@ -197,7 +197,7 @@ function timesOf({ at, from, to }: Flags): Times {
   return { from: begin, to };
 }
 
-async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<Present> {
+async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<PresentState> {
   if (flags.against !== LIVE)
     return { objects: (await readAllObjects([flags.against], applied)).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/live-fleet.ts");

@@ -17,7 +17,7 @@ import { namespaceWarning } from "../fleet/missing-namespaces.ts";
 import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
-export interface Present {
+export interface PresentState {
   readonly objects: readonly RawObject[];
   readonly reader?: ObjectReader;
 }
@@ -26,7 +26,7 @@ export interface Present {
 export async function readPresentFleet(
   client: KubeClient,
   applied: readonly RawObject[],
-): Promise<Required<Present>> {
+): Promise<Required<PresentState>> {
   const objects = await readFleet(client);
   return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
 }
@@ -39,7 +39,7 @@ export interface PreparedSimulation {
 
 export function prepare(
   sources: readonly SourceObject[],
-  { objects, reader }: Present,
+  { objects, reader }: PresentState,
   { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
 ): PreparedSimulation {
   const pair = fleetPair(
@@ -86,7 +86,10 @@ function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject
  * Whether nothing tells what held before the change: the objects are those of files, and neither a policy or rollout nor an
  * empty list of their kind is among them.
  */
-export function lacksPolicies({ before: { policies, rollouts } }: FleetPair, { objects }: Present): boolean {
+export function lacksPolicies(
+  { before: { policies, rollouts } }: FleetPair,
+  { objects }: PresentState,
+): boolean {
   const isTold = policies.length > 0 || rollouts.length > 0;
   return !isTold && !objects.some((object) => groupOf(object) === GROUP && LISTED.has(itemKind(object)));
 }

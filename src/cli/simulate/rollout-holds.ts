@@ -27,14 +27,18 @@ export interface HoldInStage {
 }
 
 /** By holdKey(). */
-export type Holds = ReadonlyMap<string, HoldInStage>;
+export type HoldsByCluster = ReadonlyMap<string, HoldInStage>;
 
 export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
 }
 
 /** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
-export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
+export function rolloutHolds(
+  fleet: Fleet,
+  operations: readonly AwaitedOperation[],
+  at: Date,
+): HoldsByCluster {
   const holds = new Map<string, HoldInStage>();
   for (const known of fleet.rollouts) {
     const { mode, operation } = known.compiled;

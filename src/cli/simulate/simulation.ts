@@ -25,7 +25,7 @@ import {
 } from "./request-changes.ts";
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import type { SpecChange } from "./spec-changes.ts";
-import { type HoldInStage, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
+import { type HoldInStage, holdKey, type HoldsByCluster, rolloutHolds } from "./rollout-holds.ts";
 import { unseenChanges } from "./unseen-changes.ts";
 import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -137,7 +137,7 @@ function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
 }
 
 /** The holds of rollouts at the beginning. */
-function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Holds {
+function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): HoldsByCluster {
   const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   const hooks = options.hooks.filter((hook) => begins.has(hook));
   const operations = clusters.flatMap(({ metadata: { namespace = "", name } }) => {

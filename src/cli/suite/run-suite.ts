@@ -87,12 +87,12 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   return { index, name: step.name ?? callText(known), call: known };
 }
 
-interface Running extends StartedSuite {
+interface RunningSuite extends StartedSuite {
   readonly suite: Suite;
   readonly created: readonly RawObject[];
 }
 
-async function tryStep(running: Running, step: StepSpec, path: string): Promise<Outcome> {
+async function tryStep(running: RunningSuite, step: StepSpec, path: string): Promise<Outcome> {
   try {
     await moveClock(running, step);
     await changeObjects(running, step);
@@ -104,7 +104,7 @@ async function tryStep(running: Running, step: StepSpec, path: string): Promise<
   }
 }
 
-async function moveClock({ session, rollouts }: Running, { at, advance }: StepSpec): Promise<void> {
+async function moveClock({ session, rollouts }: RunningSuite, { at, advance }: StepSpec): Promise<void> {
   const to = at === undefined ? after(session.now, parseDuration(advance ?? "") ?? 0) : new Date(at);
   if (at !== undefined && advance !== undefined) {
     throw new SuiteError("`at` and `advance` both move the clock: one of them is enough", "advance");
@@ -113,7 +113,7 @@ async function moveClock({ session, rollouts }: Running, { at, advance }: StepSp
   await rollouts.advanceTo(to);
 }
 
-async function changeObjects(running: Running, step: StepSpec): Promise<void> {
+async function changeObjects(running: RunningSuite, step: StepSpec): Promise<void> {
   const { session, rollouts, tasks, created } = running;
   const { objects, now } = session;
   within("create", () => objects.create(created, now));
@@ -128,7 +128,10 @@ async function changeObjects(running: Running, step: StepSpec): Promise<void> {
   if (failed.length > 0) await withinAsync("failed", async () => await rollouts.end(failed, false));
 }
 
-async function checkCall({ session, rollouts }: Running, { call: spec, expect }: StepSpec): Promise<Outcome> {
+async function checkCall(
+  { session, rollouts }: RunningSuite,
+  { call: spec, expect }: StepSpec,
+): Promise<Outcome> {
   if (spec === undefined) return { status: "done", compared: [] };
   const answered =
     "admission" in spec
@@ -139,14 +142,14 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
   return judged(compared, answered);
 }
 
-type Asking = Pick<StartedSuite, "session" | "rollouts">;
+type SuiteState = Pick<StartedSuite, "session" | "rollouts">;
 
-function knownIn({ session, rollouts }: Asking): Holders {
+function knownIn({ session, rollouts }: SuiteState): Holders {
   const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
   return { policies, rollouts: rollouts.compiled };
 }
 
-async function ask({ session, rollouts }: Asking, spec: CallSpec): Promise<StepAnswer> {
+async function ask({ session, rollouts }: SuiteState, spec: CallSpec): Promise<StepAnswer> {
   const { cluster, call } = targetOfCall(session, spec);
   return { decision: await rollouts.ask(cluster, call) };
 }
@@ -156,7 +159,7 @@ function admit(session: Session, spec: RequestSpec): StepAnswer {
   return { decision, admission };
 }
 
-function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): Outcome {
+function checkTimeline({ session, rollouts }: RunningSuite, timeline: TimelineSpec): Outcome {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
   if (rollouts.selectedOperation(cluster, asked) !== undefined)
     throw new SuiteError(
@@ -172,7 +175,7 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
 }
 
 /** Takes the Events of this step even if it expects none, so that the next step does not get them. */
-function checkReports(running: Running, step: StepSpec): FieldComparison[] {
+function checkReports(running: RunningSuite, step: StepSpec): FieldComparison[] {
   const { session, rollouts } = running;
   const { reported, now } = session;
   const { events, metrics = [] } = step;

@@ -53,7 +53,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
     return { name: nameOf(source.object), source, problems };
   }
   const { metadata, spec } = checked.suite;
-  const loading = new Loading(source, load);
+  const loading = new SuiteLoader(source, load);
   const objects: RawObject[] = [];
   for (const { section, ...belongs } of SECTIONS) {
     objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
@@ -99,7 +99,7 @@ const SECTIONS = [
 const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
-class Loading {
+class SuiteLoader {
   readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
   readonly places = new Map<RawObject, Place>();

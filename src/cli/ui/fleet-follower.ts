@@ -20,7 +20,7 @@ import { awaitedText, stageState } from "../rollout/stage-text.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { LiveFeed } from "./live-feed.ts";
 
-interface Following {
+interface FollowOptions {
   /** The state at the start. */
   readonly view: HeldView;
   readonly words: CommandWords;
@@ -38,7 +38,7 @@ const AGAIN_MS = 30_000;
 export async function followFleet(
   client: KubeClient,
   feed: LiveFeed,
-  { view, words, onLost, signal }: Following,
+  { view, words, onLost, signal }: FollowOptions,
 ): Promise<void> {
   let { policies, rollouts } = view;
   const notes = unreadNotes(view);
@@ -95,7 +95,7 @@ async function followRollouts(
     onRollouts,
     onLost,
     signal,
-  }: Pick<Following, "onLost" | "signal"> & {
+  }: Pick<FollowOptions, "onLost" | "signal"> & {
     readonly onRollouts: (rollouts: readonly RawObject[]) => void;
   },
 ): Promise<void> {

@@ -127,7 +127,7 @@ function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): Gat
   return { met: false, reason, wanted, observed, ...remedy };
 }
 
-interface Remedying {
+interface RemedyInput {
   readonly world: World;
   readonly call: HookCall;
   /** What the gate looks at. */
@@ -138,7 +138,7 @@ interface Remedying {
 function remedyFor(
   { field, spec: { key, from: on = "Cluster" }, of }: MetadataGate,
   wanted: string | undefined,
-  { world: { cluster, readers }, call, target, overwrite }: Remedying,
+  { world: { cluster, readers }, call, target, overwrite }: RemedyInput,
 ): Pick<GateResult, "remedy" | "withheld"> {
   const mark: Mark = { on, field, key, value: wanted ?? ANY_VALUE };
   const withheld = whyNotSettable(mark, of, readers)?.why;

@@ -29,13 +29,13 @@ export function describeCounted({ absent, min, max }: Count, what: string): stri
 }
 
 /** A text: why the expression is not evaluable for this object. */
-export type Fulfils = (object: WatchedObject) => boolean | string;
+export type ObjectPredicate = (object: WatchedObject) => boolean | string;
 
 export function judge(
   count: Count,
   objects: readonly WatchedObject[],
   wanted: string,
-  fulfils: Fulfils,
+  fulfils: ObjectPredicate,
 ): GateResult {
   if (count.absent) return judgeAbsence(objects, wanted, fulfils);
   const { present = [], going = [] } = Object.groupBy(objects, ({ metadata }) =>
@@ -52,7 +52,7 @@ interface Tally {
   readonly all: number;
 }
 
-function tally(objects: readonly WatchedObject[], fulfils: Fulfils): Tally {
+function tally(objects: readonly WatchedObject[], fulfils: ObjectPredicate): Tally {
   const results = objects.map(fulfils);
   const problems = results.filter((result) => typeof result === "string");
   return { yes: results.filter((result) => result === true).length, problems, all: results.length };
@@ -74,7 +74,11 @@ function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: s
 }
 
 /** An object that is being deleted still exists. */
-function judgeAbsence(objects: readonly WatchedObject[], wanted: string, fulfils: Fulfils): GateResult {
+function judgeAbsence(
+  objects: readonly WatchedObject[],
+  wanted: string,
+  fulfils: ObjectPredicate,
+): GateResult {
   const { yes, problems } = tally(objects, fulfils);
   if (yes > 0) return { met: false, reason: "WaitingForAbsence", wanted, ...tooMany(yes) };
   if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));

@@ -22,14 +22,14 @@ export interface Place {
   readonly doubt?: { readonly met: false | undefined; readonly reason: string; readonly observed: string };
 }
 
-export interface Places {
+export interface PlaceFinder {
   /** For messages, if the place is unknown. */
   readonly where: string;
   /** Charges the steps of the search. */
   readonly find: (world: World, wanted: string) => Place | GateResult;
 }
 
-export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec): Places {
+export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec): PlaceFinder {
   if (namespaceSelector !== undefined) return selectedPlaces(namespaceSelector);
   return { where: "", find: (world) => onePlace(namespace, world) };
 }
@@ -68,13 +68,13 @@ const NONE_SELECTED = {
   observed: "namespaceSelector selects no Namespace, so missing objects prove nothing",
 } as const;
 
-function selectedPlaces(selector: LabelSelector): Places {
+function selectedPlaces(selector: LabelSelector): PlaceFinder {
   const selects = compileSelector(selector);
   const { matchLabels = {}, matchExpressions = [] } = selector;
   const steps = (1 + Object.keys(matchLabels).length + matchExpressions.length) * LABEL_STEPS;
   const text = describeSelector(selector);
   const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
-  const find: Places["find"] = ({ namespaces }, wanted) => {
+  const find: PlaceFinder["find"] = ({ namespaces }, wanted) => {
     if (namespaces === undefined)
       return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
     const all = [...namespaces()];

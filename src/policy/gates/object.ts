@@ -7,7 +7,7 @@ import { meter } from "../cel/meter.ts";
 import { describeExpression } from "./expression.ts";
 import type { GateKind, GateOwner, ObjectReach, PlacedExpression } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
-import { compilePlaces, findObjects, type Places } from "./object-place.ts";
+import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
@@ -19,7 +19,7 @@ import { READS_NOTHING, type RequestField } from "../target-version.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;
-  readonly places: Places;
+  readonly places: PlaceFinder;
   readonly selectsNamespaces: boolean;
   /** A HookPolicy reaches only its own namespace. */
   readonly ownNamespaceOnly: boolean;

@@ -5,7 +5,7 @@ import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
 import { soundRules } from "./sound-parts.ts";
-import { checkTogether, isSound, type Semantics, type Together } from "./semantics.ts";
+import { checkRuleSet, isSound, type Semantics, type RuleSet } from "./semantics.ts";
 
 /** A warning for rules on several hooks. The call before an upgrade always has this version. */
 const ABOUT_TARGET = /^request\.toKubernetesVersion can be missing/;
@@ -16,7 +16,7 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
   const health = listOf(healthyWhen)
     .map((item, index) => ({ item: fieldsOf(item), path: `spec.healthyWhen[${index}]` }))
     .filter(({ path }) => isSound(path, schemaErrors));
-  const together: Together = {
+  const together: RuleSet = {
     path: "spec",
     rules: soundRules(listOf(stages).map(asRule), schemaErrors, "spec.stages"),
     health: health.map(({ item, path }) => {
@@ -24,7 +24,7 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
     }),
     remedy: "shorten them, or make several rollouts",
   };
-  const { errors, warnings } = checkTogether(together);
+  const { errors, warnings } = checkRuleSet(together);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
   const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
   return {

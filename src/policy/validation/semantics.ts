@@ -30,7 +30,7 @@ export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
-export interface RuleChecks extends Pick<Together, "served" | "max" | "owner"> {
+export interface RuleChecks extends Pick<RuleSet, "served" | "max" | "owner"> {
   /** `spec.mode`, which may be invalid. */
   readonly mode?: unknown;
 }
@@ -46,7 +46,7 @@ export function checkRules(
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
   const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max, owner };
-  const { errors, warnings } = checkTogether(together);
+  const { errors, warnings } = checkRuleSet(together);
   return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules, mode))] };
 }
 
@@ -56,7 +56,7 @@ export function isSound(path: string, errors: readonly FieldError[]): boolean {
 }
 
 /** The parts of one object that share its limits. */
-export interface Together {
+export interface RuleSet {
   readonly path: string;
   readonly rules: readonly SoundRule[];
   /** Health checks of a rollout. */
@@ -76,7 +76,7 @@ interface Findings {
   patternWeight: number;
 }
 
-export function checkTogether(together: Together): Semantics {
+export function checkRuleSet(together: RuleSet): Semantics {
   const { path: whole, rules, health = [], remedy, served } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
@@ -136,7 +136,7 @@ function expressionsOfGate({ gate, path }: PlacedGate): readonly PlacedExpressio
 function checkRule(
   { rule, path }: SoundRule,
   findings: Findings,
-  { max = Infinity, owner }: Pick<Together, "max" | "owner">,
+  { max = Infinity, owner }: Pick<RuleSet, "max" | "owner">,
 ): void {
   const before = findings.errors.length;
   const isOver = (): boolean => findings.errors.length - before >= max;

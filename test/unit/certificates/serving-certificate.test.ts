@@ -9,7 +9,7 @@ import type { KubeObject } from "../../../src/kube/resource.ts";
 import { errorText } from "../../../src/lib/error-text.ts";
 import {
   createServing,
-  type Serving,
+  type ServingCertificate,
   type ServingOptions,
 } from "../../../src/certificates/serving-certificate.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
@@ -60,7 +60,7 @@ class Lab {
     this.secrets.set(name, { metadata, data: Object.fromEntries(encoded) });
   }
 
-  serving(certManagement: "Self" | "Files"): Serving {
+  serving(certManagement: "Self" | "Files"): ServingCertificate {
     const client: ServingOptions["client"] = {
       get: async (_, { name }) => {
         if (this.failure !== undefined) throw this.failure;
@@ -120,7 +120,7 @@ class Lab {
 
 const never = new AbortController().signal;
 
-async function running(serving: Serving, work: () => Promise<unknown>): Promise<void> {
+async function running(serving: ServingCertificate, work: () => Promise<unknown>): Promise<void> {
   const stop = new AbortController();
   const done = serving.run(stop.signal);
   try {

@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import type { MaybeTooLarge, ObjectMeta } from "../../../src/api/meta.ts";
+import type { TooLargeMark, ObjectMeta } from "../../../src/api/meta.ts";
 import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { Informer } from "../../../src/kube/informer.ts";
 import type { InformerOptions } from "../../../src/kube/informer.ts";
@@ -10,7 +10,7 @@ import { WIDGETS } from "./fake-api-server.ts";
 import type { FakeApiServer } from "./fake-api-server.ts";
 import { MemoryLogger, startLab, until } from "./fixtures.ts";
 
-export interface Size extends MaybeTooLarge {
+export interface Size extends TooLargeMark {
   readonly metadata: ObjectMeta;
   readonly size: number;
 }

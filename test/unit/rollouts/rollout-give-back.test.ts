@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRollout } from "../../../src/api/hook-policy.ts";
-import { RolloutClaims, type Taken } from "../../../src/rollouts/rollout-claims.ts";
+import { RolloutClaims, type ClaimOutcome } from "../../../src/rollouts/rollout-claims.ts";
 import { RolloutSnapshot } from "../../../src/rollouts/rollout-snapshot.ts";
 import type { RolloutApi } from "../../../src/memory/ports.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
@@ -35,7 +35,7 @@ function replicas() {
   const known = new Map([["upgrades", stored.metadata]]);
   const snapshot = new RolloutSnapshot(known, (name) => known.get(name), assert.fail);
   assert.ok(snapshot.hasAll([stored.metadata], "1000000"));
-  const take = async (claims: RolloutClaims): Promise<Taken> =>
+  const take = async (claims: RolloutClaims): Promise<ClaimOutcome> =>
     await claims.take("upgrades", { candidateOf: (rollout) => candidate(rollout, cluster), snapshot });
   const attempts = (): (number | undefined)[] => (stored.status?.running ?? []).map((each) => each.attempts);
   return { a, b, take, attempts };

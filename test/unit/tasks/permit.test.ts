@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { isOperationOver, permitOf, type PermitInput, type TaskOf } from "../../../src/tasks/permit.ts";
+import { isOperationOver, permitOf, type PermitInput, type TaskOrigin } from "../../../src/tasks/permit.ts";
 import {
   ALL_HOOKS,
   calling,
@@ -22,7 +22,7 @@ import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 const policy = compiled(withTasks([task()]));
 const deleted = calling(DELETE, cluster());
 
-function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): TaskOf {
+function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): TaskOrigin {
   const [intent] = decide([of], taskWorld({ cluster: on }), call, NOW).begins ?? [];
   assert.ok(intent !== undefined);
   return intent.spec;

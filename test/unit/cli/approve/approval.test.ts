@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { HookName } from "../../../../src/api/runtime-hooks.ts";
-import { type ApprovalPlan, type Approving, planApproval } from "../../../../src/cli/approve/approval.ts";
+import { type ApprovalPlan, type ApprovalScope, planApproval } from "../../../../src/cli/approve/approval.ts";
 import { endingOf } from "../../../../src/cli/approve/wait-for-end.ts";
 import { isWithin } from "../../../../src/cli/approve/write-marks.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
@@ -61,7 +61,7 @@ function plan(
   objects: readonly RawObject[],
   hook?: HookName,
   cluster = rawCluster(),
-  may: Partial<Approving> = {},
+  may: Partial<ApprovalScope> = {},
 ): ApprovalPlan {
   const fleet = new Fleet([cluster, NAMESPACE, ...objects], {
     served: ALL_HOOKS,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ApprovalPlan, Mark } from "../../../../src/cli/approve/approval.ts";
-import { writeMarks, type Writing } from "../../../../src/cli/approve/write-marks.ts";
+import { writeMarks, type MarkWriter } from "../../../../src/cli/approve/write-marks.ts";
 import { ALL_HOOKS } from "../../builders.ts";
 
 const onCluster: Mark = { on: "Cluster", field: "annotation", key: "a", value: "1" };
@@ -29,7 +29,7 @@ interface Case {
 async function write(shown: ApprovalPlan, { looks, conflicts = 0 }: Case): Promise<string[]> {
   const said: string[] = [];
   let [looked, written] = [0, 0];
-  const writing: Writing = {
+  const writing: MarkWriter = {
     look: async () => looks[Math.min(looked++, looks.length - 1)] ?? shown,
     set: async (on, { name }, marks) => {
       said.push(`${on} ${name} ${marks.map(({ key }) => key).join()}`);
