@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
-import { nearest } from "../policy/validation/field-message.ts";
+import { nearest } from "../lib/did-you-mean.ts";
 import { parseMoment } from "../policy/window/moment.ts";
 import { meantMoment } from "./meant-time.ts";
 

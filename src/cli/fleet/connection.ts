@@ -9,7 +9,7 @@ import { collect, CommandError, inBrackets, meantText, USAGE } from "../command.
 import { meantDuration } from "../meant-time.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { nearest } from "../../policy/validation/field-message.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { stderr } from "../terminal/output.ts";
 
 /** kubectl's flags: absent means what kubectl does without them. */

@@ -5,7 +5,7 @@ import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
 import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
-import { didYouMean, nearest, suggested } from "../../policy/validation/field-message.ts";
+import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";

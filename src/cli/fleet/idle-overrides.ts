@@ -4,7 +4,7 @@ import type { HookOverride, PolicyRefSpec } from "../../api/hook-policy.ts";
 import { compileOverride } from "../../policy/override.ts";
 import { CLUSTER_REF, missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { didYouMean } from "../../policy/validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";

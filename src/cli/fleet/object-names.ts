@@ -2,7 +2,8 @@
 
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { isFields } from "../../lib/fields.ts";
-import { found, wrongType } from "../../policy/validation/field-message.ts";
+import { found } from "../../lib/found.ts";
+import { wrongType } from "../../policy/validation/field-message.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 
 /** `of`: "a namespace". Names of namespaces have no dots. */

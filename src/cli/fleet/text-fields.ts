@@ -1,7 +1,8 @@
 /** Finds what YAML reads as another type than text, and the API server accepts only as text: version: 1.34, ring: 1. */
 
 import { fieldsOf, isFields } from "../../lib/fields.ts";
-import { found, wrongType } from "../../policy/validation/field-message.ts";
+import { found } from "../../lib/found.ts";
+import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { SourceObject } from "../files/load.ts";
 import type { Position } from "../files/parsed.ts";

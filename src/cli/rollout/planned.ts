@@ -10,7 +10,7 @@ import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { nearest } from "../../policy/validation/field-message.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";

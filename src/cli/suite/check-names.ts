@@ -1,6 +1,6 @@
 /** Checks the names in a suite: a misspelt name must not make a test pass. */
 
-import { didYouMean } from "../../policy/validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { SuiteError } from "./suite-error.ts";

@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
-import { didYouMean } from "../../policy/validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { checkNames, checkRolloutNames } from "./check-names.ts";
 import { type FieldComparison, comparedText, type Holders, NONE } from "./expect.ts";
 import type { MetricSample, ReportedEvent } from "./suite-reports.ts";

@@ -7,7 +7,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { nearest } from "../../policy/validation/field-message.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";

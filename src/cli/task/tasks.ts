@@ -10,7 +10,7 @@ import { HOOK_TASKS } from "../../kube/resources.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
-import { nearest } from "../../policy/validation/field-message.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { namesOf } from "../fleet/live-objects.ts";

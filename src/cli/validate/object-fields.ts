@@ -3,7 +3,7 @@
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { didYouMean } from "../../policy/validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
 import type { Place } from "../../policy/validation/schema-rules.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";

@@ -7,7 +7,7 @@ import type { SourceObject } from "../files/load.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import { found } from "../../policy/validation/field-message.ts";
+import { found } from "../../lib/found.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import { lifetimeProblems } from "../fleet/idle-overrides.ts";

@@ -15,7 +15,7 @@ import {
 } from "../command.ts";
 import type { PolicyWindows } from "./window-list.ts";
 import { UsageError } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/field-message.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { type ObjectFiles, readObjectFiles } from "../fleet/object-files.ts";

@@ -13,7 +13,8 @@ import {
   windowOf,
 } from "./cel-time.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
-import { didYouMean, found } from "../validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { found } from "../../lib/found.ts";
 import { rangeProblem } from "../version-range.ts";
 
 export interface CallProblem {

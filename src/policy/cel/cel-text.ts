@@ -16,7 +16,7 @@ import {
 import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { RE2JS } from "@bufbuild/re2";
 import { meter } from "./meter.ts";
-import { found } from "../validation/field-message.ts";
+import { found } from "../../lib/found.ts";
 import { shared } from "../shared.ts";
 import { parseInstant } from "../window/moment.ts";
 

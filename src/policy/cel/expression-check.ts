@@ -24,7 +24,8 @@ import {
   type Type,
 } from "./cel-types.ts";
 import { describeMisfit, describeNeverEqual, describeNeverJson, type GivenTypes } from "./conversion.ts";
-import { didYouMean, found } from "../validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { found } from "../../lib/found.ts";
 
 export interface Finding {
   readonly expr: Expr;

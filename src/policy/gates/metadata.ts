@@ -6,7 +6,7 @@ import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
-import { found as shortForm } from "../validation/field-message.ts";
+import { found as shortForm } from "../../lib/found.ts";
 import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";

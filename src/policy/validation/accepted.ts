@@ -1,7 +1,8 @@
 /** Warnings that the author accepts with the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
 
 import { fieldsOf } from "../../lib/fields.ts";
-import { didYouMean, found } from "./field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { found } from "../../lib/found.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 const ACCEPT = "hookpolicy.dev/accept";

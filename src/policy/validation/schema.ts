@@ -13,7 +13,8 @@ import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type Place } from "./schema-rules.ts";
-import { describeSchemaError, found, unknownField } from "./field-message.ts";
+import { found } from "../../lib/found.ts";
+import { describeSchemaError, unknownField } from "./field-message.ts";
 import { fits } from "./fits.ts";
 
 export interface FieldError {

@@ -1,6 +1,6 @@
 /** Schedules: the five fields of cron, and the wall times of their starts. */
 
-import { found } from "../validation/field-message.ts";
+import { found } from "../../lib/found.ts";
 import { shared } from "../shared.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */

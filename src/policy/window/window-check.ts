@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { parseDuration } from "../duration.ts";
-import { found } from "../validation/field-message.ts";
+import { found } from "../../lib/found.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { isLocal, parseInstant, parseMoment } from "./moment.ts";
 import { compileSchedule, scheduleProblem, scheduleWarning } from "./schedule.ts";

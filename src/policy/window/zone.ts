@@ -1,6 +1,7 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
-import { didYouMean, found } from "../validation/field-message.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { found } from "../../lib/found.ts";
 import { shared } from "../shared.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */
