@@ -9,7 +9,7 @@ import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
-import { createRoutes, type HandlerDeps } from "../hooks/hook-handler.ts";
+import { createRoutes } from "../hooks/hook-handler.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
@@ -17,7 +17,8 @@ import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import { LEADER_LEASE } from "../kube/resources.ts";
 import { sparing } from "../lib/sparing.ts";
-import { createMetrics, type Metrics } from "../report/metrics.ts";
+import { hookMetrics } from "../report/hook-metrics.ts";
+import { createMetrics } from "../report/metrics.ts";
 import { type AdmissionServerOptions, createAdmissionServer } from "../admission/admission-server.ts";
 import { createHookServer, type HookServerOptions } from "../server/hook-server.ts";
 import type { TlsServer } from "../server/tls-server.ts";
@@ -181,14 +182,3 @@ async function stopServing(servers: readonly TlsServer[], { shutdownDelayMs }: O
 }
 
 const now = (): Date => new Date();
-
-function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
-  return {
-    answered: (hook, verdict, seconds) => {
-      metrics.hookCalls.inc({ hook, verdict });
-      metrics.hookCallDuration.observe({ hook }, seconds);
-    },
-    unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
-    discovered: () => metrics.discoveryCalls.inc(),
-  };
-}
