@@ -92,7 +92,7 @@ export class Decider {
   }
 
   /** A review is about the policies that deny at admission, or about all that would hold a deletion in the foreground. */
-  #speaking({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
+  #policiesFor({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
     return admission === true && foreground !== true ? denying(policies) : policies;
   }
@@ -150,7 +150,7 @@ export class Decider {
     const { clusters, namespaces, objects, operations, policies: known } = this.#memory;
     const { call, admission } = request;
     const { cluster, namespace, overrides } = live;
-    const policies = this.#speaking(request, cluster);
+    const policies = this.#policiesFor(request, cluster);
     const remembered = operations.get(cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
     const stateAt = (at: Date): OperationState => answering(isOver ? undefined : remembered, call, at);
@@ -223,7 +223,7 @@ export class Decider {
   }
 
   #holding(request: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {
-    return this.#speaking(request, world.cluster).filter(
+    return this.#policiesFor(request, world.cluster).filter(
       (policy) => policy.mode === "Enforce" && matches(policy, world) !== "no",
     );
   }

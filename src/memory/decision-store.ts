@@ -44,8 +44,8 @@ export class DecisionStore {
   readonly #uncompiled = new Map<string, PolicyObject>();
   /** The work to do once these policies are compiled or gone. */
   #awaiting: { readonly keys: Set<string>; readonly work: () => void }[] = [];
-  /** Namespaces in which policies that are too large came or went: another one may speak for them. */
-  readonly #unspoken = new Set<string>();
+  /** Namespaces in which policies that are too large came or went: another one may represent them. */
+  readonly #unrepresented = new Set<string>();
   #loaded = false;
   #clusterGone: (uid: string) => void = () => undefined;
 
@@ -168,7 +168,7 @@ export class DecisionStore {
   *#policyPieces(key: string): Pieces {
     const uncompiled = this.#uncompiled.get(key);
     if (uncompiled !== undefined) this.#compile(key, uncompiled);
-    else this.#passSpeech(parsePolicyKey(key).namespace);
+    else this.#updateRepresentatives(parsePolicyKey(key).namespace);
     const entry = this.policies.get(key);
     if (entry === undefined) return;
     this.#watchWindows(entry);
@@ -229,12 +229,12 @@ export class DecisionStore {
   #tooLargeChanged(key: string, entry: PolicyEntry | undefined, was = entry?.compiled.tooLarge): void {
     const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
     if (namespace === undefined || (tooLarge !== true && was !== true)) return;
-    this.#unspoken.add(namespace);
+    this.#unrepresented.add(namespace);
     this.#looks.soon(ofPolicy(key));
   }
 
-  #passSpeech(namespace = ""): void {
-    if (this.#unspoken.delete(namespace)) this.#evaluator.passSpeech(namespace, this.#loaded);
+  #updateRepresentatives(namespace = ""): void {
+    if (this.#unrepresented.delete(namespace)) this.#evaluator.updateRepresentatives(namespace, this.#loaded);
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {

@@ -55,15 +55,15 @@ export class Evaluator {
     return settings === undefined ? call : { ...call, settings };
   }
 
-  /** After a change of the policies that are too large in this namespace: another one may speak for them. */
-  passSpeech(namespace: string, loaded: boolean): void {
-    const speaking = new Set(this.#candidates(namespace).entries);
+  /** After a change of the policies that are too large in this namespace: another one may represent them. */
+  updateRepresentatives(namespace: string, loaded: boolean): void {
+    const evaluated = new Set(this.#candidates(namespace).entries);
     for (const entry of this.#memory.policies.entries()) {
       const { ref, tooLarge } = entry.compiled;
-      if (tooLarge !== true || ref.namespace !== namespace || entry.speaks === speaking.has(entry)) continue;
-      if (entry.speaks) entry.beSilent();
-      else entry.speaks = true;
-      if (entry.speaks && loaded) this.compareAll(entry);
+      if (tooLarge !== true || ref.namespace !== namespace) continue;
+      if (entry.isEvaluated === evaluated.has(entry)) continue;
+      entry.setEvaluated(evaluated.has(entry));
+      if (entry.isEvaluated && loaded) this.compareAll(entry);
       this.#looks.soon(ofPolicy(entry.key));
       this.#options.onDirty(entry.key);
     }
@@ -71,7 +71,7 @@ export class Evaluator {
 
   /** The policy has to be compared with all Clusters in its scope, and evaluated for those that it matches. */
   compareAll(entry: PolicyEntry): void {
-    if (!entry.speaks) return;
+    if (!entry.isEvaluated) return;
     const { namespace } = entry.compiled.ref;
     const { clusters } = this.#options;
     this.adoptRows(entry);
@@ -326,7 +326,7 @@ export class Evaluator {
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
-    if (!entry.speaks) return;
+    if (!entry.isEvaluated) return;
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     const isWanted = ({ clusterUID }: NamedCluster): boolean => uid === undefined || clusterUID === uid;
     this.#adoptRecent(entry, recent.filter(isWanted));
@@ -334,11 +334,11 @@ export class Evaluator {
   }
 
   /**
-   * Adopts a status that was written while this replica runs. What this replica has found itself stands, and the later of
+   * Adopts a status that was written while this replica runs. What this replica has found itself is kept, and the later of
    * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
-    if (!entry.speaks) return;
+    if (!entry.isEvaluated) return;
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     this.#adoptRecent(entry, recent);
     entry.rows = oncePerOperation(decisions).toReversed();

@@ -58,8 +58,8 @@ export class PolicyEntry {
   readonly key: string;
   object: HookPolicy | ClusterHookPolicy;
   compiled: CompiledPolicy;
-  /** False: another policy that is too large speaks for it (policy-set.ts), and it remembers nothing. */
-  speaks: boolean;
+  /** False: another policy that is too large represents it (policy-set.ts), and it remembers nothing. */
+  isEvaluated: boolean;
   /** When memory learnt of the spec, in monotonic milliseconds; -Infinity before everything was read. */
   editedAt = -Infinity;
   /** Keys of the Clusters that it matches. */
@@ -100,7 +100,7 @@ export class PolicyEntry {
     this.key = key;
     this.object = object;
     this.compiled = compiled;
-    this.speaks = speaksByItself(compiled);
+    this.isEvaluated = representsItself(compiled);
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
   }
@@ -112,7 +112,7 @@ export class PolicyEntry {
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
-    this.speaks = speaksByItself(compiled);
+    this.isEvaluated = representsItself(compiled);
     if (compiled.tooLarge === true) return this.forgetAll();
     // The status must not show timers of the old spec under the new one, or a restart would adopt them.
     for (const [operation, held] of this.held) {
@@ -124,9 +124,9 @@ export class PolicyEntry {
     this.windows = new Map();
   }
 
-  beSilent(): void {
-    this.speaks = false;
-    this.forgetAll();
+  setEvaluated(isEvaluated: boolean): void {
+    this.isEvaluated = isEvaluated;
+    if (!isEvaluated) this.forgetAll();
   }
 
   /** What is known about its Clusters takes memory, too. */
@@ -204,7 +204,7 @@ export class PolicyEntry {
   }
 }
 
-function speaksByItself({ tooLarge, ref }: CompiledPolicy): boolean {
+function representsItself({ tooLarge, ref }: CompiledPolicy): boolean {
   return tooLarge !== true || ref.kind === "ClusterHookPolicy";
 }
 

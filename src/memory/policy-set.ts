@@ -31,16 +31,16 @@ export interface Candidates {
 }
 
 /**
- * Of HookPolicies that are too large, one speaks for all: each says the same about every Cluster of the namespace, and
- * thousands would take long to ask. One that only audits speaks for others that only audit.
+ * Of HookPolicies that are too large, one represents all: each says the same about every Cluster of the namespace, and
+ * evaluating thousands would take long. One that only audits represents others that only audit.
  */
-function spokesmen(): (entry: PolicyEntry) => boolean {
-  const spoken = new Set<string>();
+function representatives(): (entry: PolicyEntry) => boolean {
+  const represented = new Set<string>();
   return ({ compiled: { ref, tooLarge, mode, rules } }) => {
     if (tooLarge !== true || ref.kind !== "HookPolicy") return true;
     const says = `${mode} ${rules[0]?.admission}`;
-    if (spoken.has(says)) return false;
-    spoken.add(says);
+    if (represented.has(says)) return false;
+    represented.add(says);
     return true;
   };
 }
@@ -153,7 +153,7 @@ export class PolicySet {
       .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ entry }) => entry)
-      .filter(spokesmen());
+      .filter(representatives());
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);

@@ -6,7 +6,7 @@
 import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../policy/target-version.ts";
-import { type Decision, type PolicyTrace, speaks, heldRules } from "../policy/decision.ts";
+import { type Decision, type PolicyTrace, applies, heldRules } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -66,7 +66,7 @@ export class Results {
   ): void {
     for (const [index, trace] of decision.trace.entries()) {
       const entry = this.#entryOf(trace, policies[index]);
-      if (entry === undefined || !speaks(trace) || (trace.holds && !unasked)) continue;
+      if (entry === undefined || !applies(trace) || (trace.holds && !unasked)) continue;
       const result = trace.holds
         ? heldResult("NotAsked", { call, cluster }, trace, now)
         : recentResult({ call, cluster }, trace, now);

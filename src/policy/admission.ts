@@ -49,10 +49,10 @@ export function warning(policies: readonly CompiledPolicy[]): readonly CompiledP
 
 function withRules(
   policies: readonly CompiledPolicy[],
-  speaks: (rule: CompiledRule, mode: CompiledPolicy["mode"]) => boolean,
+  includes: (rule: CompiledRule, mode: CompiledPolicy["mode"]) => boolean,
 ): readonly CompiledPolicy[] {
   return policies.flatMap((policy) => {
-    const rules = policy.rules.filter((rule) => speaks(rule, policy.mode)).map(withoutClocks);
+    const rules = policy.rules.filter((rule) => includes(rule, policy.mode)).map(withoutClocks);
     return rules.length === 0 ? [] : [{ ...policy, rules }];
   });
 }

@@ -100,11 +100,11 @@ function judgePolicy(
   if (matched === "no") {
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
-  const speaking = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
+  const onHook = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
   const unread =
-    matched === "yes" && meter.exhausted ? outOfSteps(policy, speaking, situation.call.hook) : undefined;
+    matched === "yes" && meter.exhausted ? outOfSteps(policy, onHook, situation.call.hook) : undefined;
   if (unread !== undefined) return overridden(policy, unread, overrides);
-  const rules = speaking.map((rule) => {
+  const rules = onHook.map((rule) => {
     const finding =
       matched === "unknown"
         ? notEvaluable(rule, ...unknownBecause(situation.world))
@@ -174,7 +174,7 @@ function overridden(policy: CompiledPolicy, trace: PolicyTrace, overrides: reado
   };
 }
 
-/** A HookPolicy that is too large speaks for others of its namespace, too, which the override may not name (policy-set.ts). */
+/** A HookPolicy that is too large represents others of its namespace, too, which the override may not name (policy-set.ts). */
 function coversAll(override: Override, { ref, tooLarge }: CompiledPolicy): boolean {
   if (tooLarge === true && ref.kind === "HookPolicy" && override.policies !== undefined) return false;
   return covers(override, ref);

@@ -161,7 +161,7 @@ export function holdsBesideTasks({
 }
 
 /** Whether a rule of the policy applies to the operation. */
-export function speaks({ rules }: PolicyTrace): boolean {
+export function applies({ rules }: PolicyTrace): boolean {
   return rules.some(({ verdict }) => verdict !== "Skipped");
 }
 

@@ -21,7 +21,7 @@ export function validUntil(
   policies: readonly CompiledPolicy[],
   { trace, retryAfterSeconds }: Decision,
 ): Date | "Never" | undefined {
-  if (speaking(policies, trace).some(isVolatile)) return undefined;
+  if (appliedRules(policies, trace).some(isVolatile)) return undefined;
   const edge = earliest(trace.map(({ changesAt }) => changesAt));
   if (edge === "Unknown") return undefined;
   return edge === undefined ? "Never" : after(edge, -retryAfterSeconds * 1000);
@@ -29,14 +29,17 @@ export function validUntil(
 
 /** Whether a rule reads more of a call than its hook and the version of the operation. */
 export function readsCall(policies: readonly CompiledPolicy[], { trace }: Decision): boolean {
-  return speaking(policies, trace).some(({ matchConditions, gates }) =>
+  return appliedRules(policies, trace).some(({ matchConditions, gates }) =>
     [...matchConditions.map(({ expression }) => expression), ...gates].some(
       ({ requestFields }) => requestFields.has("settings") || requestFields.has("fromKubernetesVersion"),
     ),
   );
 }
 
-function speaking(policies: readonly CompiledPolicy[], trace: Decision["trace"]): readonly CompiledRule[] {
+function appliedRules(
+  policies: readonly CompiledPolicy[],
+  trace: Decision["trace"],
+): readonly CompiledRule[] {
   return trace.flatMap(({ rules }, index) =>
     (policies[index]?.rules ?? []).filter((rule) => rules.some(({ rule: name }) => name === rule.name)),
   );

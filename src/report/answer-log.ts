@@ -108,9 +108,9 @@ function keyOf(clusterUID: string, hook: HookName): string {
 function lineOf({ call, cluster }: HookRequest, { verdict, answer, decision }: Outcome): Line {
   const { status, retryAfterSeconds } = answer;
   const { namespace, name } = cluster.metadata;
-  const speaking =
+  const deciding =
     decision?.trace.filter((policy) => policy.verdict === decision.verdict && policy.matched) ?? [];
-  const first = speaking[0];
+  const first = deciding[0];
   const { rules = [] } = first ?? {};
   const rule = holdingRules(rules)[0] ?? rules[0];
   return [
@@ -120,7 +120,7 @@ function lineOf({ call, cluster }: HookRequest, { verdict, answer, decision }: O
       verdict,
       ...(first !== undefined && { policy: policyName(first.policy) }),
       ...(rule !== undefined && { rule: rule.rule }),
-      ...(speaking.length > 1 && { morePolicies: speaking.length - 1 }),
+      ...(deciding.length > 1 && { morePolicies: deciding.length - 1 }),
     },
   ];
 }

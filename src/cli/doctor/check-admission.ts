@@ -15,14 +15,14 @@ const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cl
 
 export function admission(evidence: Evidence, settings: Settings, { fleet }: CoverageSurvey): Finding {
   const { clusterWebhook: read } = evidence;
-  const speaking = fleet.policies.filter(({ compiled }) =>
+  const withAdmission = fleet.policies.filter(({ compiled }) =>
     compiled.rules.some((rule) => rule.admission !== undefined),
   );
   if (!read.ok) {
     if (read.why !== "NotFound") return unread(read);
     if (!evidence.policies.ok) return unread(evidence.policies);
-    if (speaking.length === 0) return ok("no rule has admission, and no webhook is installed for it");
-    const policies = some(speaking.map(nameOf));
+    if (withAdmission.length === 0) return ok("no rule has admission, and no webhook is installed for it");
+    const policies = some(withAdmission.map(nameOf));
     return error(`no webhook for Clusters: admission has no effect in ${policies}`, INSTALL);
   }
   const webhooks = listOf(read.value["webhooks"]);

@@ -171,7 +171,7 @@ function gateShown({ gate, met, wantedInFull, ...rest }: Fields): Fields {
 
 /** A decision: every policy that applies to the Cluster, its rules and their gates. */
 function traceLines({ trace }: Decision, colour: Colour): string[] {
-  const matched = trace.filter(({ matched: speaks }) => speaks);
+  const matched = trace.filter((policy) => policy.matched);
   if (matched.length === 0) return ["no policy matches the Cluster"];
   return matched.flatMap((policy) => policyLines(policy, colour));
 }

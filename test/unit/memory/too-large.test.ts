@@ -116,7 +116,7 @@ describe("a Cluster that is too large", () => {
 describe("policies of a namespace that are too large", () => {
   const many = ["a", "b", "c"].map((name) => stubPolicy(hookPolicy({}, { name, uid: name })));
 
-  test("speak through one of them, and the next one when it goes", () => {
+  test("are represented by one of them, and by the next one when it goes", () => {
     const fixture = storeWith({ policies: many, clusters: [deleted()] });
     const rows = (): number[] =>
       many.map((policy) => fixture.store.policies.get(keyOf(policy))?.held.size ?? -1);
@@ -129,7 +129,7 @@ describe("policies of a namespace that are too large", () => {
     assert.deepEqual(rows(), [-1, 1, 0]);
   });
 
-  test("are not all released by a HookOverride that names the one that speaks", () => {
+  test("are not all released by a HookOverride that names the one that represents them", () => {
     const { store } = storeWith({ policies: many, clusters: [deleted()] });
     const request = { call: DELETE, cluster: deleted() };
     const live = { cluster: deleted(), namespace: namespace(), objects: world().objects };
