@@ -57,8 +57,7 @@ type Survey = ReturnType<typeof emptySurvey>;
 
 function emptySurvey() {
   return {
-    /** Distinct Clusters that at least one policy or rollout holds, by uid. */
-    held: new Map<HookName, Set<string>>(),
+    held: new HeldClusters(),
     /** Distinct Clusters of which others delete what they own, by uid. */
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
     decisions: new Series<PolicyLabel | "hook" | "verdict">(),
@@ -67,6 +66,23 @@ function emptySurvey() {
     windows: new Series<PolicyLabel | "rule" | "gate">(),
     deadlines: new Series<PolicyLabel | "passed">(),
   };
+}
+
+/** Counts each Cluster once, however many policies and rollouts hold it. */
+export class HeldClusters {
+  readonly #uids = new Map<HookName, Set<string>>();
+
+  add(hook: HookName, clusterUID: string): void {
+    entryOf(this.#uids, hook, () => new Set()).add(clusterUID);
+  }
+
+  addPolicy({ held }: Pick<PolicyEntry, "held">): void {
+    for (const { hook, holds, clusterUID } of held.values()) if (holds) this.add(hook, clusterUID);
+  }
+
+  samples(): Sample<"hook">[] {
+    return [...this.#uids].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
+  }
 }
 
 class Series<Label extends string> {
@@ -88,9 +104,7 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   // As if without the label where it is empty.
   const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
     metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
-  metrics.heldClusters.follow(async () =>
-    [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
-  );
+  metrics.heldClusters.follow(async () => (await survey()).held.samples());
   metrics.tornDown.follow(async () =>
     [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
   );
@@ -118,10 +132,9 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
   const survey = emptySurvey();
   const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
   await eachInSlices(sorted, (entry) => {
-    for (const { hook, holds, clusterUID, tornDown } of entry.held.values()) {
-      if (holds) entryOf(survey.held, hook, () => new Set()).add(clusterUID);
+    survey.held.addPolicy(entry);
+    for (const { clusterUID, tornDown } of entry.held.values())
       if (tornDown !== undefined) survey.tornDown.get(tornDown.reason)?.add(clusterUID);
-    }
     survey.decisions.add(countDecisions(entry));
     survey.wouldBlock.add(countWouldBlock(entry));
     survey.oldest.add(oldestHolds(entry));
@@ -135,7 +148,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
 function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): void {
   entry.refresh();
   const { held, hook, rollout } = entry;
-  for (const { cluster } of held) entryOf(survey.held, hook, () => new Set()).add(cluster.metadata.uid);
+  for (const { cluster } of held) survey.held.add(hook, cluster.metadata.uid);
   const [oldest] = held;
   if (oldest === undefined) return;
   const { namespace = "", name } = oldest.cluster.metadata;

@@ -5,7 +5,13 @@ import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
 import { describeTransition, type EventText } from "../../report/event-text.ts";
-import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../report/gauges.ts";
+import {
+  countDeadlines,
+  countDecisions,
+  countOverrides,
+  HeldClusters,
+  openWindows,
+} from "../../report/gauges.ts";
 import { countTasks } from "../../report/task-metrics.ts";
 import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
@@ -53,7 +59,7 @@ export class SuiteReports {
       hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
       hookpolicy_window_open: () => entries.flatMap(openWindows),
       hookpolicy_overrides: () => countOverrides({ overrides }, now),
-      hookpolicy_held_clusters: () => countHeldClusters(entries, rollouts),
+      hookpolicy_held_clusters: () => heldClusters(entries, rollouts).samples(),
       hookpolicy_rollout_clusters: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
@@ -97,22 +103,12 @@ export class SuiteReports {
   }
 }
 
-/** Each Cluster once, however many policies and rollouts hold it. */
-function countHeldClusters(
-  entries: readonly PolicyEntry[],
-  rollouts: readonly HookRollout[],
-): MetricSample[] {
-  const held = [
-    ...entries.flatMap((entry) => [...entry.held.values()].filter(({ holds }) => holds)),
-    ...rollouts.flatMap(({ spec, status }) =>
-      (spec.mode === "Audit" ? [] : (status?.held ?? [])).map(({ uid }) => ({
-        hook: BEGINS[spec.operation],
-        clusterUID: uid,
-      })),
-    ),
-  ];
-  return [...Map.groupBy(held, ({ hook }) => hook)].map(([hook, rows]) => ({
-    labels: { hook },
-    value: new Set(rows.map(({ clusterUID }) => clusterUID)).size,
-  }));
+function heldClusters(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]): HeldClusters {
+  const held = new HeldClusters();
+  for (const entry of entries) held.addPolicy(entry);
+  for (const { spec, status } of rollouts) {
+    if (spec.mode === "Audit") continue;
+    for (const { uid } of status?.held ?? []) held.add(BEGINS[spec.operation], uid);
+  }
+  return held;
 }
