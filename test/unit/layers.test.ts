@@ -91,6 +91,7 @@ const PURE = {
     "policy/**/*.ts",
     "operations/**/*.ts",
     "rollouts/!(rollout-*).ts",
+    "extension/**/*.ts",
   ],
   packages: [
     "ajv",
