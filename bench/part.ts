@@ -53,7 +53,7 @@ export async function inRounds<T>(
   return results;
 }
 
-interface Measured extends Pick<PartResult, "tables" | "notes"> {
+interface Measurement extends Pick<PartResult, "tables" | "notes"> {
   /** Versions of other programs than Node.js. */
   readonly versions?: Readonly<Record<string, string>>;
   readonly command?: string;
@@ -61,7 +61,7 @@ interface Measured extends Pick<PartResult, "tables" | "notes"> {
 
 export function resultOf(
   part: PartName,
-  { versions = {}, command = `make bench PART=${part}`, tables, notes }: Measured,
+  { versions = {}, command = `make bench PART=${part}`, tables, notes }: Measurement,
 ): PartResult {
   const machine = {
     cpu: cpus()[0]?.model.trim() ?? "unknown",

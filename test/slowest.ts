@@ -5,13 +5,13 @@ import type { TestEvent } from "node:test/reporters";
 
 const SHOWN = 10;
 
-interface Timed {
+interface TestTime {
   readonly name: string;
   readonly ms: number;
 }
 
 export function* slowest(events: Iterable<TestEvent>): Generator<string> {
-  const tests: Timed[] = [];
+  const tests: TestTime[] = [];
   /** The tests of a file, added up. */
   const sums = new Map<string, number>();
   /** Whole processes of one file, hooks and imports included. */
@@ -32,7 +32,7 @@ function pathOf(file: string): string {
   return relative(process.cwd(), file);
 }
 
-function table(timed: readonly Timed[]): string {
+function table(timed: readonly TestTime[]): string {
   return timed
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, SHOWN)

@@ -15,7 +15,7 @@ import { runScenario } from "./engine.ts";
 import { HOARDER, NEIGHBOURS } from "./neighbours.ts";
 import { POLICIES } from "./policies.ts";
 import { REPLICAS } from "./replicas.ts";
-import { type Done, linesOf, tablesOf } from "./report.ts";
+import { type FinishedScenario, linesOf, tablesOf } from "./report.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SCENARIOS: readonly Scenario[] = [
@@ -42,7 +42,7 @@ const NOTES = [
 /** FAULTS=id,id runs only these scenarios, and keeps the earlier figures of the others. */
 export async function runFaults(progress: Progress): Promise<PartResult> {
   const only = process.env["FAULTS"]?.split(",");
-  const done: Done[] = [];
+  const done: FinishedScenario[] = [];
   const broken: string[] = [];
   const noise = new Noise();
   for (const scenario of SCENARIOS.filter(({ id }) => only?.includes(id) ?? true)) {

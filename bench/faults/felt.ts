@@ -9,7 +9,7 @@ import { clusterRef } from "../../test/controlplane/lab.ts";
 import { repeat } from "../calls/pace.ts";
 import { inTurn } from "../fleet/fleet.ts";
 import { startBareServer } from "../speed/servers.ts";
-import type { Call, Timed } from "./judge.ts";
+import type { Call, TimeSpan } from "./judge.ts";
 import { HELD, type Lab, type ReplicaOptions } from "./lab.ts";
 import { load } from "./load.ts";
 import type { Stretch } from "./loop-times.ts";
@@ -42,20 +42,24 @@ const stretchesFile = ({ cp }: Lab): string => join(cp.folder, "stretches.jsonl"
 
 interface Observer {
   readonly running: Promise<void>;
-  readonly felt: (calls: readonly Call[], fault: Timed) => Promise<Felt>;
+  readonly felt: (calls: readonly Call[], fault: TimeSpan) => Promise<Felt>;
 }
 
 export async function observe(lab: Lab, signal: AbortSignal): Promise<Observer> {
   await lowerPriority(lab.cp);
   const { port } = await startBareServer(lab.cp, lab.firstReplica.operator.certDir, "discard");
-  const reads: Timed[] = [];
-  const bare: Timed[] = [];
-  const toBare = { perSecond: BARE_PER_SECOND, port: () => port, onCall: (call: Timed) => bare.push(call) };
+  const reads: TimeSpan[] = [];
+  const bare: TimeSpan[] = [];
+  const toBare = {
+    perSecond: BARE_PER_SECOND,
+    port: () => port,
+    onCall: (call: TimeSpan) => bare.push(call),
+  };
   return {
     running: Promise.all([readAgain(lab, reads, signal), load(lab, toBare, signal)]).then(() => undefined),
     felt: async (calls, fault) => {
       const isDuring = (at: number): boolean => fault.from <= at && at < fault.to;
-      const durations = (all: readonly Timed[]): number[] =>
+      const durations = (all: readonly TimeSpan[]): number[] =>
         all.filter(({ from }) => isDuring(from)).map(({ from, to }) => to - from);
       return {
         held: durations(calls.filter(({ cluster }) => cluster.includes(`/${HELD}-`))),
@@ -75,7 +79,7 @@ async function lowerPriority({ processes }: ControlPlane): Promise<void> {
   }
 }
 
-async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSignal): Promise<void> {
+async function readAgain({ cp, subjects }: Lab, reads: TimeSpan[], signal: AbortSignal): Promise<void> {
   const { namespace, name } = inTurn(subjects, 0);
   await repeat(READ_EVERY_MS, signal, async () => {
     const from = performance.now();

@@ -44,12 +44,12 @@ export class Timeline {
   }
 }
 
-export interface Timed {
+export interface TimeSpan {
   readonly from: number;
   readonly to: number;
 }
 
-export interface Call extends Timed {
+export interface Call extends TimeSpan {
   readonly cluster: string;
   readonly timeline: Timeline;
   readonly result: "Go" | "Held" | "Failed";

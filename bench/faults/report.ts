@@ -8,13 +8,13 @@ import type { Felt } from "./felt.ts";
 import type { Call } from "./judge.ts";
 import type { Scenario } from "./scenario.ts";
 
-export interface Done {
+export interface FinishedScenario {
   readonly scenario: Scenario;
   readonly run: Run;
   readonly noiseMs: number;
 }
 
-export function tablesOf(done: readonly Done[]): Table[] {
+export function tablesOf(done: readonly FinishedScenario[]): Table[] {
   const felt = done.flatMap(({ scenario, run }) =>
     run.felt === undefined ? [] : [...feltRows(scenario, run.felt), residentRow(scenario, run)],
   );
@@ -25,12 +25,12 @@ export function tablesOf(done: readonly Done[]): Table[] {
   ];
 }
 
-function wrongAllowsRow({ scenario: { id, title }, run, noiseMs }: Done): Row {
+function wrongAllowsRow({ scenario: { id, title }, run, noiseMs }: FinishedScenario): Row {
   const note = `${summary(run)}; noise ${noiseMs} ms`;
   return row(`wrong-allows-${id}`, title, wrongAllowsOf(run), { ...none("calls"), note });
 }
 
-function failedRow({ scenario: { id, title }, run: { failed } }: Done): Row {
+function failedRow({ scenario: { id, title }, run: { failed } }: FinishedScenario): Row {
   const note = failed.length === 0 ? undefined : reasonsOf(failed);
   return row(`failed-${id}`, title, failed.length, { ...none("calls"), note });
 }

@@ -31,14 +31,14 @@ const BARE_PER_SECOND = 20;
 /** Cluster API waits for an answer for 10 s. */
 const PROMISED_MS = 1000;
 
-interface Ended extends Outcome {
+interface SiegeOutcome extends Outcome {
   /** What the server without attackers felt meanwhile. */
   readonly bare: Calls;
 }
 
 interface Siege {
   readonly calm: Calls;
-  readonly outcomes: readonly Ended[];
+  readonly outcomes: readonly SiegeOutcome[];
   /** MiB at the end, above the memory before the first attack. */
   readonly kept: number;
   readonly errors: readonly string[];
@@ -81,7 +81,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const base = memoryOf(pid).resident;
     endStandingBack = standBack();
     const calm: Calls[] = [];
-    const outcomes: Ended[] = [];
+    const outcomes: SiegeOutcome[] = [];
     for (const attack of ATTACKS) {
       progress(attack.title);
       noise.sample();

@@ -39,7 +39,7 @@ export async function read({ metric }: Operator, minute: number): Promise<Readin
   };
 }
 
-export interface Soaked {
+export interface SoakResult {
   readonly readings: readonly Reading[];
   /** How many times as much as in ordinary life happened. */
   readonly pace: number;
@@ -48,7 +48,7 @@ export interface Soaked {
   readonly churn: Counts;
 }
 
-export function rowsOf(soaked: Soaked): Row[] {
+export function rowsOf(soaked: SoakResult): Row[] {
   const { traffic, lives } = soaked;
   const { calls, failed, failures } = traffic;
   const note = failures.length > 0 ? failures.join("; ") : undefined;
@@ -67,7 +67,7 @@ export function rowsOf(soaked: Soaked): Row[] {
 /**
  * Per hour of ordinary life, at any pace. The goal is met where the 95 % interval of the slope contains 0 or lies below it.
  */
-function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked): Row {
+function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: SoakResult): Row {
   const [field, reduce, value] =
     of === "heap" ? (["heapUsed", least, "least value"] as const) : (["rss", mean, "mean"] as const);
   const samples = readings.map((reading) => ({ minute: reading.minute, value: reading[field] }));
@@ -82,7 +82,7 @@ function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked):
   });
 }
 
-export function notesOf({ readings, traffic, lives, churn }: Soaked): string[] {
+export function notesOf({ readings, traffic, lives, churn }: SoakResult): string[] {
   const [first, last] = [readings[0], readings.at(-1)];
   if (first === undefined || last === undefined) throw new Error("the operator's metrics were never read");
   const cpu = (last.cpuSeconds - first.cpuSeconds) / ((last.minute - first.minute) * 60);

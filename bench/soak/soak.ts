@@ -14,7 +14,7 @@ import type { PartResult } from "../result.ts";
 import { churn, type ChurnParts, type Counts } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { storeAll } from "./policies.ts";
-import { notesOf, type Reading, read, rowsOf, type Soaked, type Traffic } from "./report.ts";
+import { notesOf, type Reading, read, rowsOf, type SoakResult, type Traffic } from "./report.ts";
 
 const NAMESPACES = ["soak-a", "soak-b", "soak-c", "soak-d"];
 const POPULATION = 120;
@@ -64,7 +64,7 @@ function titleOf(minutes: number, pace: number): string {
   return pace === 1 ? title : `${title} at ${pace} times the pace: what ${minutes * pace} minutes bring`;
 }
 
-async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: number): Promise<Soaked> {
+async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: number): Promise<SoakResult> {
   const { cp, operator, lives, pace } = parts;
   const traffic: Traffic = { calls: 0, failed: 0, failures: [] };
   const counts: Counts = new Map();

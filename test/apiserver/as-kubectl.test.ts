@@ -68,12 +68,12 @@ interface Case {
   readonly says?: RegExp;
 }
 
-interface Asked {
+interface Outcomes {
   readonly kubectl: Outcome;
   readonly hookpolicy: Outcome;
 }
 
-async function ask(dir: string, { env = {}, flags = [] }: Omit<Case, "files">): Promise<Asked> {
+async function ask(dir: string, { env = {}, flags = [] }: Omit<Case, "files">): Promise<Outcomes> {
   const at = (text: string): string => text.replaceAll("@", dir);
   const variables = Object.entries({ ...CLEAN, HOME: dir, ...env }).map(
     ([name, value]) => [name, at(value)] as const,
@@ -115,7 +115,7 @@ async function folderOf(t: Parameters<typeof folder>[0], files: Files): Promise<
 async function compare(
   t: Parameters<typeof folder>[0],
   { files, user = "", says, ...rest }: Case,
-): Promise<Asked> {
+): Promise<Outcomes> {
   const asked = await ask(await folderOf(t, files()), rest);
   assert.deepEqual(
     { kubectl: userIn(asked.kubectl), hookpolicy: userIn(asked.hookpolicy) },

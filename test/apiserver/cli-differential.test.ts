@@ -119,7 +119,7 @@ function callOf(hook: HookName): HookCall {
 }
 
 /** The operations that Cluster API has written into a Cluster's condition, as held. */
-type Held = Set<string>;
+type HeldClusters = Set<string>;
 
 function nameOf({ metadata: { namespace, name } }: Cluster, hook: HookName): string {
   return `${namespace}/${name} ${hook}`;
@@ -234,7 +234,7 @@ describe("the command line's answers are the operator's", () => {
   const answerOf = ({ holds, retryAfterSeconds, message }: Decision): unknown[] =>
     holds ? ["Success", retryAfterSeconds, message] : ["Success", 0, ""];
 
-  const compareAll = async (namespace: string, times: number, held: Held): Promise<void> => {
+  const compareAll = async (namespace: string, times: number, held: HeldClusters): Promise<void> => {
     const fleet = await readFleet();
     const clusters = fleet.clusters().filter(({ metadata }) => metadata.namespace === namespace);
     assert.equal(clusters.length, CLUSTERS);
@@ -286,7 +286,7 @@ describe("the command line's answers are the operator's", () => {
   };
 
   /** What each policy's status says of each operation that it holds: the rule, the gate, and the reason. */
-  const compareRows = async (namespace: string, held: Held): Promise<void> => {
+  const compareRows = async (namespace: string, held: HeldClusters): Promise<void> => {
     let [expected, actual]: [unknown, unknown] = [undefined, undefined];
     const agree = async (): Promise<boolean> => {
       const fleet = await readFleet();
@@ -308,7 +308,7 @@ describe("the command line's answers are the operator's", () => {
     assert.deepEqual(actual, expected);
   };
 
-  const expectedRows = (fleet: Fleet, cluster: Cluster, held: Held): [string, Row][] =>
+  const expectedRows = (fleet: Fleet, cluster: Cluster, held: HeldClusters): [string, Row][] =>
     [...SERVED.blocking]
       // The operator remembers only what the Cluster itself shows, and has shown before.
       .filter((hook) => isAwaited(hook, cluster, SERVED) || held.has(nameOf(cluster, hook)))
@@ -359,7 +359,7 @@ describe("the command line's answers are the operator's", () => {
       t.after(cleanUp);
       await create(world, namespace);
       await untilLoaded();
-      const held: Held = new Set();
+      const held: HeldClusters = new Set();
       await compareAll(namespace, 1, held);
       // The second time, the command line has what the statuses tell: since when rules wait.
       await compareAll(namespace, 2, held);

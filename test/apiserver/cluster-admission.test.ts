@@ -20,7 +20,7 @@ import {
 } from "../controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef, storePolicy } from "../controlplane/policies.ts";
 import { type AdmissionClient, createAdmissionClient } from "./admission-client.ts";
-import { clusterObject, type Given, PLAIN } from "./cluster-object.ts";
+import { clusterObject, type ClusterParts, PLAIN } from "./cluster-object.ts";
 import { recentResults, refusalEvents, refusalLines } from "./refusals.ts";
 
 const WEBHOOK: Ref = {
@@ -88,7 +88,7 @@ function deny(hook: RuleSpec["hooks"][number], over: Partial<RuleSpec> = {}): Ru
   return { ...approvalRule(hook), admission: "Deny", ...over };
 }
 
-async function createCluster(namespace: string, name: string, given: Given = {}): Promise<Ref> {
+async function createCluster(namespace: string, name: string, given: ClusterParts = {}): Promise<Ref> {
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   await cp.create(clusterObject(namespace, name, given));
   return clusterRef(namespace, name);

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../controlplane/client.ts";
 
-export interface Given {
+export interface ClusterParts {
   readonly metadata?: object;
   readonly spec?: object;
 }
@@ -10,7 +10,7 @@ export interface Given {
 export function clusterObject(
   namespace: string,
   name: string,
-  { metadata = {}, spec = {} }: Given = {},
+  { metadata = {}, spec = {} }: ClusterParts = {},
 ): KubeObject {
   return {
     apiVersion: "cluster.x-k8s.io/v1beta2",

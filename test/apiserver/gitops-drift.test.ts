@@ -103,7 +103,7 @@ describe("nothing to correct", () => {
 
   test("because the finalizer and the status are the operator's, by their field manager", async () => {
     const { managedFields } = (await cp.get(policy)).metadata as unknown as {
-      managedFields: readonly Managed[];
+      managedFields: readonly ManagedFields[];
     };
     const ownersOf = (part: string, field: string): string[] =>
       managedFields
@@ -145,7 +145,7 @@ describe("nothing to correct", () => {
   });
 });
 
-interface Managed {
+interface ManagedFields {
   readonly manager: string;
   readonly operation: string;
   readonly subresource?: string;

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
-import { prune, type Pruning, type Shown } from "../controlplane/gitops.ts";
+import { prune, type PruneOptions, type ObjectStatus } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { ROOT } from "../install/tools.ts";
 
@@ -37,8 +37,8 @@ describe("a Cluster that has left Git", () => {
 
   async function pruned(
     name: string,
-    how: Omit<Pruning, "kubeconfig">,
-  ): Promise<{ said: Shown; left?: KubeObject }> {
+    how: Omit<PruneOptions, "kubeconfig">,
+  ): Promise<{ said: ObjectStatus; left?: KubeObject }> {
     await createCluster(cp, { namespace: NAMESPACE, name });
     const ref = clusterRef(NAMESPACE, name);
     const said = await prune(await cp.get(ref), { ...how, kubeconfig: cp.adminKubeconfig });

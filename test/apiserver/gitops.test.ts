@@ -15,7 +15,7 @@ import {
   fluxHealthOf,
   type HealthCheckExpressions,
   kstatusOf,
-  type Shown,
+  type ObjectStatus,
 } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
@@ -38,7 +38,7 @@ const HEALTH = join(MANIFESTS, "argocd/health.lua");
 const HOOK = "BeforeClusterDelete";
 const DAY = 86_400;
 
-const NOT_SEEN: Shown = { status: "Progressing", message: "not seen by the operator yet" };
+const NOT_SEEN: ObjectStatus = { status: "Progressing", message: "not seen by the operator yet" };
 
 const overrideRef = (name: string): Ref => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
@@ -88,7 +88,12 @@ describe("in each state", () => {
   after(async () => await cp?.stop());
 
   /** The message of kstatus is the library's own, unless a condition has one. */
-  async function shows(ref: Ref, kstatus: string | Shown, argo: Shown, flux?: string): Promise<void> {
+  async function shows(
+    ref: Ref,
+    kstatus: string | ObjectStatus,
+    argo: ObjectStatus,
+    flux?: string,
+  ): Promise<void> {
     const object = await cp.get(ref);
     const found = await kstatusOf(object);
     assert.deepEqual(typeof kstatus === "string" ? found.status : found, kstatus, ref.name);

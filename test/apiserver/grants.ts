@@ -162,7 +162,7 @@ interface AuditEvent {
 /** The audit log of an API server that is started with `args`. */
 export class AuditLog {
   readonly #folder: string;
-  readonly #log: LogReader<Seen>;
+  readonly #log: LogReader<Observation>;
 
   private constructor(folder: string, user: string) {
     this.#folder = folder;
@@ -195,7 +195,7 @@ export class AuditLog {
     return this.#log.items().length;
   }
 
-  seen(from = 0): readonly Seen[] {
+  seen(from = 0): readonly Observation[] {
     return this.#log.items().slice(from);
   }
 
@@ -204,7 +204,7 @@ export class AuditLog {
   }
 }
 
-function seenIn(line: string, user: string): Seen[] {
+function seenIn(line: string, user: string): Observation[] {
   const { verb, objectRef, annotations = {}, ...event } = JSON.parse(line) as AuditEvent;
   if (objectRef === undefined || event.user.username !== user) return [];
   const { apiGroup: group = "", resource, subresource, name } = objectRef;
@@ -213,7 +213,7 @@ function seenIn(line: string, user: string): Seen[] {
 
 const DECISION = "authorization.k8s.io/decision";
 
-export interface Seen {
+export interface Observation {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
@@ -223,7 +223,7 @@ export interface Seen {
 }
 
 /** A grant without a name is also for requests that have one. */
-export function isAbout(seen: Seen, grant: Grant): boolean {
+export function isAbout(seen: Observation, grant: Grant): boolean {
   return (
     seen.verb === grant.verb &&
     seen.group === grant.group &&

@@ -33,14 +33,14 @@ after(async () => {
 });
 
 /** What was told since the last look. */
-interface Seen {
+interface Observation {
   readonly objects: ObjectInformers;
   readonly changes: string[];
   readonly available: string[];
 }
 
 /** Runs until the end of the test. */
-function watching(t: TestContext, ...demands: readonly ObjectDemand[]): Seen {
+function watching(t: TestContext, ...demands: readonly ObjectDemand[]): Observation {
   const [changes, available]: [string[], string[]] = [[], []];
   const objects = new ObjectInformers({
     client,
@@ -114,7 +114,7 @@ const namesOf = (found: FoundObjects): string[] | string =>
   found.ok ? found.objects.map(({ metadata }) => metadata.name).toSorted() : found.reason;
 
 async function untilFound(
-  { objects }: Seen,
+  { objects }: Observation,
   { kind }: Pick<Definition, "kind">,
   wanted: readonly string[] | string,
 ): Promise<FoundObjects> {

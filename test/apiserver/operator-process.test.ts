@@ -42,14 +42,14 @@ before(async () => {
 });
 after(async () => await lab?.stop());
 
-interface Seen {
+interface Observation {
   readonly answer: HookResponse;
   readonly certificate: string;
   readonly socket: TLSSocket;
 }
 
 /** One call, its connection, and the certificate that this one was opened with. */
-async function call(operator: Operator, agent: Agent, request: object): Promise<Seen> {
+async function call(operator: Operator, agent: Agent, request: object): Promise<Observation> {
   const outgoing = post(`${operator.url.slice(0, -1)}${hookPath(HOOK)}`, {
     method: "POST",
     agent,
@@ -127,7 +127,7 @@ interface Outcome {
   readonly ms: number;
 }
 
-interface Running {
+interface OperatorProcess {
   readonly child: ChildProcess;
   readonly output: () => string;
   readonly ended: Promise<Outcome>;
@@ -140,7 +140,7 @@ afterEach(() => {
 });
 
 /** Not as one of the control plane's daemons, for which an end is a failure. */
-function run(...args: readonly string[]): Running {
+function run(...args: readonly string[]): OperatorProcess {
   const started = performance.now();
   const child = spawn(process.execPath, [MAIN, "run", ...args], {
     env: environment(),
@@ -261,7 +261,10 @@ describe("says in one line why it cannot start:", () => {
 });
 
 /** Calls that wait for their confirmation, and the operator that they wait for. */
-async function inFlight(name: string, delayMs: number): Promise<Running & { answers: Promise<Seen>[] }> {
+async function inFlight(
+  name: string,
+  delayMs: number,
+): Promise<OperatorProcess & { answers: Promise<Observation>[] }> {
   const { cp, proxy } = lab;
   const good = await setup(name);
   const running = run(...flagsOf(good));

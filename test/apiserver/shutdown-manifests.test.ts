@@ -24,7 +24,7 @@ interface Probe {
   readonly failureThreshold?: number;
 }
 
-interface Rendered {
+interface RenderedManifests {
   readonly replicas: number;
   readonly rollingUpdate: object;
   readonly pod: {
@@ -62,7 +62,7 @@ interface Rendered {
   readonly quota: { readonly scopeSelector: { readonly matchExpressions: readonly object[] } };
 }
 
-let rendered: Rendered;
+let rendered: RenderedManifests;
 
 before(async () => {
   const { kubectl } = await controlPlaneBinaries();

@@ -43,7 +43,7 @@ afterEach(() => {
   children.clear();
 });
 
-interface Running {
+interface OperatorProcess {
   readonly child: ChildProcess;
   readonly ports: OperatorPorts;
   readonly output: () => string;
@@ -55,7 +55,7 @@ async function run(
   name: string,
   more: Readonly<Record<string, string>>,
   nodeFlags: readonly string[] = [],
-): Promise<Running> {
+): Promise<OperatorProcess> {
   const { cp, kubeconfig } = lab;
   const certDir = join(cp.folder, name);
   await writeServingCertificate(certDir, await issueServingCertificate(cp));
@@ -82,15 +82,15 @@ async function run(
   return { child, ports, output: () => output, code };
 }
 
-const probe = async ({ ports }: Running, path: string): Promise<number> =>
+const probe = async ({ ports }: OperatorProcess, path: string): Promise<number> =>
   (await fetch(`http://127.0.0.1:${ports.health}${path}`)).status;
 
-interface Seen {
+interface Observation {
   readonly answer: HookResponse;
   readonly connection: string | undefined;
 }
 
-async function ask({ ports }: Running, name: string, agent: Agent): Promise<Seen> {
+async function ask({ ports }: OperatorProcess, name: string, agent: Agent): Promise<Observation> {
   const body = JSON.stringify(await lab.requestFor("team-a", name));
   const response = await new Promise<IncomingMessage>((resolveResponse, reject) => {
     const options = { method: "POST", agent, ca: lab.cp.authority.certificate };

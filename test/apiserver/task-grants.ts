@@ -54,7 +54,7 @@ async function clusterWithTask(cp: ControlPlane, namespace: string, name: string
   await cp.delete(clusterRef(namespace, name));
 }
 
-interface Shared {
+interface GrantLab {
   readonly lab: () => Lab;
   readonly namespace: string;
   readonly nextName: () => string;
@@ -63,7 +63,7 @@ interface Shared {
   readonly reconcileFails: Case["shows"];
 }
 
-export function taskCases(shared: Shared): Readonly<Record<string, Case>> {
+export function taskCases(shared: GrantLab): Readonly<Record<string, Case>> {
   const { lab, namespace, nextName, logs, follows, reconcileFails } = shared;
   const carriedOut: Case = {
     when: "run",

@@ -46,7 +46,7 @@ export async function startBrowser(): Promise<{ readonly browser: Browser } | { 
   return { browser: await chromium.launch({ executablePath: found.path, args }) };
 }
 
-export interface Opened {
+export interface OpenPage {
   readonly page: Page;
   /** What the page has complained about, such as a violation of its policy. */
   readonly complaints: string[];
@@ -58,7 +58,7 @@ export async function open(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
-): Promise<Opened> {
+): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();

@@ -21,14 +21,17 @@ interface Answer {
   readonly body: string;
 }
 
-interface Sent {
+interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
 /** fetch() does not let a caller choose the Host. */
-async function send(url: string, { method = "GET", headers = {}, body }: Sent = {}): Promise<Answer> {
+async function send(
+  url: string,
+  { method = "GET", headers = {}, body }: RequestOptions = {},
+): Promise<Answer> {
   return await new Promise((done, fail) => {
     const sent = request(url, { method, headers }, (response) => {
       let text = "";

@@ -120,14 +120,14 @@ export interface Reading {
   readonly person?: Person;
 }
 
-interface Typed {
+interface CommandResult {
   readonly ok: boolean;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** A command that does not end by itself. */
-export interface Followed {
+export interface CommandOutput {
   /** What it has printed so far. */
   readonly output: () => string;
   readonly stop: () => void;
@@ -200,7 +200,7 @@ export class Recipe {
   }
 
   /** Types a command that stays until it is stopped, in a terminal where there is a program for that. */
-  async follow(containing: string): Promise<Followed> {
+  async follow(containing: string): Promise<CommandOutput> {
     const command = this.#noted(this.#command(containing));
     const inTerminal = existsSync(SCRIPT) ? [SCRIPT, "-qefc", command, "/dev/null"] : ["sh", "-ec", command];
     const [program = "", ...args] = inTerminal;
@@ -274,7 +274,7 @@ export class Recipe {
   }
 
   /** In a shell, as a person would: quotes and backslashes are part of what is tested. */
-  async #sh(command: string): Promise<Typed> {
+  async #sh(command: string): Promise<CommandResult> {
     const options = { env: await this.#environment(), cwd: await this.folder(), timeout: 60_000 };
     try {
       return { ok: true, ...(await run("sh", ["-ec", this.#noted(command)], options)) };

@@ -31,7 +31,7 @@ interface PlannedCluster {
 }
 
 /** As `rollout plan -o json` prints it. */
-interface Planned {
+interface PlanJson {
   readonly stages: readonly { readonly name: string; readonly clusters: number }[];
   readonly clusters: readonly PlannedCluster[];
   readonly never: readonly string[];
@@ -142,15 +142,15 @@ describe("the recipe", () => {
   });
 });
 
-async function planOf(name: string): Promise<Planned> {
+async function planOf(name: string): Promise<PlanJson> {
   const words = ["rollout", "plan", name, "--duration", "40m", "--to-version", NEXT_VERSION, "-o", "json"];
   const { stdout, stderr } = await hookpolicy([...words, "--kubeconfig", fleet.cp.adminKubeconfig]);
   assert.equal(stderr, "");
-  return JSON.parse(stdout) as Planned;
+  return JSON.parse(stdout) as PlanJson;
 }
 
 /** What was planned for these Clusters has happened, in that order. */
-function keptTo(plan: Planned, { begins, ends, begun, sights }: FleetObserver, rollout: KubeObject): void {
+function keptTo(plan: PlanJson, { begins, ends, begun, sights }: FleetObserver, rollout: KubeObject): void {
   const stageOf = new Map(plan.clusters.map(({ name, stage }) => [name, stage]));
   assert.deepEqual(plan.never, []);
   assert.deepEqual(
@@ -192,7 +192,7 @@ function keptTo(plan: Planned, { begins, ends, begun, sights }: FleetObserver, r
 }
 
 /** By stage: how many Clusters the plan upgrades at the same time. */
-function atOnce({ stages, clusters }: Planned): ReadonlyMap<string, number> {
+function atOnce({ stages, clusters }: PlanJson): ReadonlyMap<string, number> {
   const runs = ({ begins, ends }: PlannedCluster, at: string): boolean => begins <= at && at < ends;
   const most = (own: readonly PlannedCluster[]): number =>
     Math.max(...own.map(({ begins }) => own.filter((each) => runs(each, begins)).length));

@@ -17,7 +17,7 @@ import type { Progress } from "./go-build.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { createProcesses, flags, type Processes, goEnvironment } from "./processes.ts";
 import { freePorts } from "./ports.ts";
-import { plantSeed, type Seeded, type SeedName } from "./seed.ts";
+import { plantSeed, type SeedState, type SeedName } from "./seed.ts";
 import { note, waitFor } from "./waits.ts";
 
 const run = promisify(execFile);
@@ -72,7 +72,7 @@ export class ControlPlane extends Client {
   readonly apiServer: ApiServer;
   /** For more processes that must not outlive the test, such as the operator itself. */
   readonly processes: Processes;
-  readonly seeded: Seeded | undefined;
+  readonly seeded: SeedState | undefined;
   readonly #etcdUrl: string | undefined;
   readonly #kubectl: string;
   readonly #keepFolder: boolean;
@@ -164,7 +164,7 @@ interface ControlPlaneParts {
   readonly adminKubeconfig: string;
   readonly apiServer: ApiServer;
   readonly processes: Processes;
-  readonly seeded?: Seeded | undefined;
+  readonly seeded?: SeedState | undefined;
   readonly etcdUrl?: string;
   readonly kubectl: string;
   readonly keepFolder: boolean;
@@ -284,14 +284,14 @@ async function startOnce(
   }
 }
 
-interface Running {
+interface EtcdContext {
   readonly processes: Processes;
   readonly binaries: ControlPlaneBinaries;
   readonly folder: string;
 }
 
 /** Its URL; it may not answer yet. */
-function startEtcd(request: Running & { readonly etcdPort: number; readonly peerPort: number }): string {
+function startEtcd(request: EtcdContext & { readonly etcdPort: number; readonly peerPort: number }): string {
   const { processes, binaries, folder, etcdPort, peerPort } = request;
   const client = `http://127.0.0.1:${etcdPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;

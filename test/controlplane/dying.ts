@@ -7,7 +7,7 @@ import type { Proxy, SeenRequest } from "./proxy.ts";
 /** `asked`: what the operator has asked for since this was prepared. */
 export type Moment = (request: SeenRequest, asked: readonly SeenRequest[]) => boolean;
 
-interface Dying {
+interface ProxiedOperator {
   readonly cp: ControlPlane;
   /** Between the operator and the API server. */
   readonly proxy: Proxy;
@@ -15,7 +15,11 @@ interface Dying {
 }
 
 /** The operator dies with the first request for which this is the moment, and which never arrives; resolves then. */
-export async function dies({ cp, proxy, operator }: Dying, name: string, isNow: Moment): Promise<void> {
+export async function dies(
+  { cp, proxy, operator }: ProxiedOperator,
+  name: string,
+  isNow: Moment,
+): Promise<void> {
   let isReached = false;
   const never = Promise.withResolvers<void>();
   never.promise.catch(() => {});

@@ -5,14 +5,14 @@ import { text } from "node:stream/consumers";
 import { gitopsBinary } from "./binaries.ts";
 import type { KubeObject } from "./client.ts";
 
-export interface Shown {
+export interface ObjectStatus {
   /** kstatus: InProgress, Current, Failed, Terminating… Argo CD: Progressing, Healthy, Degraded… */
   readonly status: string;
   readonly message: string;
 }
 
 /** By the library of Flux and Helm, which kubectl wait and cli-utils have, too. */
-export async function kstatusOf(object: KubeObject): Promise<Shown> {
+export async function kstatusOf(object: KubeObject): Promise<ObjectStatus> {
   return await judge(object, "kstatus");
 }
 
@@ -23,16 +23,19 @@ export interface HealthCheckExpressions {
 }
 
 /** By Flux, for a Kustomization with these `healthCheckExprs`. */
-export async function fluxHealthOf(object: KubeObject, expressions: HealthCheckExpressions): Promise<Shown> {
+export async function fluxHealthOf(
+  object: KubeObject,
+  expressions: HealthCheckExpressions,
+): Promise<ObjectStatus> {
   return await judge(object, "exprs", JSON.stringify(expressions));
 }
 
 /** By Argo CD's Lua. */
-export async function argoHealthOf(object: KubeObject, script: string): Promise<Shown> {
+export async function argoHealthOf(object: KubeObject, script: string): Promise<ObjectStatus> {
   return await judge(object, "health", script);
 }
 
-export interface Pruning {
+export interface PruneOptions {
   readonly tool: "argo" | "flux";
   readonly kubeconfig: string;
   /** Of Argo CD: its sync option PrunePropagationPolicy. */
@@ -40,17 +43,20 @@ export interface Pruning {
 }
 
 /** Deletes an object that has left Git: gitops-engine's sync says Pruned or Failed, Flux's ssa says deleted or Failed. */
-export async function prune(object: KubeObject, { tool, kubeconfig, propagation }: Pruning): Promise<Shown> {
+export async function prune(
+  object: KubeObject,
+  { tool, kubeconfig, propagation }: PruneOptions,
+): Promise<ObjectStatus> {
   return await judge(object, "prune", tool, kubeconfig, ...(propagation === undefined ? [] : [propagation]));
 }
 
-async function judge(object: KubeObject, ...args: readonly string[]): Promise<Shown> {
+async function judge(object: KubeObject, ...args: readonly string[]): Promise<ObjectStatus> {
   const child = spawn(await gitopsBinary(), args, { stdio: ["pipe", "pipe", "pipe"] });
   const ended = once(child, "close");
   child.stdin.end(JSON.stringify(object));
   const [said, complaint] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const [code] = await ended;
   if (code !== 0) throw new Error(`gitops ${args.join(" ")}: ${complaint.trim()}`);
-  const shown: Shown = JSON.parse(said);
+  const shown: ObjectStatus = JSON.parse(said);
   return shown;
 }

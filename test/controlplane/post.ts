@@ -21,7 +21,7 @@ export interface Post extends Pick<
   readonly timeoutMs?: number;
 }
 
-export interface Posted {
+export interface PostResult {
   readonly status: number;
   readonly text: string;
   /** Milliseconds from the moment at which a connection was free. */
@@ -29,7 +29,7 @@ export interface Posted {
 }
 
 /** Without content-type, as Cluster API; rejects when there is no answer in time. */
-export async function post({ timeoutMs = 10_000, body, ...options }: Post): Promise<Posted> {
+export async function post({ timeoutMs = 10_000, body, ...options }: Post): Promise<PostResult> {
   const signal = AbortSignal.timeout(timeoutMs);
   let begun = performance.now();
   const response = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -32,7 +32,7 @@ interface ConversionTarget {
 }
 
 /** What etcd had before the API server began. */
-export interface Seeded {
+export interface SeedState {
   readonly name: SeedName;
   /** Where its definitions expect the webhooks of Cluster API. */
   readonly webhookPort: number;
@@ -67,7 +67,7 @@ export async function plantSeed(
   etcdUrl: string,
   seed: SeedName | undefined,
   target: ConversionTarget,
-): Promise<Seeded | undefined> {
+): Promise<SeedState | undefined> {
   const file = process.env[VARIABLE];
   if (file === undefined || seed === undefined) return undefined;
   const all = JSON.parse(await readFile(file, "utf8")) as KeyValue[];

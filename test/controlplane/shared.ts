@@ -52,7 +52,7 @@ export class Shared {
   }
 
   /** Returns at once. */
-  start<What extends keyof Addresses>(what: What, start: () => Promise<Started<What>>): void {
+  start<What extends keyof Addresses>(what: What, start: () => Promise<SharedPart<What>>): void {
     const started = start().then(
       async ({ cp, address }) => {
         await this.#tell(what, { address });
@@ -99,7 +99,7 @@ async function makeSeed(file: string): Promise<void> {
   }
 }
 
-interface Started<What extends keyof Addresses> {
+interface SharedPart<What extends keyof Addresses> {
   readonly cp: ControlPlane;
   readonly address: Addresses[What];
 }

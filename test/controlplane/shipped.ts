@@ -12,14 +12,14 @@ export const MEMORY_LIMIT_MIB = Number(inDeployment(/limits:\n\s+memory: (\d+)Mi
 
 const MALLOC = "MALLOC_MMAP_THRESHOLD_";
 
-interface Shipped extends NonNullable<Parameters<typeof startOperator>[1]> {
+interface ShippedOptions extends NonNullable<Parameters<typeof startOperator>[1]> {
   /** The memory limit of the container; default: the manifest's. */
   readonly memoryMiB?: number | undefined;
 }
 
 export async function startShipped(
   cp: ControlPlane,
-  { nodeFlags = [], memoryMiB, ...options }: Shipped = {},
+  { nodeFlags = [], memoryMiB, ...options }: ShippedOptions = {},
 ): Promise<Operator> {
   return await startOperator(cp, {
     ...options,

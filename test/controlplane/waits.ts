@@ -26,11 +26,11 @@ const SELDOM_MS = 1000;
 const LOST = 1 / 8;
 
 /** What the probe that runs now has seen. A wait within a wait adds to it. */
-interface Seen {
+interface Observation {
   readonly notes: (() => string)[];
 }
 
-const seen = new AsyncLocalStorage<Seen>();
+const seen = new AsyncLocalStorage<Observation>();
 const MAX_NOTES = 4;
 const MAX_NOTE_CHARS = 3000;
 
@@ -86,7 +86,7 @@ async function look<T>(
 function timedOut(
   description: string,
   timeoutMs: number,
-  { error, sight }: Pick<Look<unknown>, "error"> & { readonly sight: Seen },
+  { error, sight }: Pick<Look<unknown>, "error"> & { readonly sight: Observation },
 ): Error {
   const why = error instanceof Error ? ` Last error: ${error.message}` : "";
   const notes = sight.notes.map((text) => `\n  Last seen: ${text().slice(0, MAX_NOTE_CHARS)}`).join("");

@@ -13,7 +13,7 @@ import {
   label,
   labelValue,
   matchConditions,
-  type Named,
+  type NamedObject,
   named,
   selector,
   stageGate,
@@ -22,7 +22,7 @@ import {
 
 const message = text.map((t) => `ask ${t.replaceAll(/[\p{Cc}\u2028\u2029]/gu, "")}`);
 
-function rule(hooks: readonly string[], gates?: fc.Arbitrary<Named>): fc.Arbitrary<Named> {
+function rule(hooks: readonly string[], gates?: fc.Arbitrary<NamedObject>): fc.Arbitrary<NamedObject> {
   return fc.record(
     {
       name: label,
@@ -36,7 +36,7 @@ function rule(hooks: readonly string[], gates?: fc.Arbitrary<Named>): fc.Arbitra
   );
 }
 
-function rules(fleet: boolean): fc.Arbitrary<Named[]> {
+function rules(fleet: boolean): fc.Arbitrary<NamedObject[]> {
   return named(
     fc.oneof(
       rule(HOOK_NAMES),

@@ -2,7 +2,7 @@
 
 import * as fc from "fast-check";
 
-export interface Named {
+export interface NamedObject {
   readonly name: string;
 }
 
@@ -108,7 +108,7 @@ function metadata(value: fc.Arbitrary<string>, upgrade: boolean): fc.Arbitrary<o
 const range = fc.constantFrom(">=1.34.0 <1.36.0", "1.34.x || ~1.35.2", "*");
 
 /** The kinds that anyOf may hold too. */
-function plainGate(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
+function plainGate(upgrade: boolean, fleet: boolean): fc.Arbitrary<NamedObject> {
   return fc.oneof(
     fc.record({ name: label, annotation: metadata(text, upgrade) }),
     fc.record({ name: label, label: metadata(labelValue, upgrade) }),
@@ -119,19 +119,19 @@ function plainGate(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
   );
 }
 
-export function named<T extends Named>(item: fc.Arbitrary<T>, minLength = 1): fc.Arbitrary<T[]> {
+export function named<T extends NamedObject>(item: fc.Arbitrary<T>, minLength = 1): fc.Arbitrary<T[]> {
   return fc.uniqueArray(item, { selector: ({ name }) => name, minLength, maxLength: 3 });
 }
 
 /** `upgrade`: with what only upgrade hooks may have; `fleet`: with what only kinds without a namespace may have. */
-export function gate(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
+export function gate(upgrade: boolean, fleet: boolean): fc.Arbitrary<NamedObject> {
   return fc.oneof(
     { weight: 6, arbitrary: gateWithoutWait(upgrade, fleet) },
     { weight: 1, arbitrary: fc.record({ name: label, wait: fc.record({ duration }) }) },
   );
 }
 
-function gateWithoutWait(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
+function gateWithoutWait(upgrade: boolean, fleet: boolean): fc.Arbitrary<NamedObject> {
   const plain = plainGate(upgrade, fleet);
   return fc.oneof(
     { weight: 5, arbitrary: plain },

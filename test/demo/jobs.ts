@@ -7,13 +7,13 @@ import type { ControlPlane } from "../controlplane/control-plane.ts";
 const CLUSTERS = "clusters.cluster.x-k8s.io";
 const ROOT = join(import.meta.dirname, "../..");
 
-export interface Played {
+export interface DemoNames {
   readonly namespace: string;
   readonly cluster: string;
   readonly policy: string;
 }
 
-export async function jobs(cp: ControlPlane, { namespace, cluster, policy }: Played): Promise<string> {
+export async function jobs(cp: ControlPlane, { namespace, cluster, policy }: DemoNames): Promise<string> {
   const folders = await programFolders(cp);
   const deny = '[{ "op": "add", "path": "/spec/rules/0/admission", "value": "Deny" }]';
   const remove = `kubectl delete -n ${namespace} ${CLUSTERS} ${cluster}`;

@@ -119,7 +119,7 @@ export const json: Attack = {
   },
 };
 
-interface Sending {
+interface SendOptions {
   readonly bodies: Readonly<Record<string, Buffer>>;
   readonly scale: Scale;
   readonly tally: Tally;
@@ -129,7 +129,7 @@ interface Sending {
 
 async function sendAll(
   target: Target,
-  { bodies, scale, tally, routes = routesOf(target) }: Sending,
+  { bodies, scale, tally, routes = routesOf(target) }: SendOptions,
 ): Promise<void> {
   const agent = attackingAgent(target);
   const send = async (route: Route, [name, body]: readonly [string, Buffer]): Promise<void> => {

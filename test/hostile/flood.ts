@@ -31,7 +31,7 @@ export const flood: Attack = {
   },
 };
 
-interface Sending {
+interface SendOptions {
   readonly target: Target;
   readonly agent: Agent;
   readonly tally: Tally;
@@ -40,7 +40,7 @@ interface Sending {
 
 async function send(
   { index, route, request }: Mutant,
-  { target, agent, tally, seed }: Sending,
+  { target, agent, tally, seed }: SendOptions,
 ): Promise<void> {
   const name = `mutant ${index} of seed ${seed} on ${route?.path ?? "another path"}`;
   try {

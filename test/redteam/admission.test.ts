@@ -163,7 +163,7 @@ async function ask(port: number, body: string, more: RequestOptions = {}): Promi
   return { status: response.statusCode, text: await text(response) };
 }
 
-interface Said {
+interface ReviewResponse {
   readonly uid: string;
   readonly allowed: boolean;
   readonly warnings?: readonly string[];
@@ -175,7 +175,7 @@ async function review(
   object: object,
   over: object = {},
   more: RequestOptions = {},
-): Promise<Said> {
+): Promise<ReviewResponse> {
   const { text: said } = await ask(port, JSON.stringify(reviewOf(object, over)), more);
   return JSON.parse(said).response;
 }

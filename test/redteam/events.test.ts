@@ -30,14 +30,14 @@ function held(namespace: string, policy: string, cluster: string): Transition {
   };
 }
 
-interface Told {
+interface EventWrites {
   readonly results: Record<string, number>;
   /** By namespace, in the order in which they were written. */
   readonly written: string[];
 }
 
 /** Ends after so many writes. */
-async function tell(transitions: Iterable<Transition>, writes: number): Promise<Told> {
+async function tell(transitions: Iterable<Transition>, writes: number): Promise<EventWrites> {
   const results: Record<string, number> = {};
   const written: string[] = [];
   const stop = new AbortController();

@@ -13,7 +13,7 @@ import { blocking, shown } from "./shown-clusters.ts";
 
 const deletionTimestamp = NOW.toISOString();
 
-interface Said {
+interface CallParts {
   readonly settings?: object;
   readonly annotations?: object;
   readonly versions?: object;
@@ -22,7 +22,7 @@ interface Said {
 /** As Cluster API writes it: settings first, then the Cluster, then the versions. */
 function callAbout(
   { name, uid }: { readonly name: string; readonly uid: string },
-  { settings = {}, annotations = {}, versions = {} }: Said,
+  { settings = {}, annotations = {}, versions = {} }: CallParts,
 ): string {
   const metadata = { name, namespace: "team-a", uid, resourceVersion: "1", annotations };
   return JSON.stringify({ settings, cluster: { metadata }, ...versions });
@@ -49,7 +49,10 @@ const from = (version: string): object => ({
 });
 
 const MEANT: Readonly<
-  Record<string, { policy: PolicyObject; hook: HookName; on: typeof deleting; real: Said; forged: Said }>
+  Record<
+    string,
+    { policy: PolicyObject; hook: HookName; on: typeof deleting; real: CallParts; forged: CallParts }
+  >
 > = {
   settings: {
     policy: until("request.settings.region == 'eu'"),

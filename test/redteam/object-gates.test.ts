@@ -26,13 +26,13 @@ const MISSING = objectsOf({});
 const approvedAs = (uid: string, resourceVersion = "100"): Cluster =>
   cluster({ uid, resourceVersion, annotations: { [APPROVED]: "" } });
 
-interface Told {
+interface CallResult {
   readonly answer: string;
   readonly reasons: readonly string[];
 }
 
 /** `known`: as it is; absent: there is none. */
-async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undefined): Promise<Told> {
+async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undefined): Promise<CallResult> {
   const { store, clock } = storeWith({ policies: [policy], clusters: known ? [known] : [], objects });
   const reader: LiveReader = {
     policies: async (kind) => policyList(kind === "HookPolicy" ? [policy.metadata] : []),

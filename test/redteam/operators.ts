@@ -36,7 +36,7 @@ interface Operator {
   readonly handlers: ReadonlyMap<HookName, HookHandler>;
 }
 
-interface Given {
+interface Setup {
   readonly policies: readonly PolicyObject[];
   readonly overrides?: readonly HookOverride[];
   readonly clusters?: readonly Cluster[];
@@ -82,7 +82,7 @@ export class Operators {
     count = 2,
     served = ALL_HOOKS,
     decidesAnew = false,
-  }: Given) {
+  }: Setup) {
     this.objects = objects;
     this.#seenObjects = objects;
     for (const policy of policies) this.policies.set(keyOf(policy), policy);

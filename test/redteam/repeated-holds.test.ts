@@ -75,13 +75,13 @@ const annotations = fc.constantFrom<Record<string, string>>(
   { settings: "" },
 );
 
-interface Said {
+interface CallParts {
   readonly settings: Record<string, string>;
   readonly from: string;
   readonly to: string;
   readonly resourceVersion: string;
 }
-const said: fc.Arbitrary<Said> = fc.record({
+const said: fc.Arbitrary<CallParts> = fc.record({
   settings: fc.constantFrom<Record<string, string>>(
     {},
     { region: "eu" },
@@ -93,7 +93,8 @@ const said: fc.Arbitrary<Said> = fc.record({
   resourceVersion: fc.constantFrom("1000", "1001"),
 });
 
-type Step = { readonly call: Said } | { readonly is: Record<string, string> } | { readonly minutes: number };
+type Step =
+  { readonly call: CallParts } | { readonly is: Record<string, string> } | { readonly minutes: number };
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     { weight: 8, arbitrary: fc.record({ call: said }) },
@@ -125,12 +126,12 @@ async function answers(
   return given;
 }
 
-function callOf({ settings, from, to }: Said, like: typeof deleting): HookCall {
+function callOf({ settings, from, to }: CallParts, like: typeof deleting): HookCall {
   if (like === deleting) return { hook: "BeforeClusterDelete", settings };
   return { hook: "BeforeClusterUpgrade", fromKubernetesVersion: from, toKubernetesVersion: to, settings };
 }
 
-function named(on: Cluster, { resourceVersion }: Said): Cluster {
+function named(on: Cluster, { resourceVersion }: CallParts): Cluster {
   return { ...on, metadata: { ...on.metadata, resourceVersion } };
 }
 

@@ -3,7 +3,7 @@
 import { type Cluster, PENDING_HOOKS_ANNOTATION, UPGRADE_STEP_ANNOTATION } from "../../src/api/meta.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 
-export interface Shown {
+export interface ClusterState {
   /** Of the topology. */
   readonly version: string;
   readonly marks?: string;
@@ -18,7 +18,7 @@ export interface Shown {
   readonly deletionTimestamp?: string;
 }
 
-export function shown(is: Shown): Cluster {
+export function shown(is: ClusterState): Cluster {
   const { version, marks, step, message, deletionTimestamp } = is;
   const condition = {
     type: "TopologyReconciled",

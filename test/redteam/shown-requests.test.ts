@@ -8,7 +8,7 @@ import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { APPROVED, at, cluster, DELETE, hookPolicy, NOW, rule } from "../unit/builders.ts";
 import { type Fixture, passTo, statusOf, storeWith } from "../unit/memory/fixtures.ts";
 import { Operators } from "./operators.ts";
-import { blocking, shown, type Shown, versions } from "./shown-clusters.ts";
+import { blocking, shown, type ClusterState, versions } from "./shown-clusters.ts";
 
 type Hooks = HookPolicySpec["rules"][number]["hooks"];
 const soak = { name: "soak", wait: { duration: "30m" } };
@@ -19,14 +19,17 @@ function reading(expression: string, ...hooks: Hooks): PolicyObject {
   return hookPolicy({ rules: [rule({ hooks, matchConditions, until })] });
 }
 
-const UPGRADED: Shown = { version: "v1.33.0", annotations: { [APPROVED]: "" } };
-const WORKERS: Shown = {
+const UPGRADED: ClusterState = { version: "v1.33.0", annotations: { [APPROVED]: "" } };
+const WORKERS: ClusterState = {
   ...UPGRADED,
   marks: "AfterClusterUpgrade,BeforeWorkersUpgrade,AfterWorkersUpgrade",
   step: "v1.33.0",
   message: blocking("BeforeWorkersUpgrade", "v1.33.0"),
 };
-const UPGRADE: Shown = { ...UPGRADED, message: blocking("BeforeClusterUpgrade", "v1.33.0", "v1.33.0") };
+const UPGRADE: ClusterState = {
+  ...UPGRADED,
+  message: blocking("BeforeClusterUpgrade", "v1.33.0", "v1.33.0"),
+};
 const FROM = "request.fromKubernetesVersion.startsWith('v1.32')";
 const GUARDED = `has(request.fromKubernetesVersion) && ${FROM}`;
 
@@ -35,7 +38,7 @@ function callOf(hook: HookCall["hook"]): HookCall {
 }
 
 describe("the version that an upgrade comes from", () => {
-  const cases: Record<string, readonly [hook: HookCall["hook"], is: Shown]> = {
+  const cases: Record<string, readonly [hook: HookCall["hook"], is: ClusterState]> = {
     "of a step of the control plane": [
       "BeforeControlPlaneUpgrade",
       {
@@ -62,7 +65,7 @@ describe("the version that an upgrade comes from", () => {
     });
   }
 
-  const unshown: Record<string, readonly [hook: HookCall["hook"], is: Shown]> = {
+  const unshown: Record<string, readonly [hook: HookCall["hook"], is: ClusterState]> = {
     "of workers": ["BeforeWorkersUpgrade", WORKERS],
     "of a Cluster": ["BeforeClusterUpgrade", UPGRADE],
     "of a control plane of several": [

@@ -246,7 +246,7 @@ function callOf(hook: HookName, version: string): HookCall {
   return { hook, ...Object.fromEntries(VERSION_FIELDS[hook].map((field) => [field, version])) };
 }
 
-interface Seen {
+interface Observation {
   readonly answers: string[];
   readonly statuses: string[];
   readonly told: string;
@@ -280,7 +280,11 @@ async function forge(
   await operators.ask(index, call, { ...claims, metadata });
 }
 
-async function run(objects: PolicyObject[], story: readonly Step[], withForged: boolean): Promise<Seen> {
+async function run(
+  objects: PolicyObject[],
+  story: readonly Step[],
+  withForged: boolean,
+): Promise<Observation> {
   const operators = start(objects);
   const answers: string[] = [];
   const statuses: string[] = [];

@@ -7,7 +7,7 @@ import type { HookCall } from "../../src/api/runtime-hooks.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { APPROVED, at, clusterHookPolicy, gated, hookOverride, NOW, rule } from "../unit/builders.ts";
 import { Operators } from "./operators.ts";
-import { FAILED, shown, type Shown, versions } from "./shown-clusters.ts";
+import { FAILED, shown, type ClusterState, versions } from "./shown-clusters.ts";
 
 const CALL: HookCall = {
   hook: "BeforeClusterUpgrade",
@@ -15,7 +15,7 @@ const CALL: HookCall = {
   toKubernetesVersion: "v1.33.0",
 };
 /** Cluster API 1.11: internal/controllers/topology/cluster/conditions.go, scope/hookresponsetracker.go. */
-const HELD: Shown = {
+const HELD: ClusterState = {
   version: "v1.33.0",
   reason: "LifecycleHookBlocking",
   message: 'hook "BeforeClusterUpgrade" is blocking: HookPolicy team-a/protect, rule r: no',
@@ -47,7 +47,7 @@ describe("an upgrade that Cluster API 1.11 has marked", () => {
     );
   });
 
-  const begun: Record<string, Shown> = {
+  const begun: Record<string, ClusterState> = {
     "waits for workers": {
       version: "v1.33.0",
       reason: "MachineDeploymentsUpgradePending",
@@ -83,7 +83,7 @@ describe("a Cluster that is being deleted", () => {
   const both = gated(until, { hooks, deadline: { after: "1h", onExpiry: "Allow" } });
 
   test("has no row of an upgrade or a creation any more", () => {
-    const upgrading: Shown = {
+    const upgrading: ClusterState = {
       version: "v1.33.0",
       marks: "AfterClusterUpgrade,AfterControlPlaneUpgrade",
       step: "v1.33.0",

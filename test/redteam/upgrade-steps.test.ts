@@ -9,7 +9,7 @@ import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { APPROVED, at, gated } from "../unit/builders.ts";
 import { passTo, statusOf, storeWith } from "../unit/memory/fixtures.ts";
 import { Operators } from "./operators.ts";
-import { blocking, FAILED, shown, type Shown, versions } from "./shown-clusters.ts";
+import { blocking, FAILED, shown, type ClusterState, versions } from "./shown-clusters.ts";
 
 const soak = { name: "soak", wait: { duration: "30m" } };
 
@@ -31,18 +31,18 @@ const BEFORE_NEXT = {
   marks: "AfterClusterUpgrade",
   step: "v1.31.0",
   message: blocking("BeforeControlPlaneUpgrade", "v1.33.0", "v1.32.0", "v1.33.0"),
-} satisfies Shown;
+} satisfies ClusterState;
 /** The control plane has taken the first version of two. */
 const AFTER = {
   version: "v1.33.0",
   marks: "AfterClusterUpgrade,AfterControlPlaneUpgrade",
   step: "v1.32.0",
   message: blocking("AfterControlPlaneUpgrade", "v1.33.0", "v1.33.0"),
-} satisfies Shown;
+} satisfies ClusterState;
 const AFTER_CALL: HookCall = { hook: "AfterControlPlaneUpgrade", kubernetesVersion: "v1.32.0" };
 
 describe("a reconcile that fails", () => {
-  const cases: Record<string, readonly [held: Shown, call: HookCall]> = {
+  const cases: Record<string, readonly [held: ClusterState, call: HookCall]> = {
     "before a step": [BEFORE_NEXT, NEXT],
     "before the only step": [
       {

@@ -89,14 +89,14 @@ const marksOf = ({ metadata: { labels, annotations } }: KubeObject): Record<stri
   ...annotations,
 });
 
-interface Planted {
+interface PlantedGate {
   readonly gate: Omit<GateSpec, "name">;
   readonly key: string;
   readonly on: "Cluster" | "Namespace";
   readonly why: RegExp;
 }
 
-const PLANTED: Readonly<Record<string, Planted>> = {
+const PLANTED: Readonly<Record<string, PlantedGate>> = {
   "the level of Pods' privileges": {
     gate: { label: { key: "pod-security.kubernetes.io/enforce", from: "Namespace", value: "privileged" } },
     key: "pod-security.kubernetes.io/enforce",

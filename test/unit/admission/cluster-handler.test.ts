@@ -6,7 +6,7 @@ import type { LiveReader } from "../../../src/memory/ports.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import { APPROVED, clusterHookPolicy, objectsOf, rule } from "../builders.ts";
 import { policyList } from "../memory/fixtures.ts";
-import { deny, type Given, lab, raw, type RawCluster, review } from "./cluster-lab.ts";
+import { deny, type Setup, lab, raw, type RawCluster, review } from "./cluster-lab.ts";
 
 const deletion = (over: RawCluster = {}): object => review("DELETE", { oldObject: raw(over) });
 const APPROVES = { annotations: { [APPROVED]: "yes" } };
@@ -101,7 +101,7 @@ describe("another request", () => {
 
 describe("a deletion that every policy would let pass is refused", () => {
   const fails = async (): Promise<never> => await Promise.reject(new Error("connection refused"));
-  const cases: Record<string, { given: Given; says: RegExp }> = {
+  const cases: Record<string, { given: Setup; says: RegExp }> = {
     "while policies are still loaded": {
       given: { decisions: { loaded: () => false } },
       says: /still loading/,

@@ -13,13 +13,13 @@ import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, silent, storeWith } from "../memory/fixtures.ts";
 
-export interface Given {
+export interface Setup {
   readonly policies?: readonly PolicyObject[];
   readonly reader?: Partial<LiveReader>;
   readonly decisions?: Partial<ClusterDecisions>;
 }
 
-interface Answered {
+interface ReviewResponse {
   readonly allowed: boolean;
   readonly uid: string;
   readonly status?: { readonly code: number; readonly reason: string; readonly message: string };
@@ -27,7 +27,7 @@ interface Answered {
 }
 
 interface Lab {
-  readonly ask: (review: object) => Promise<Answered>;
+  readonly ask: (review: object) => Promise<ReviewResponse>;
   readonly reads: string[];
   readonly outcomes: AdmissionOutcome[];
 }
@@ -35,7 +35,7 @@ interface Lab {
 export const deny = (over: Partial<RuleSpec> = {}, spec: Partial<HookPolicySpec> = {}): PolicyObject =>
   hookPolicy({ rules: [rule({ admission: "Deny", ...over })], ...spec });
 
-export function lab({ policies = [deny()], reader = {}, decisions = {} }: Given = {}): Lab {
+export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup = {}): Lab {
   const reads: string[] = [];
   const outcomes: AdmissionOutcome[] = [];
   const { store } = storeWith({ policies: [...policies] });

@@ -4,7 +4,7 @@ import type { HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { AdmissionWorld } from "../../../src/admission/review-world.ts";
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { cluster, compiled, hookPolicy, rule } from "../builders.ts";
-import { type Given, hookOverride, webhook } from "./reviews.ts";
+import { type Setup, hookOverride, webhook } from "./reviews.ts";
 
 const slow = compiled(hookPolicy({ rules: [rule({ retryAfterSeconds: 300 })] }));
 const WORLD: Partial<AdmissionWorld> = {
@@ -16,7 +16,7 @@ const WORLD: Partial<AdmissionWorld> = {
 
 async function warningsOf(
   spec: Partial<HookOverrideSpec>,
-  given: Given = { world: WORLD },
+  given: Setup = { world: WORLD },
 ): Promise<readonly string[]> {
   const { allowed, warnings = [] } = await webhook(given).create(hookOverride(spec));
   assert.equal(allowed, true, "an override is never refused");

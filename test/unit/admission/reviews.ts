@@ -30,7 +30,7 @@ export interface Answer {
   };
 }
 
-export interface Given {
+export interface Setup {
   /** Anybody may ask. */
   readonly open?: boolean;
   readonly world?: Partial<AdmissionWorld>;
@@ -54,7 +54,7 @@ export const BACKUPS: LocatedKind = {
   resource: { group: "velero.io", plural: "backups", namespaced: true },
 };
 
-export function webhook(given: Given = {}): Webhook {
+export function webhook(given: Setup = {}): Webhook {
   const log = new MemoryLogger();
   const asked: Webhook["asked"] = [];
   const located: string[] = [];

@@ -11,7 +11,7 @@ import { folder } from "./program.ts";
 export const FORBIDDEN = { kind: "Status", reason: "Forbidden", code: 403 };
 
 /** What was posted: a review has a spec. */
-interface Sent {
+interface RequestBody {
   readonly spec?: { readonly user: string; readonly resourceAttributes: { readonly verb: string } };
 }
 
@@ -22,13 +22,13 @@ export async function answering(
 ): Promise<{
   readonly kubeconfig: string;
   readonly asked: readonly string[];
-  readonly bodies: readonly Sent[];
+  readonly bodies: readonly RequestBody[];
 }> {
   const asked: string[] = [];
-  const bodies: Sent[] = [];
+  const bodies: RequestBody[] = [];
   const server = createServer((request, response) => {
     const { method = "", url = "" } = request;
-    if (method === "POST") void json(request).then((body) => bodies.push(body as Sent));
+    if (method === "POST") void json(request).then((body) => bodies.push(body as RequestBody));
     const question = `${method} ${url.replace(/\?.*$/, "")}`;
     asked.push(question);
     const answer = answers[question];

@@ -7,7 +7,7 @@ const MAIN = new URL("../../../src/main.ts", import.meta.url);
 const HERE = process.cwd();
 let calls = 0;
 
-class Collected extends Writable {
+class OutputCollector extends Writable {
   text = "";
 
   override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
@@ -21,7 +21,7 @@ function replace(name: "stdin" | "stdout" | "stderr", stream: PassThrough | Writ
 }
 
 async function run({ args, cwd = HERE, stdin = "", env = {} }: Call): Promise<Reply> {
-  const [stdout, stderr] = [new Collected(), new Collected()];
+  const [stdout, stderr] = [new OutputCollector(), new OutputCollector()];
   replace("stdin", new PassThrough().end(stdin));
   replace("stdout", stdout);
   replace("stderr", stderr);

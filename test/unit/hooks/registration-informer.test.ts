@@ -22,7 +22,7 @@ function extension(spec: object = {}, conditions: object[] = [CONDITION], resour
 
 type Client = RegistrationsOptions["client"];
 
-interface Given {
+interface Setup {
   readonly versions?: readonly string[];
   readonly items?: readonly KubeObject[];
   readonly fails?: () => KubeError | undefined;
@@ -31,11 +31,11 @@ interface Given {
 /** What it lists never changes; events are for push(). */
 class FakeClient implements Client {
   readonly listed: Resource[] = [];
-  readonly #given: Given;
+  readonly #given: Setup;
   readonly #events: WatchEvent[] = [];
   #arrived = Promise.withResolvers<void>();
 
-  constructor(given: Given) {
+  constructor(given: Setup) {
     this.#given = given;
   }
 
@@ -70,7 +70,7 @@ class FakeClient implements Client {
 
 function running(
   t: TestContext,
-  given: Given = {},
+  given: Setup = {},
 ): { registrations: Registrations; client: FakeClient; changes: () => number } {
   const client = new FakeClient(given);
   let changes = 0;

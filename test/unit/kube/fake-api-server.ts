@@ -18,7 +18,7 @@ export interface Widget extends KubeObject {
 
 export type Verb = "get" | "list" | "watch" | "put" | "patch" | "other";
 
-export interface Recorded {
+export interface RecordedRequest {
   readonly verb: Verb;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -27,7 +27,7 @@ export interface Recorded {
   body: string;
 }
 
-export type Misbehaviour = (request: Recorded, response: ServerResponse) => void;
+export type Misbehaviour = (request: RecordedRequest, response: ServerResponse) => void;
 
 interface LogEntry {
   readonly version: number;
@@ -40,7 +40,7 @@ interface OpenWatch {
 }
 
 export class FakeApiServer {
-  readonly requests: Recorded[] = [];
+  readonly requests: RecordedRequest[] = [];
   readonly objects = new Map<string, Widget>();
   connections = 0;
   /** Resource versions up to this one are compacted. */
@@ -106,7 +106,7 @@ export class FakeApiServer {
     return this.requests.filter((request) => request.verb === verb).length;
   }
 
-  last(verb: Verb): Recorded {
+  last(verb: Verb): RecordedRequest {
     const found = this.requests.findLast((request) => request.verb === verb);
     if (found === undefined) throw new Error(`no ${verb} request`);
     return found;
@@ -183,7 +183,7 @@ export class FakeApiServer {
     const url = new URL(request.url ?? "/", "http://fake");
     const verb = verbOf(request.method ?? "", url);
     const { pathname: path, searchParams: query } = url;
-    const recorded: Recorded = {
+    const recorded: RecordedRequest = {
       verb,
       path,
       query,
@@ -204,7 +204,7 @@ export class FakeApiServer {
     });
   }
 
-  #answer(request: Recorded, response: ServerResponse): void {
+  #answer(request: RecordedRequest, response: ServerResponse): void {
     if (request.verb === "list") return this.#list(request, response);
     if (request.verb === "watch") return this.#watch(request, response);
     if (request.verb === "other") return json(response, 200, { path: request.path });
@@ -220,7 +220,7 @@ export class FakeApiServer {
     json(response, 200, { ...this.put(`${namespace}/${name}`, found.spec.size), status: sent.status });
   }
 
-  #list(request: Recorded, response: ServerResponse): void {
+  #list(request: RecordedRequest, response: ServerResponse): void {
     const token = request.query.get("continue");
     const state =
       token === null
@@ -238,7 +238,7 @@ export class FakeApiServer {
     json(response, 200, list);
   }
 
-  #watch(request: Recorded, response: ServerResponse): void {
+  #watch(request: RecordedRequest, response: ServerResponse): void {
     const from = Number(request.query.get("resourceVersion"));
     if (from < this.compacted) {
       if (this.goneAs === "status")

@@ -78,9 +78,9 @@ const DEFAULTS = {
   turnMs: Infinity,
   compileMs: Infinity,
   log: silent,
-} satisfies Given;
+} satisfies Setup;
 
-interface Given {
+interface Setup {
   policies?: PolicyObject[];
   overrides?: HookOverride[];
   clusters?: Cluster[];
@@ -95,7 +95,7 @@ interface Given {
 }
 
 /** Loaded, unless `load` is false. */
-export function storeWith(given: Given = {}): Fixture {
+export function storeWith(given: Setup = {}): Fixture {
   const world = { ...DEFAULTS, namespaces: [namespace()], ...given };
   const clusters = new MapLister<Cluster>();
   const namespaces = new MapLister<Namespace>();

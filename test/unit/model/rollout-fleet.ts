@@ -8,10 +8,10 @@ import { text } from "./replica.ts";
 import type { Event } from "./rollout-event.ts";
 import { begun, ended, keyOf, objectsOf, versionOf } from "./rollout-objects.ts";
 import { RolloutClusters } from "./rollout-clusters.ts";
-import { type Judged, RolloutLaws } from "./rollout-laws.ts";
+import { type LawScenario, RolloutLaws } from "./rollout-laws.ts";
 import { RolloutReplica, type Weakness } from "./rollout-replica.ts";
 
-export interface RolloutScenario extends Judged {
+export interface RolloutScenario extends LawScenario {
   /** Replicas whose informers lag; those of others bring everything at once. */
   readonly lags?: readonly string[];
   /** Clusters that the informers of A have not brought when the story begins. */

@@ -12,7 +12,7 @@ import { parseDuration } from "../../../src/policy/duration.ts";
 import { PassedVersions, type RolloutClusters } from "./rollout-clusters.ts";
 
 /** The part of a scenario that the laws are about. */
-export interface Judged {
+export interface LawScenario {
   /** By name, their stages. */
   readonly clusters: Readonly<Record<string, string>>;
   readonly spec: Partial<HookRolloutSpec>;
@@ -28,13 +28,13 @@ interface Fleet extends RolloutClusters {
 }
 
 export class RolloutLaws {
-  readonly #scenario: Judged;
+  readonly #scenario: LawScenario;
   readonly #fleet: Fleet;
   readonly #begunAt = new Map<string, number>();
   readonly #passed: PassedVersions;
   readonly #broken: string[] = [];
 
-  constructor(scenario: Judged, fleet: Fleet) {
+  constructor(scenario: LawScenario, fleet: Fleet) {
     this.#scenario = scenario;
     this.#fleet = fleet;
     this.#passed = new PassedVersions(scenario.spec.stages?.[0]?.minSuccessTime);

@@ -7,7 +7,7 @@ import { hookRollout, NOW, TARGET } from "../rollouts/fixtures.ts";
 
 const OLD = "v1.34.0";
 
-interface Told {
+interface FleetInput {
   readonly spec: Partial<HookRolloutSpec>;
   readonly clusters: Readonly<Record<string, string>>;
   readonly begun?: readonly string[];
@@ -17,7 +17,7 @@ export function objectsOf({
   spec,
   clusters,
   begun: running = [],
-}: Told): Readonly<Record<string, readonly KubeObject[]>> {
+}: FleetInput): Readonly<Record<string, readonly KubeObject[]>> {
   const { kind: _, apiVersion: _version, metadata, ...rollout } = hookRollout(spec);
   return {
     hookrollouts: [{ ...rollout, metadata: { ...metadata, creationTimestamp: NOW.toISOString() } }],

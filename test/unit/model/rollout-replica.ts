@@ -61,7 +61,7 @@ export interface RolloutSurroundings {
 const HOOK = "BeforeClusterUpgrade";
 const KINDS = ["hookrollouts", "clusters"] as const;
 
-type Seen = Map<string, string>;
+type Versions = Map<string, string>;
 
 const compiled = new Map<string, CompiledRollout>();
 
@@ -79,7 +79,7 @@ export class RolloutReplica {
   readonly rollouts: Rollouts;
   readonly #surroundings: RolloutSurroundings;
   readonly #reconciler: RolloutReconciler;
-  readonly #seen: Readonly<Record<(typeof KINDS)[number], Seen>> = {
+  readonly #seen: Readonly<Record<(typeof KINDS)[number], Versions>> = {
     hookrollouts: new Map(),
     clusters: new Map(),
   };

@@ -75,7 +75,7 @@ interface Replica {
   calls: number;
 }
 
-export interface Told {
+export interface StoryResult {
   readonly broken: readonly string[];
   /** What has happened, so that a search that does nothing is noticed. */
   readonly releases: number;
@@ -89,7 +89,7 @@ export async function playTasks(
   steps: number,
   clock: { ms: number },
   weakness: Weakness = {},
-): Promise<Told> {
+): Promise<StoryResult> {
   const story = new Story(seed, clock, weakness);
   for (let step = 0; step < steps && story.laws.broken.length === 0; step += 1) await story.step();
   return story.told();
@@ -133,7 +133,7 @@ class Story {
     this.#replicas = [this.#start(0), this.#start(1)];
   }
 
-  told(): Told {
+  told(): StoryResult {
     const { created, tasks } = this.world;
     return {
       broken: this.laws.broken,

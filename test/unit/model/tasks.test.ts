@@ -10,7 +10,7 @@ import type { Permits } from "../../../src/tasks/permits.ts";
 import { Polls } from "../../../src/tasks/polls.ts";
 import { FULL, runs, SEED } from "../../generated.ts";
 import { cluster, DELETE, NOW, range } from "../builders.ts";
-import { playTasks, type Told, type Weakness } from "./task-story.ts";
+import { playTasks, type StoryResult, type Weakness } from "./task-story.ts";
 
 const STORIES = FULL ? 1000 : 60;
 const STEPS = 4000;
@@ -26,7 +26,7 @@ async function search(
   stories: number,
   weakness?: Weakness,
   first = SEED,
-): Promise<Told & { readonly seed: number }> {
+): Promise<StoryResult & { readonly seed: number }> {
   const sum = { releases: 0, jobs: 0, runs: 0 };
   for (let seed = first; seed < first + stories; seed += 1) {
     const told = await playTasks(seed, STEPS, clock, weakness);

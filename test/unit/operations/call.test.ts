@@ -6,18 +6,18 @@ import type { HookCall, HookName } from "../../../src/api/runtime-hooks.ts";
 import { HOOK_NAMES, VERSION_FIELDS } from "../../../src/api/runtime-hooks.ts";
 import { expectedCall } from "../../../src/operations/call.ts";
 import { cluster } from "../builders.ts";
-import { blocking, type Shown, shown, versions } from "../../redteam/shown-clusters.ts";
+import { blocking, type ClusterState, shown, versions } from "../../redteam/shown-clusters.ts";
 
 interface Case {
   readonly hook: HookName;
-  readonly shows: Shown;
+  readonly shows: ClusterState;
   /** That a person asks about. */
   readonly version?: string;
   readonly want: Omit<HookCall, "hook">;
 }
 
-const AT_REST: Shown = { version: "v1.35.0" };
-const UPGRADING: Shown = {
+const AT_REST: ClusterState = { version: "v1.35.0" };
+const UPGRADING: ClusterState = {
   version: "v1.35.0",
   marks: "AfterClusterUpgrade",
   step: "v1.33.0",

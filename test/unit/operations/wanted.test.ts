@@ -6,7 +6,7 @@ import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall, HookName } from "../../../src/api/runtime-hooks.ts";
 import { isWanted } from "../../../src/operations/wanted.ts";
-import { blocking, FAILED, type Shown, shown, versions } from "../../redteam/shown-clusters.ts";
+import { blocking, FAILED, type ClusterState, shown, versions } from "../../redteam/shown-clusters.ts";
 import { cluster, DELETE, NOW } from "../builders.ts";
 
 const [OLD, NEXT, LAST] = ["v1.33.0", "v1.34.0", "v1.35.0"] as const;
@@ -24,7 +24,7 @@ const step = (hook: HookName, version: string): HookCall =>
     : { hook, kubernetesVersion: version };
 
 /** Cluster API has written nothing since the topology changed: its condition is of the generation before. */
-function unseen(is: Shown): Cluster {
+function unseen(is: ClusterState): Cluster {
   const { progress: _, ...rest } = shown(is);
   return rest;
 }

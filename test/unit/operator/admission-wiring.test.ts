@@ -4,7 +4,7 @@ import type { Selection } from "../../../src/admission/review-world.ts";
 import { ApiServerReviewer, worldOf } from "../../../src/operator/admission-wiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
-import { json, type Recorded, status } from "../kube/fake-api-server.ts";
+import { json, type RecordedRequest, status } from "../kube/fake-api-server.ts";
 import { startLab } from "../kube/fixtures.ts";
 import { serving, WIDGET } from "../objects/object-lab.ts";
 
@@ -29,7 +29,7 @@ async function reviewerOf(
 ): Promise<Lab> {
   const { server, client } = await startLab(t);
   const asked: OperationState[] = [];
-  server.always("other", (request: Recorded, response) => {
+  server.always("other", (request: RecordedRequest, response) => {
     if (!/^\/apis\/authorization.k8s.io\/v1\/(self)?subjectaccessreviews$/.test(request.path)) {
       return discovery(request, response);
     }

@@ -43,7 +43,7 @@ test("the file of the repository is one that Artifact Hub reads", () => {
   assert.notDeepEqual(problems({ owners: [{ name: "a" }] }), []);
 });
 
-interface Listed {
+interface ListedObject {
   readonly name: string;
   readonly kind: string;
   readonly version: string;
@@ -51,12 +51,12 @@ interface Listed {
 
 test("every CRD of the chart is listed, by its name, kind and version", () => {
   const files = globSync("crds/hookpolicy.dev_*.yaml", { cwd: ROOT });
-  const shipped = files.map((file): Listed => {
+  const shipped = files.map((file): ListedObject => {
     const { metadata, spec } = parse(readFileSync(join(ROOT, file), "utf8"));
     return { name: metadata.name, kind: spec.names.kind, version: spec.versions[0].name };
   });
-  const listed: readonly Listed[] = parse(ANNOTATIONS["artifacthub.io/crds"] ?? "");
-  const byName = (a: Listed, b: Listed): number => a.name.localeCompare(b.name);
+  const listed: readonly ListedObject[] = parse(ANNOTATIONS["artifacthub.io/crds"] ?? "");
+  const byName = (a: ListedObject, b: ListedObject): number => a.name.localeCompare(b.name);
   assert.deepEqual(
     listed.map(({ name, kind, version }) => ({ name, kind, version })).toSorted(byName),
     shipped.toSorted(byName),

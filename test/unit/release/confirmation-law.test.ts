@@ -147,7 +147,7 @@ function historyOf(changes: readonly number[]): Moment[] {
 }
 
 /** Of a read: how many changes come before it, and whether memory then sees all of that kind. */
-interface Read {
+interface ReadStep {
   readonly changes: number;
   readonly seen: boolean;
 }
@@ -158,7 +158,7 @@ interface Story {
   /** When the call comes, and what memory has seen by then, in parts of the history. */
   readonly called: number;
   readonly seen: number;
-  readonly reads: readonly Read[];
+  readonly reads: readonly ReadStep[];
 }
 
 const story: fc.Arbitrary<Story> = fc.record({
@@ -179,14 +179,14 @@ function see(fixture: Fixture, then: Moment, kind?: string): void {
   }
 }
 
-interface Told {
+interface StoryResult {
   readonly released: boolean;
   /** Whether it was allowed at a moment from the call to the answer. */
   readonly wasAllowed: boolean;
   readonly changed: boolean;
 }
 
-async function told({ call, changes, called, seen, reads }: Story): Promise<Told> {
+async function told({ call, changes, called, seen, reads }: Story): Promise<StoryResult> {
   const history = historyOf(changes);
   const last = history.length - 1;
   const start = Math.floor((called / 101) * history.length);

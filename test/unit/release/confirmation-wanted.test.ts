@@ -13,7 +13,7 @@ const approved = cluster({ deletionTimestamp: NOW.toISOString(), annotations: { 
 const approval = { name: "approved", annotation: { key: APPROVED } } as const;
 const allow = [{ from: at("+1m").toISOString(), to: at("+1h").toISOString() }];
 
-interface Given {
+interface Setup {
   readonly live?: Cluster;
   readonly known?: Cluster;
   /** The machine's time before the reads, and after them. */
@@ -26,7 +26,7 @@ async function confirm({
   known = live,
   times = [NOW, NOW],
   review,
-}: Given): Promise<Confirmation> {
+}: Setup): Promise<Confirmation> {
   const policy = gated([approval, ...(times[1] === NOW ? [] : [{ name: "open", window: { allow } }])]);
   const { store } = storeWith({ policies: [policy], clusters: [known] });
   let [now] = times;

@@ -24,7 +24,7 @@ const refused: AdmissionOutcome = {
   decision: decide([compiled(hookPolicy())], world(), DELETE, NOW),
 };
 
-interface Given {
+interface Setup {
   readonly authenticated?: boolean;
   readonly dryRun?: boolean;
   readonly outcome?: AdmissionOutcome;
@@ -32,7 +32,7 @@ interface Given {
 }
 
 /** What is kept, and the levels of the log. */
-function kept({ authenticated = true, dryRun = false, outcome = refused, fails = false }: Given = {}) {
+function kept({ authenticated = true, dryRun = false, outcome = refused, fails = false }: Setup = {}) {
   const what: string[] = [];
   const levels: string[] = [];
   const note =

@@ -278,7 +278,7 @@ function withoutUntil({ until: _, ...rest }: Extract<Transition, { type: "Window
   return rest;
 }
 
-interface Written {
+interface WrittenEvent {
   readonly regarding?: { readonly kind: string; readonly name: string };
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -289,12 +289,12 @@ interface Written {
 async function record(
   transitions: readonly Transition[],
   tries: number,
-  create: (written: readonly Written[]) => void = () => undefined,
-): Promise<{ written: Written[]; warnings: string[]; results: Record<string, number> }> {
+  create: (written: readonly WrittenEvent[]) => void = () => undefined,
+): Promise<{ written: WrittenEvent[]; warnings: string[]; results: Record<string, number> }> {
   const clock = { now: NOW };
   const results: Record<string, number> = {};
   const stop = new AbortController();
-  const written: Written[] = [];
+  const written: WrittenEvent[] = [];
   const warnings: string[] = [];
   const log: Logger = { ...silent, warn: (message) => void warnings.push(message) };
   const recorder = new EventRecorder({
@@ -351,7 +351,7 @@ describe("the recorder", () => {
   });
 
   test("is silent if another replica was quicker, and continues if the API server refuses", async () => {
-    const refuse = (code: number, reason: string) => (written: readonly Written[]) => {
+    const refuse = (code: number, reason: string) => (written: readonly WrittenEvent[]) => {
       if (written.length === 1) throw new KubeError("refused", { code, reason });
     };
     const quicker = await record([deadline, used], 2, refuse(409, "AlreadyExists"));

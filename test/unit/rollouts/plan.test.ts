@@ -9,7 +9,7 @@ import { clusterMeta, member, NOW, rolloutOf } from "./fixtures.ts";
 const MINUTE = 60_000;
 const DURATION = 40 * MINUTE;
 
-interface Planned {
+interface PlanInput {
   readonly name: string;
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ interface Planned {
   readonly released?: number | undefined;
 }
 
-function plan(spec: Partial<HookRolloutSpec>, clusters: readonly Planned[]): Plan {
+function plan(spec: Partial<HookRolloutSpec>, clusters: readonly PlanInput[]): Plan {
   const rollout = rolloutOf(spec);
   const members = clusters.map(({ name, namespace = "fleet", labels, ...rest }) => ({
     member: member(rollout, { ...clusterMeta(name, labels), namespace }),
@@ -36,7 +36,7 @@ const minutes = (at: Date | undefined): number | undefined =>
 const begins = ({ clusters }: Plan): Record<string, number | undefined> =>
   Object.fromEntries(clusters.map(({ name, begins: at }) => [name, minutes(at)]));
 
-const wave = (value: string): Pick<Planned, "labels"> => ({ labels: { wave: value } });
+const wave = (value: string): Pick<PlanInput, "labels"> => ({ labels: { wave: value } });
 const CANARY = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
 const STAGES: HookRolloutSpec["stages"] = [CANARY, { name: "rest" }];
 

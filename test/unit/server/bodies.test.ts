@@ -14,14 +14,14 @@ const KIB = 1024;
 const SMALL = 64 * KIB;
 const ROOM = 100 * KIB;
 
-interface Sending {
+interface PendingRequest {
   readonly request: IncomingMessage;
   /** What the server does after the answer, or when the client is gone. */
   readonly close: () => void;
   readonly body: Promise<WholeBody | RefusedBody>;
 }
 
-function send(bodies: Bodies, address: string, chunks: readonly Buffer[]): Sending {
+function send(bodies: Bodies, address: string, chunks: readonly Buffer[]): PendingRequest {
   const socket = new Socket();
   Object.defineProperty(socket, "remoteAddress", { value: address });
   const request = new IncomingMessage(socket);
@@ -32,7 +32,7 @@ function send(bodies: Bodies, address: string, chunks: readonly Buffer[]): Sendi
   return { request, close: () => response.emit("close"), body };
 }
 
-async function received(sending: Sending): Promise<number | RefusedBody["reason"]> {
+async function received(sending: PendingRequest): Promise<number | RefusedBody["reason"]> {
   sending.request.push(null);
   const body = await sending.body;
   return body instanceof WholeBody ? body.size : body.reason;

@@ -19,9 +19,9 @@ function job(type?: string): object {
   return { ...JOB, metadata: { name: "j" }, status: { conditions } };
 }
 
-type Judged = Parameters<typeof judgeObject>[0];
+type JudgeInput = Parameters<typeof judgeObject>[0];
 type Case = readonly [
-  judged: Pick<Judged, "kind" | "object"> & { spec?: object },
+  judged: Pick<JudgeInput, "kind" | "object"> & { spec?: object },
   outcome: string,
   message: string,
 ];

@@ -4,7 +4,7 @@ import { follow } from "../../../../src/cli/fleet/follow.ts";
 import { dropConnection, status, WIDGETS } from "../../kube/fake-api-server.ts";
 import { startLab, until } from "../../kube/fixtures.ts";
 
-interface Seen {
+interface Observation {
   readonly names: string[][];
   readonly lost: string[];
   readonly stop: AbortController;
@@ -14,7 +14,7 @@ interface Seen {
 function start(
   client: Parameters<typeof follow>[0],
   scope: { namespace?: string; name?: string } = {},
-): Seen {
+): Observation {
   const names: string[][] = [];
   const lost: string[] = [];
   const stop = new AbortController();

@@ -6,7 +6,7 @@ import { heldNow, isDeletionPaused } from "../../../../src/cli/prepare-uninstall
 import type { KubeObject } from "../../../../src/kube/resource.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
 
-type Given = Parameters<typeof heldNow>[0];
+type Input = Parameters<typeof heldNow>[0];
 
 const DYING = { deletionTimestamp: "2026-11-23T12:00:00Z" };
 const SPEC = { paused: true, topology: { classRef: { name: "c" }, version: "v1.34.0" } };
@@ -21,7 +21,7 @@ const metadata = (name: string, namespace?: string): KubeObject["metadata"] => (
 });
 const cluster = (over: object = DYING, spec: object = {}, namespace = "team-a") =>
   viewCluster({ metadata: { ...metadata("prod-1", namespace), ...over }, spec: { ...SPEC, ...spec } });
-const policy = (over: object = {}): Given["policies"][number] => ({
+const policy = (over: object = {}): Input["policies"][number] => ({
   apiVersion: API,
   kind: "HookPolicy",
   metadata: metadata("protect", "team-a"),
@@ -30,7 +30,7 @@ const policy = (over: object = {}): Given["policies"][number] => ({
 const line = (namespace: string): string =>
   `Cluster ${namespace}/prod-1, which is being deleted and paused: BeforeClusterDelete may hold it when it is resumed`;
 
-function held(given: Partial<Given> = {}): string[] {
+function held(given: Partial<Input> = {}): string[] {
   const deployment = { metadata: metadata("hookpolicy"), status: { availableReplicas: 2 } };
   const paused = [cluster(), cluster(DYING, {}, "team-b")];
   return heldNow({ policies: [policy()], rollouts: [], deployment, paused, ...given });

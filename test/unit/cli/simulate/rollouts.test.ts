@@ -52,14 +52,14 @@ const STAGES = {
 };
 const FLEET = [cluster("a", "canary"), cluster("b", "canary"), cluster("c", "production")];
 
-interface Given {
+interface Setup {
   readonly present: readonly Raw[];
   readonly applied: readonly Raw[];
   readonly to?: Date;
   readonly prune?: boolean;
 }
 
-function changes({ present, applied, to, prune = false }: Given): readonly string[] {
+function changes({ present, applied, to, prune = false }: Setup): readonly string[] {
   const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: AT, prune });
   const hooks = ["BeforeClusterUpgrade"] as const;
   const run = simulate(pair, { hooks, from: AT, ...(to !== undefined && { to }) });

@@ -71,7 +71,7 @@ test("the tasks of a new policy are listed with their Clusters, and where they c
   );
 });
 
-interface Rendered {
+interface TaskRow {
   readonly mode: string;
   readonly action?: {
     readonly create: { readonly metadata: { readonly labels: { readonly tier: string } } };
@@ -80,7 +80,7 @@ interface Rendered {
 }
 
 test("as YAML they are rendered, and keep to the schema", async (t) => {
-  const report: { tasks: Rendered[] } = parse(
+  const report: { tasks: TaskRow[] } = parse(
     await simulated(t, [], [policy("clean", "a:1", "Audit")], "yaml"),
   );
   const fits = new Ajv({ strict: false, validateFormats: false }).compile(await outputSchema("simulate"));

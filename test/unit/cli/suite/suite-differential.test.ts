@@ -49,7 +49,7 @@ const policies = fc
   .array(spec, { minLength: 1, maxLength: 3 })
   .map((specs) => specs.map((own, index) => hookPolicy(own, { name: `p${index}`, uid: `uid-p${index}` })));
 
-interface Told {
+interface Teller {
   tell(event: Event): Decision | undefined;
 }
 
@@ -85,7 +85,7 @@ function edited(objects: PolicyObject[], change: (spec: HookPolicySpec) => HookP
   return after;
 }
 
-function ofStore(objects: PolicyObject[]): Told {
+function ofStore(objects: PolicyObject[]): Teller {
   const raw = new RawCluster();
   const fixture = storeWith({ policies: [...objects], clusters: [viewCluster(raw.object)] });
   return {
@@ -109,7 +109,7 @@ function ofStore(objects: PolicyObject[]): Told {
   };
 }
 
-function ofSuite(objects: PolicyObject[]): Told {
+function ofSuite(objects: PolicyObject[]): Teller {
   const raw = new RawCluster();
   const suite = new SuiteObjects({ served: ALL_HOOKS, maxOverrideMs: MAX_OVERRIDE_MS, now: NOW });
   const ownNamespace = { apiVersion: "v1", kind: "Namespace", ...namespace() };

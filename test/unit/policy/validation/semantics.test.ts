@@ -19,12 +19,12 @@ const object = (over: object): GateSpec => ({
   object: { apiVersion: "v1", kind: "ConfigMap", selector: {}, ...over },
 });
 
-interface Found {
+interface ExpectedFinding {
   readonly path: string;
   readonly says: RegExp;
 }
 
-function check(kind: "errors" | "warnings", over: Partial<RuleSpec>, found: Found): void {
+function check(kind: "errors" | "warnings", over: Partial<RuleSpec>, found: ExpectedFinding): void {
   const findings = checkRules(
     [rule({ until: [quiet] }), rule({ name: "second", until: [quiet], ...over })],
     [],
@@ -39,7 +39,7 @@ function check(kind: "errors" | "warnings", over: Partial<RuleSpec>, found: Foun
 }
 
 describe("a rule cannot be evaluated", () => {
-  const cases: Record<string, { over: Partial<RuleSpec>; found: Found }> = {
+  const cases: Record<string, { over: Partial<RuleSpec>; found: ExpectedFinding }> = {
     "with a match condition that is no CEL": {
       over: { matchConditions: [{ name: "c", expression: "cluster.(" }] },
       found: { path: "matchConditions[0].expression", says: /^column \d+: / },
@@ -163,7 +163,7 @@ test("what is wrong in allow and in deny says nothing about when the window open
 
 describe("a rule is suspicious", () => {
   const approval: GateSpec = { name: "a", annotation: { key: "approved" } };
-  const cases: Record<string, { over: Partial<RuleSpec>; found: Found }> = {
+  const cases: Record<string, { over: Partial<RuleSpec>; found: ExpectedFinding }> = {
     "with an approval of deletions that only has to be there": {
       over: { until: [approval] },
       found: {
