@@ -27,7 +27,10 @@ describe("a version gate", () => {
   const upgradeTo = (version: string): HookCall => ({ ...UPGRADE, toKubernetesVersion: version });
   const cases: Record<string, { call: HookCall; want: [boolean | undefined, string] }> = {
     "is met for a version in the range": { call: upgradeTo("v1.35.2"), want: [true, "Holds"] },
-    "is met for a build of a version in the range": { call: upgradeTo("v1.35.2+k3s1"), want: [true, "Holds"] },
+    "is met for a build of a version in the range": {
+      call: upgradeTo("v1.35.2+k3s1"),
+      want: [true, "Holds"],
+    },
     "does not hold for another one": { call: upgradeTo("v1.36.0"), want: [false, "VersionNotInRange"] },
     "does not hold for a pre-release": {
       call: upgradeTo("v1.35.0-rc.1"),
