@@ -5,7 +5,7 @@
 
 import type { Server } from "node:https";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import type { HookRoute, UndecodableReason } from "../server/hook-server.ts";
 import type { RefusedBody } from "../server/bodies.ts";
 import {
@@ -52,7 +52,7 @@ function createApp(
 ): FastifyInstance<Server> {
   const { log } = options;
   const guard = createGuard(options);
-  const complain = sparing(log);
+  const complain = rateLimited(log);
   const app = fastify<Server>({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other

@@ -16,7 +16,7 @@ import { loadKubeConfig } from "../kube/kubeconfig.ts";
 import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import { LEADER_LEASE } from "../kube/resources.ts";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import { hookMetrics } from "../report/hook-metrics.ts";
 import { createMetrics } from "../report/metrics.ts";
 import { type AdmissionServerOptions, createAdmissionServer } from "../admission/admission-server.ts";
@@ -94,7 +94,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     metrics: hookMetrics(metrics),
     answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
-    complain: sparing(log),
+    complain: rateLimited(log),
     now,
   });
   controller.memory.store.onClusterGone(hooks.forget);

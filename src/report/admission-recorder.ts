@@ -5,7 +5,7 @@ import type { AdmissionOutcome } from "../admission/outcome.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Decision, holdingRules } from "../policy/decision.ts";
@@ -24,7 +24,7 @@ export interface AdmissionRecording {
 
 export function recordAdmission(recording: AdmissionRecording): AdmissionRecorder {
   const { metrics, log, authenticated } = recording;
-  const complain = sparing(log);
+  const complain = rateLimited(log);
   return {
     decided: (review, attempt, outcome, seconds) => {
       const {

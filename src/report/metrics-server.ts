@@ -3,7 +3,7 @@
 import { createServer } from "node:https";
 
 import type { Logger } from "../lib/logger.ts";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import { listen, type Address } from "../server/address.ts";
 import { tlsOptions, type KeyPair } from "../server/tls.ts";
 import type { TlsServer } from "../server/tls-server.ts";
@@ -49,7 +49,7 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
     handshakeTimeout: 10_000,
     maxHeaderSize: 16 * 1024, // a token can be long
   });
-  const complain = sparing(log);
+  const complain = rateLimited(log);
   const connections = new Connections(server, MAX_CONNECTIONS, () =>
     complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
   );

@@ -8,7 +8,7 @@
 import { hash } from "node:crypto";
 
 import type { Logger } from "../lib/logger.ts";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import type { PageRequest } from "../server/pages.ts";
 import { Turns } from "../turns/turns.ts";
 
@@ -73,7 +73,7 @@ export class ScrapeGuard {
   constructor(options: ScrapeGuardOptions) {
     const { log, clock } = options;
     this.#options = options;
-    this.#complain = { 401: sparing(log), 403: sparing(log), 429: sparing(log), 500: sparing(log) };
+    this.#complain = { 401: rateLimited(log), 403: rateLimited(log), 429: rateLimited(log), 500: rateLimited(log) };
     this.#verdicts = new ExpiringMap(MAX_TOKENS, clock);
   }
 

@@ -9,7 +9,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import type { RefusedBody } from "./bodies.ts";
 import {
   createGuard,
@@ -75,7 +75,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   const { server, connections, bodies } = tlsServer;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const guard = createGuard(options);
-  const complain = sparing(log);
+  const complain = rateLimited(log);
 
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
 import type { Logger } from "../lib/logger.ts";
-import { sparing } from "../lib/sparing.ts";
+import { rateLimited } from "../lib/rate-limited.ts";
 import { type Address, listen } from "./address.ts";
 import { Bodies, type BodyLimits } from "./bodies.ts";
 import { Connections } from "./connections.ts";
@@ -88,7 +88,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
-  const complain = sparing(log);
+  const complain = rateLimited(log);
   const connections = new Connections(server, limits.connections, () =>
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
@@ -130,7 +130,7 @@ export function createGuard({
   clients,
   log,
 }: Pick<TlsServerOptions, "clients" | "log">): (path: string | undefined, socket: Socket) => boolean {
-  const complain = sparing(log);
+  const complain = rateLimited(log);
   return (path, socket) => {
     if (clients === undefined) return false;
     const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";

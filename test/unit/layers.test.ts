@@ -85,7 +85,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual and hash. */
 const PURE = {
   files: [
-    "lib/!(sparing|signals).ts",
+    "lib/!(rate-limited|signals).ts",
     "turns/fair-queue.ts",
     "api/**/*.ts",
     "policy/**/*.ts",

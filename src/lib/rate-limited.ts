@@ -3,7 +3,7 @@ import type { Logger } from "./logger.ts";
 const REPORT_INTERVAL_MS = 60_000;
 
 /** Logs a warning at most once a minute: any caller can cause it. */
-export function sparing(log: Logger): Logger["warn"] {
+export function rateLimited(log: Logger): Logger["warn"] {
   let reportedAt = -Infinity;
   return (message, fields) => {
     if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
