@@ -12,7 +12,7 @@ import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
 import { authoritySecretName, takeStep, type Workplace, type WriteAction } from "./rotation-steps.ts";
-import { bundleOf, judge, pairOf, type StoredCertificates } from "./stored.ts";
+import { bundleOf, judge, pairOf, type StoredCertificates } from "./stored-certificates.ts";
 import { every } from "../lib/signals.ts";
 
 export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | "names"> {

@@ -13,7 +13,7 @@ import {
   type SecretData,
   type StoredCertificates,
   type StoredSecret,
-} from "./stored.ts";
+} from "./stored-certificates.ts";
 
 /** Stores the Secrets. Other failures reject, and the next look starts again. */
 export interface SecretStore {

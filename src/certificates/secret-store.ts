@@ -2,7 +2,7 @@
 
 import { fieldsOf } from "../lib/fields.ts";
 import { unless } from "../lib/thrown.ts";
-import type { SecretData, StoredSecret } from "./stored.ts";
+import type { SecretData, StoredSecret } from "./stored-certificates.ts";
 import type { SecretStore } from "./rotation-steps.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";

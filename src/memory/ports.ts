@@ -1,4 +1,4 @@
-/** The ports of the controller: the API server, its informers, and the listeners to its changes. */
+/** What memory needs from others: objects, the API server, and listeners to its changes. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type {

@@ -73,7 +73,12 @@ export class ScrapeGuard {
   constructor(options: ScrapeGuardOptions) {
     const { log, clock } = options;
     this.#options = options;
-    this.#complain = { 401: rateLimited(log), 403: rateLimited(log), 429: rateLimited(log), 500: rateLimited(log) };
+    this.#complain = {
+      401: rateLimited(log),
+      403: rateLimited(log),
+      429: rateLimited(log),
+      500: rateLimited(log),
+    };
     this.#verdicts = new ExpiringMap(MAX_TOKENS, clock);
   }
 

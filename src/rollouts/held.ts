@@ -12,7 +12,7 @@ import { truncate } from "../policy/message.ts";
 import type { Situation, World } from "../policy/world.ts";
 import { graceOf, whoBegins } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
-import { liftingOverride } from "./lifting.ts";
+import { liftingOverride } from "./lifting-override.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import type { RolloutQueue } from "./rollout-queue.ts";

@@ -9,7 +9,7 @@ import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/me
 import type { MemberState } from "../../rollouts/progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
-import { liftingOverride } from "../../rollouts/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting-override.ts";
 import { asSucceeded } from "../../rollouts/unshown.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { presentStatus, statesOf } from "../fleet/rollout-state.ts";

@@ -8,7 +8,7 @@ import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { liftingOverride } from "../../rollouts/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting-override.ts";
 import { presentState } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { ClusterCall } from "../../policy/world.ts";

@@ -17,7 +17,7 @@ import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/prot
 import { RE2JS } from "@bufbuild/re2";
 import { meter } from "./meter.ts";
 import { found } from "../../lib/found.ts";
-import { shared } from "../shared.ts";
+import { weakMemo } from "../../lib/weak-memo.ts";
 import { parseInstant } from "../window/moment.ts";
 
 const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
@@ -125,7 +125,7 @@ function matches(text: string, pattern: string): boolean {
  * The library compiles the pattern again at each call. RE2 does not backtrack, and only checked patterns are compiled.
  * An expression keeps its patterns alive.
  */
-export const compilePattern = shared((pattern) => RE2JS.compile(pattern));
+export const compilePattern = weakMemo((pattern) => RE2JS.compile(pattern));
 
 /** Finds a mistake in a regular expression; `undefined` if it is valid. */
 export function patternProblem(pattern: string): string | undefined {

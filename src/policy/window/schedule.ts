@@ -1,7 +1,7 @@
 /** Schedules: the five fields of cron, and the wall times of their starts. */
 
 import { found } from "../../lib/found.ts";
-import { shared } from "../shared.ts";
+import { weakMemo } from "../../lib/weak-memo.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */
 export interface Schedule {
@@ -93,7 +93,7 @@ function isWeekly({ anyDay, months }: Fields): boolean {
 }
 
 /** Throws for an invalid schedule. */
-export const compileSchedule = shared((text) => newSchedule(parseFields(text)));
+export const compileSchedule = weakMemo((text) => newSchedule(parseFields(text)));
 
 /** The longest search for a day with a start: 29 February, which does not exist in 2100. */
 const MAX_MONTHS = 8 * 12 + 1;

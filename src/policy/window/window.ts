@@ -4,7 +4,7 @@ import { parseDuration } from "../duration.ts";
 import { parseMoment } from "./moment.ts";
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { windowProblems } from "./window-check.ts";
-import { shared } from "../shared.ts";
+import { weakMemo } from "../../lib/weak-memo.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
 
@@ -60,7 +60,7 @@ const HORIZON = 41 * 366 * DAY;
 /** The maximum number of consecutive searches. */
 const SEARCHES = 8;
 
-const windows = shared(newWindow);
+const windows = weakMemo(newWindow);
 
 /**
  * The spec must be valid; the result never throws. Equal specs share one window, so that an hour is searched once. A

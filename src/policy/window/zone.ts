@@ -2,7 +2,7 @@
 
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
-import { shared } from "../shared.ts";
+import { weakMemo } from "../../lib/weak-memo.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */
 interface Offset {
@@ -111,7 +111,7 @@ function resolve(zone: string): string | undefined {
 }
 
 /** One clock per zone, since it caches the changes of the years that were used. */
-export const wallClock = shared(newWallClock);
+export const wallClock = weakMemo(newWallClock);
 
 /** Years whose changes a clock caches: windows look some ten years ahead. */
 const MAX_YEARS = 128;
@@ -214,7 +214,7 @@ function change([low, high]: [number, number], offset: number, offsetAt: OffsetR
 type OffsetReader = (instant: number) => number;
 
 /** How far the zone's wall clock is ahead of UTC. The underlying formats are large, so there is one per zone. */
-export const offsetReader = shared<OffsetReader>(newOffsetReader);
+export const offsetReader = weakMemo<OffsetReader>(newOffsetReader);
 
 function newOffsetReader(timeZone: string): OffsetReader {
   const format = new Intl.DateTimeFormat("en-US", {

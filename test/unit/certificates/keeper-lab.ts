@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
 import { authoritySecretName, type SecretStore } from "../../../src/certificates/rotation-steps.ts";
-import type { SecretData, StoredSecret } from "../../../src/certificates/stored.ts";
+import type { SecretData, StoredSecret } from "../../../src/certificates/stored-certificates.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 

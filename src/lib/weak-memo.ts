@@ -1,5 +1,5 @@
-/** Returns values that depend only on their key: each is created once and kept while it is referenced. */
-export function shared<T extends object>(make: (key: string) => T): (key: string) => T {
+/** Returns a function that makes each value once, by its key, and keeps it while it is referenced. */
+export function weakMemo<T extends object>(make: (key: string) => T): (key: string) => T {
   const known = new Map<string, WeakRef<T>>();
   const gone = new FinalizationRegistry<string>((key) => {
     if (known.get(key)?.deref() === undefined) known.delete(key);
