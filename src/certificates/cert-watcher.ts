@@ -44,7 +44,7 @@ export class CertWatcher {
     return this.#current;
   }
 
-  /** Throws a one-line Error: a server that no client can trust must not appear started. */
+  /** Throws a one-line Error, because a server that no client can trust must not appear started. */
   async load(): Promise<CheckedPair> {
     const pair = checkedOnDisk(await this.#read(), this.#options);
     this.#current = pair;

@@ -103,7 +103,7 @@ export class ClientAuthority {
   }
 }
 
-/** Throws when there is no certificate or one cannot be read: OpenSSL would leave that one out silently. */
+/** Throws if there is no certificate, or if one cannot be read, which OpenSSL would leave out silently. */
 function validityOf(pem: string): Lifetime {
   const all = certificateBlocks(pem).map(parse);
   const [first] = all.toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());

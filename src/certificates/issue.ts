@@ -1,4 +1,4 @@
-/** Issues certificates. The library is loaded with the first one: most processes never issue any. */
+/** Issues certificates. The library is loaded with the first one, because most processes never issue any. */
 
 import { createPrivateKey, KeyObject, webcrypto } from "node:crypto";
 

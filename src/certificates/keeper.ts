@@ -125,7 +125,7 @@ export class CertificateKeeper {
     this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
   }
 
-  /** Kept in memory only: a new leader looks for itself, which can only make the wait longer. */
+  /** Kept in memory only. A new leader looks for itself, which can only make the wait longer. */
   async #trust(
     state: State,
     before: AuthorityTrust | undefined,
@@ -148,7 +148,7 @@ export class CertificateKeeper {
     return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
   }
 
-  /** Every rotation waits for a while: only a long wait is a warning. */
+  /** Warns of a long wait only, because every rotation waits for a while. */
   #sayWaiting(waitingFor: readonly string[]): void {
     const { log, now } = this.#options;
     const message = "Waiting until the new certificate authority is trusted";

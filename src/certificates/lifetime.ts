@@ -37,14 +37,14 @@ export function lifetimeOf({ validFromDate, validToDate }: X509Certificate): Lif
   return { notBefore: validFromDate, notAfter: validToDate };
 }
 
-/** The renewal time: the same on every replica, and different for each certificate. */
+/** When to renew the certificate. Every replica computes the same time, which differs between certificates. */
 export function renewalOf({ fingerprint, notBefore, notAfter }: Validity): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   const jitter = (Number.parseInt(fingerprint.replaceAll(":", "").slice(0, 8), 16) / 2 ** 32) * JITTER;
   return new Date(notBefore.getTime() + life * (RENEW_AT - jitter));
 }
 
-/** When to warn: the certificate should have been renewed long before. */
+/** When to warn, which is long after the certificate should have been renewed. */
 export function warningOf({ notBefore, notAfter }: Lifetime): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notBefore.getTime() + life * WARN_AT);

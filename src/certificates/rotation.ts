@@ -65,7 +65,7 @@ function afterSwap(leaf: Leaf, bundle: readonly Validity[], now: Date): Action {
   return bundle.length > 1 && now.getTime() >= dropAt ? "DropOldAuthorities" : "None";
 }
 
-/** While nothing is stored, any replica may write: the API server accepts one of them. */
+/** While nothing is stored, any replica may write, because the API server accepts only one of the writes. */
 export function needsLeader(action: Action): boolean {
   return action !== "CreateAuthority" && action !== "CreateServing";
 }

@@ -165,7 +165,7 @@ class OwnCertificates implements ServingCertificate {
     }
   }
 
-  /** A pair from the volume that is older than the API server's is ignored: the volume lags behind. */
+  /** Ignores a pair from the volume that is older than the API server's, because the volume lags behind. */
   #mounted(pair: CheckedPair): void {
     if (this.#current === undefined || pair.notBefore > this.#current.notBefore) this.#take(pair);
   }

@@ -56,7 +56,7 @@ export function encodeResponse(
 /** Why a call is not decided. */
 export type Failure = "undecodable" | "too-large" | "unauthenticated";
 
-/** Static texts: Cluster API writes them into a condition, which must not repeat the content of a request. */
+/** Constant texts, because Cluster API writes them into a condition, which must not repeat the content of a request. */
 const FAILURES: Readonly<Record<Failure, (hook: HookName) => string>> = {
   undecodable: (hook) => `the request is not a valid ${hook}Request`,
   "too-large": () =>

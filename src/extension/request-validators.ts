@@ -32,7 +32,7 @@ const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
 const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 
 /**
- * Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version.
+ * Checks only the fields that are read, because this is the hot path, and Cluster API may add fields in any minor version.
  * release/validators.ts replaces this module by the code that ajv generates.
  */
 export const ajv = new Ajv({

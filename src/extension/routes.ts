@@ -6,7 +6,7 @@ import { DISCOVERY_PATH, handlerName, hookPath, type ServedHooks } from "../api/
 import type { HookRoute, HookServerOptions } from "../server/hook-server.ts";
 import { failureResponse } from "./codec.ts";
 
-/** What answers the calls. */
+/** The code that answers calls. */
 export interface HookCalls {
   /** `waits`: Cluster API waits for the hook. */
   handlerOf(hook: HookName, waits: boolean): Pick<HookRoute, "repeat" | "handle">;
@@ -51,9 +51,9 @@ export function extensionRoutes(
 }
 
 /**
- * The text of the response to Cluster API's first call; its manager exits if an extension does not answer for 60 s. Handlers
- * are sorted by name: if replicas answered differently, Cluster API would patch the status of the ExtensionConfig again and
- * again.
+ * The text of the response to Cluster API's first call. Cluster API's manager exits if an extension does not answer for 60 s.
+ * Handlers are sorted by name, because Cluster API would patch the status of the ExtensionConfig again and again if replicas
+ * answered differently.
  */
 export function discoveryResponse(served: ServedHooks): string {
   const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))

@@ -31,7 +31,7 @@ export interface DecisionSource {
   ask(request: HookRequest, now: Date): Decision;
   /** Returns a check of whether the decision that ask() has just made is still valid. `undefined`: unknown. */
   validity(request: HookRequest, decision: Decision, at: Date): ValidityCheck | undefined;
-  /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
+  /** Decides from a fresh read, which a release needs because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
   /** Before all is loaded: whether a policy may have tasks. Absent: yes. */
   mayHaveTasks?(): boolean;
@@ -189,7 +189,7 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
   return { ...decided(decision), isValid: source.validity(request, decision, at) };
 }
 
-/** Cluster API asks some hooks only once: what it asks before this replica knows which tasks there are must not be lost. */
+/** Cluster API calls some hooks only once. A call must not be lost that arrives before this replica knows which tasks there are. */
 function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
   const mustAskAgain =
     name === "AfterControlPlaneInitialized" &&

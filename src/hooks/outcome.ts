@@ -40,7 +40,7 @@ export function observed(decision: Decision): Outcome {
   return { verdict: decision.verdict, decision, answer: GO };
 }
 
-/** Where Cluster API does not wait, only a Failure makes it call again. The text is constant: it becomes a condition. */
+/** Where Cluster API does not wait, only a Failure makes it call again. The text is constant, because it becomes a condition. */
 export function notStored(verdict: "NotLoaded" | "NotConfirmed"): Outcome {
   const message = "HookPolicy could not store the tasks of this Cluster yet (see the operator's log)";
   return { verdict, answer: { status: "Failure", retryAfterSeconds: 0, message } };

@@ -1,4 +1,4 @@
-/** Keeps Cluster API's ExtensionConfigs in memory: they show whether Cluster API calls the hooks of policies. */
+/** Keeps Cluster API's ExtensionConfigs in memory, which show whether Cluster API calls the hooks of policies. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../lib/logger.ts";

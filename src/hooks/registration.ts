@@ -91,7 +91,7 @@ export function isOurs({ metadata, service, handlers }: Registration, serviceNam
   return handlers.length > 0 && handlers.every(({ name }) => HANDLERS.has(name));
 }
 
-/** Where the operator runs: the Service that callers use is in its own namespace. */
+/** Where the operator runs. The Service that callers use is in the same namespace. */
 export interface Place {
   readonly namespace: string;
   readonly serviceName: string;

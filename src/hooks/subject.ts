@@ -41,14 +41,14 @@ export function seenSubject(hook: HookName, body: WholeBody): Subject | undefine
   return versions && { clusterUID: uid, operation: operationOf({ namespace, name, uid }, versions) };
 }
 
-/** The first names count: only strings come before them, but variables after them may contain any object. */
+/** Takes the first names. Only strings come before them, but variables after them may contain any object. */
 function seenNames(head: string): RegExpExecArray | null {
   const at = head.indexOf(METADATA);
   NAMES.lastIndex = at + METADATA.length;
   return at < 0 ? null : NAMES.exec(head);
 }
 
-/** The last versions count: the Cluster's variables may have fields of the same names. */
+/** Takes the last versions, because the Cluster's variables may have fields of the same names. */
 function seenVersions(fields: readonly VersionField[], body: WholeBody): readonly string[] | undefined {
   const [first] = fields;
   if (first === undefined) return [];

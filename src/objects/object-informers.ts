@@ -146,7 +146,7 @@ export class ObjectInformers implements ObjectReader {
     try {
       return [viewObject(kind, await client.get(resource, { namespace, name }, { metadataOnly }), whole)];
     } catch (error) {
-      // Either the object or its kind is missing: the discovery that follows shows which.
+      // Either the object or its kind is missing, and the discovery that follows shows which.
       if (isNotFound(error)) return [];
       throw error;
     }

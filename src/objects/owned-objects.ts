@@ -128,7 +128,7 @@ export class OwnedObjects {
     this.#running.add(running);
   }
 
-  /** In the version that the API server prefers. What a Cluster names need not exist: such a kind is not tried again. */
+  /** In the version that the API server prefers. A kind that a Cluster names need not exist, and is then not tried again. */
   async #resolve({ group, kind }: Kind, watch: Watch, signal: AbortSignal): Promise<Resource> {
     const { client } = this.#options;
     try {
@@ -178,7 +178,7 @@ function viewOwned(raw: KubeObject): OwnedObject {
   };
 }
 
-/** Nothing depends on these watches, so that a failure is no warning. */
+/** Nothing depends on these watches, so failures are not logged as warnings. */
 function calm(log: Logger): Logger {
   return {
     debug: (message, fields) => log.debug(message, fields),

@@ -204,7 +204,7 @@ function createQueue(sources: Sources, { client, log, metrics }: ControllerOptio
   });
 }
 
-/** Such a key is urgent: a policy that is deleted before it has its finalizer no longer holds its Clusters. */
+/** Such a key is urgent, because a policy that is deleted before it has its finalizer stops holding its Clusters. */
 function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
   const entry = policies.get(key);
   return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);

@@ -143,10 +143,10 @@ function stubsIn(budget: MemoryBudget): Stubs {
   };
 }
 
-/** Measured: what is made of a spec when it is compiled, beside its expressions. */
+/** Measured: what a compiled spec takes without its expressions. */
 const [COMPILED_BYTES, COMPILED_SHARE] = [2048, 1.5];
 
-/** Without the status, whose rows count with the Clusters: a status that becomes shorter must not free a share. */
+/** Without the status, whose rows count with the Clusters, so that a status which becomes shorter frees nothing. */
 function memoryUseOfPolicy({ kind, spec, metadata }: PolicyObject): MemoryUse {
   return { ...withCompiled(spec, { metadata }), policies: kind === "HookPolicy" ? 1 : 0 };
 }

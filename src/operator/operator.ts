@@ -47,15 +47,15 @@ export const DRAIN_MS = 15_000;
 const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
 
 /**
- * The parser of answers to this process is WebAssembly (undici). V8 would optimise it while the first lists arrive, and the C
- * library then keeps the 9 MB that this takes. The parser leaves bodies as they are, so optimised it would save nothing.
+ * The HTTP parser of undici is WebAssembly. V8 would optimise it while the first lists arrive, and the C library then keeps the
+ * 9 MB that this takes. Optimising gains nothing, because the parser does not touch bodies.
  */
 const WITHOUT_OPTIMISED_PARSER = "--wasm-tiering-budget=2147483647";
 
 /**
- * V8 lets objects begin among the old ones if those that the same code created before have stayed. After a start with many
- * statuses to write it decided so of parts of each request and response, for the life of the process: what they refer to then
- * stays until a full collection. Measured: ten times as many of them, and calls that took twice as long.
+ * V8 allocates objects in old space if objects that the same code created before have survived. After a start with many statuses to
+ * write, it would do so with parts of each request and response for the life of the process, and what they refer to would stay
+ * until a full collection. Measured: ten times as many full collections, and calls that took twice as long.
  */
 const WITHOUT_PRETENURING = "--no-allocation-site-pretenuring";
 
@@ -140,7 +140,7 @@ function createLeadership(
 ): Pick<LeaderElection, "leading" | "run"> {
   if (!options.leaderElect) return { ...ALWAYS_LEADING, run: async () => undefined };
   const lease = { namespace: ownNamespace(options), name: LEADER_LEASE };
-  // More than the Pod's name: a restarted container must not take its old lease for its own.
+  // The Pod's name is not enough, because a restarted container must not take its old lease for its own.
   const identity = `${hostname()}_${randomUUID()}`;
   return new LeaderElection({ client, lease, identity, log });
 }

@@ -331,7 +331,7 @@ function parseDurationFlag(name: FlagName, text: string): number {
   return duration;
 }
 
-/** Accepts a minor version that is not released yet: it calls at least the known hooks. */
+/** Accepts a minor version that is not released yet, because it will call at least the known hooks. */
 function parseCapiVersion(text: string): CapiVersion {
   const [, digits] = /^v?1\.(0|[1-9]\d{0,3})(?:\.\d+(?:-[\w.]+)?)?$/.exec(text) ?? [];
   const minor = Number(digits ?? -1);

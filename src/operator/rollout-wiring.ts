@@ -22,7 +22,7 @@ export interface RolloutWiring
   readonly log: Logger;
 }
 
-/** Time to collect changes before a rollout is reconciled: thousands of Clusters can change at once. */
+/** Time to collect changes before reconciling a rollout, because thousands of Clusters can change at once. */
 const DELAY_MS = 300;
 
 const nowMs = (): number => performance.now();

@@ -34,7 +34,7 @@ import type { ApiServer } from "./api-server.ts";
 
 export interface TaskWiring {
   readonly client: KubeClient;
-  /** Acts as ServiceAccounts, on connections of its own: what tasks do delays nothing else. */
+  /** Acts as ServiceAccounts, on connections of its own, so that what tasks do delays nothing else. */
   readonly taskClient: KubeClient;
   readonly api: ApiServer;
   readonly clusters: Lister<Cluster>;
@@ -131,7 +131,7 @@ export function createTasks(wiring: TaskWiring): Tasks {
   };
 }
 
-/** A loss of contact is no refusal. */
+/** Losing contact does not count as a refusal. */
 function unavailable(failure: unknown): Unavailable | undefined {
   const until = "Until then rules with tasks hold every Cluster";
   if (isNotFound(failure)) {

@@ -1,4 +1,4 @@
-/** Asks the server of the page. Addresses are relative: the token is a part of the page's own. */
+/** Asks the server of the page. Addresses are relative, because the page's own address contains the token. */
 
 import { useEffect, useState } from "preact/hooks";
 

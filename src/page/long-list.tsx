@@ -1,4 +1,4 @@
-/** A list of any length: only the rows in view are in the document. Arrow keys move through it. */
+/** A list of any length, of which only the rows in view are in the document. Arrow keys move through it. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";

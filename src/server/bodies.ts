@@ -1,4 +1,4 @@
-/** Reads bodies within two limits: that of one body, and that of all bodies together. */
+/** Reads bodies within a limit for each body and a limit for all bodies together. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { freeAll, WholeBody } from "./whole-body.ts";
@@ -16,7 +16,7 @@ export interface RefusedBody {
   readonly head: Buffer;
 }
 
-/** More than the bodies of most Clusters: large bodies cannot keep these out. */
+/** More than the bodies of most Clusters take, so that large bodies cannot keep these out. */
 const SMALL_BYTES = 64 * 1024;
 
 export class Bodies {
@@ -31,9 +31,9 @@ export class Bodies {
   }
 
   /**
-   * Calls `done` when all of the body has arrived, and never if the client is gone by then. A refused body is read to its
-   * end, too: a client that still sends when the connection closes may see a reset instead of the answer. What the body
-   * took is free again when `response` closes.
+   * Calls `done` when all of the body has arrived, and never if the client is gone by then. Reads a refused body to its end,
+   * too, because a client that is still sending when the connection closes may see a reset instead of the answer. Frees the
+   * room of the body when `response` closes.
    */
   read(
     request: IncomingMessage,
@@ -78,8 +78,8 @@ export class Bodies {
   }
 
   /**
-   * Passes on one large body in a turn of the event loop: parsing it can take 20 ms, and a new connection needs several turns
-   * until it has its answer.
+   * Passes on one large body in each turn of the event loop. Parsing one can take 20 ms, and a new connection needs several
+   * turns until it has its answer.
    */
   readonly #next = (): void => {
     this.#whole[0]?.();

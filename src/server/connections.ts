@@ -1,6 +1,6 @@
 /**
- * Bounds the number of connections, and closes a server within a deadline. Node's own server.close() does not: it waits for
- * connections that become idle later, and for TLS handshakes that never end.
+ * Bounds the number of connections, and closes a server within a deadline. Node's own server.close() has no deadline: it waits
+ * for connections that become idle later, and for TLS handshakes that never end.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -42,9 +42,9 @@ export class Connections {
   }
 
   /**
-   * Tracks the answer to a request. Returns false and ends the connection if the last request still waits for its answer:
-   * neither Cluster API nor the API server sends requests like that (RFC 9112, 9.3.2), and hundreds of them would take
-   * memory that no other limit bounds.
+   * Tracks the answer to a request. Returns false and ends the connection if the last request still waits for its answer.
+   * Neither Cluster API nor the API server pipelines requests (RFC 9112, 9.3.2), and hundreds of them would take memory that
+   * no other limit bounds.
    */
   begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const connection = this.#bySocket.get(socket);

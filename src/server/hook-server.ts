@@ -4,8 +4,8 @@
  * echoes what a client sent.
  *
  * A call is read here from socket to answer: route, client, body, handler, one write. It has no framework, and no promise
- * where the handler needs none, because Cluster API repeats its calls for as long as an operation is held; those cost more
- * than the decision.
+ * where the handler needs none. Cluster API repeats its calls while an operation is held, and framework and promises cost
+ * more than the decision.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -25,7 +25,7 @@ export interface HookRoute {
   readonly path: string;
   /** Answered only for clients that `HookServerOptions.clients` accepts. */
   readonly authenticated?: boolean;
-  /** `handle` gets an empty body, and nothing of that of the request is kept: any client may send one. */
+  /** `handle` gets an empty body. The body of the request is not kept, because any client may send one. */
   readonly ignoresBody?: boolean;
   /** Returns the JSON text of an answer that is known without parsing `body`, whose rest may be anything. */
   repeat?(body: WholeBody): string | undefined;
@@ -82,7 +82,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
     if (route === undefined) return send({ request, response }, { status: 404, text: NOT_FOUND });
     const exchange = { request, response, route };
-    // Before the body is read: what a client without a certificate sends takes no room.
+    // Refuse before reading the body, so that what a client without a certificate sends takes no memory.
     if (route.authenticated === true && guard(route.path, request.socket))
       return refuse(exchange, "unauthenticated");
     if (route.ignoresBody === true) return call(exchange, NO_BODY);

@@ -66,8 +66,8 @@ export interface TlsServer {
   /** Applies to new connections; present ones end with their next answer. */
   clientsChanged(): void;
   /**
-   * Keeps answering, and ends every connection with its next answer: otherwise clients with open connections would
-   * never notice that the Service no longer routes here.
+   * Keeps answering, and ends every connection with its next answer. Clients with open connections would otherwise never
+   * notice that the Service no longer routes here.
    */
   shedConnections(): void;
   /**
@@ -76,7 +76,7 @@ export interface TlsServer {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** The parts for what answers the requests. */
+/** What the code that answers requests needs of the server. */
 export interface TlsServerParts {
   readonly server: Server;
   readonly connections: Connections;
@@ -114,7 +114,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
 function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
     ...tlsOptions(pair),
-    // A connection without a valid certificate stays open: discovery needs none, and an answer says more than a reset.
+    // Keeps connections without a valid certificate, because discovery needs none, and an answer says more than a reset.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,

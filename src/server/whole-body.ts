@@ -1,10 +1,10 @@
-/** A body as it arrived: many calls are answered from its beginning and end, without parsing it or joining its chunks. */
+/** A body as it arrived. Many calls are answered from its beginning and end, without parsing it or joining its chunks. */
 
 import { isUtf8 } from "node:buffer";
 
 /**
- * A call has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
- * 1.5 MiB by default.
+ * A call contains one Cluster. The API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), and
+ * etcd 1.5 MiB by default.
  */
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
@@ -17,8 +17,8 @@ export const MAX_VALUES = 32 * 1024;
 const [LIST, OBJECT, COMMA, QUOTE, ESCAPE] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
 
 /**
- * Bodies of several chunks are joined in one buffer, which is as large as a call may be: a buffer per call would make the garbage
- * collector traverse all memory several times a second, because it counts memory outside of its heap.
+ * Joins the chunks of a body in one buffer, which is as large as a call may be. With a buffer for each call, the garbage collector
+ * would traverse all memory several times a second, because it counts memory outside of its heap.
  */
 const shared = Buffer.allocUnsafeSlow(MAX_CALL_BYTES);
 
@@ -49,13 +49,13 @@ export class WholeBody {
     return shared.subarray(0, end);
   }
 
-  /** `undefined`: not UTF-8, as JSON must be. Replacing what is not would take 50 times as long as decoding the rest. */
+  /** `undefined`: not UTF-8, as JSON must be. Replacing invalid bytes would take 50 times as long as decoding the rest. */
   text(): string | undefined {
     const bytes = this.view();
     return isUtf8(bytes) ? bytes.toString() : undefined;
   }
 
-  /** Counts the marks that start or separate values, without a parser; in strings, which can be long, they do not count. */
+  /** Counts the characters that start or separate values, without a parser. Those in strings, which can be long, do not count. */
   hasTooManyValues(): boolean {
     if (this.size <= MAX_VALUES) return false;
     let [values, isInText, isEscaped] = [0, false, false];
@@ -83,7 +83,7 @@ export class WholeBody {
     return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";
   }
 
-  /** Nothing may read the body any more, nor what bytes() and view() have returned: most of it is gone. */
+  /** Frees the body. Nothing may read it afterwards, nor what bytes() and view() have returned. */
   free(): void {
     freeAll(this.#chunks);
     this.#chunks = [];
@@ -91,8 +91,8 @@ export class WholeBody {
 }
 
 /**
- * Gives back the memory of the parts of a body. As garbage it would wait for a collection; and V8 starts one of its whole heap when
- * too much waits outside of it, several a second beside large bodies.
+ * Gives back the memory of the parts of a body at once. As garbage it would wait for a collection, and V8 collects its whole heap
+ * when too much outside of it waits, which large bodies would cause several times a second.
  */
 export function freeAll(chunks: readonly Buffer[]): void {
   for (const { buffer, byteLength } of chunks) {

@@ -1,4 +1,4 @@
-/** How many tasks may begin: a namespace of Clusters that begins many leaves the others their share of the leader's time. */
+/** Limits how many tasks of each namespace may begin, so that others keep their share of the leader's time. */
 
 const PER_MINUTE = 20;
 const MINUTE_MS = 60_000;

@@ -36,7 +36,7 @@ export type NextStep =
   | { readonly do: "MarkAltered" }
   /** The HookTask itself says that no further attempt may begin. */
   | { readonly do: "Cancel"; readonly why: string }
-  /** Memory says that it is not wanted any more, and may be behind: only the API server's word cancels it. */
+  /** Memory shows that it is no longer wanted, but may be behind, so only a read of the API server cancels it. */
   | { readonly do: "Reconsider"; readonly why: string }
   | { readonly do: "Retry"; readonly value: string }
   /** `after`: the attempt whose object must be gone first. */

@@ -28,7 +28,7 @@ export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTa
   };
 }
 
-/** Whether a failure keeps the Cluster from its operation: the policy still has the task as it was, and waits for it. */
+/** Whether a failure holds the operation, because the policy still has the task as it was, and waits for it. */
 function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
   const { identity } = record;
   const altered = record.altered !== undefined;

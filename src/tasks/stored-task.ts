@@ -26,7 +26,7 @@ import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
 import { openAttempt } from "./progress.ts";
 
-/** Ten thousand that have ended are kept: what is searched for are fields, and what is seldom needed is one text. */
+/** Ten thousand ended tasks are kept, so only what is searched for has fields, and what is seldom needed is one text. */
 export class StoredTask {
   readonly metadata: ObjectMeta;
   readonly clusterUID: string;

@@ -41,14 +41,14 @@ const LATER = Symbol("later");
 
 export class StoredTaskBeginner {
   readonly #options: TaskBeginnerOptions;
-  /** The names of those that could not be stored last time: they come last. */
+  /** The names of those that could not be stored last time, which come last. */
   readonly #failed = new Set<string>();
 
   constructor(options: TaskBeginnerOptions) {
     this.#options = options;
   }
 
-  /** A call is no evidence: the Cluster itself, as it was just read, has to show that it waits. */
+  /** A call proves nothing. The Cluster itself, as it was just read, has to show that it waits. */
   async begin({ call }: DecisionRequest, { begins = [], basis }: Decision): Promise<readonly TaskRecord[]> {
     const { served } = this.#options;
     if (basis?.source !== "ApiServer" || !isAwaited(call.hook, basis.world.cluster, served)) return [];

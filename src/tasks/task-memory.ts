@@ -1,4 +1,4 @@
-/** The HookTasks that this replica knows, by Cluster. Memory can only hold: a release reads them again. */
+/** The HookTasks that this replica knows, by Cluster. Memory alone can only hold; a release reads them again. */
 
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";

@@ -49,7 +49,7 @@ export interface TaskReconcilerOptions {
   readonly log: Logger;
 }
 
-/** Another replica leads, or memory is not loaded: there may be no event when that ends. */
+/** When to try again while another replica leads, or memory is not loaded, because no event may follow. */
 const FOLLOW_MS = 2000;
 /** The same for what has only to be deleted in time. */
 const FOLLOW_OVER_MS = 60_000;
