@@ -75,7 +75,7 @@ function createProgram(name: string): Command {
   return program;
 }
 
-/** By title and in the order of the help: what is needed at night comes first, then what a newcomer needs. */
+/** By title, in the order of the help. What an operator on call needs comes first, then what a newcomer needs. */
 const COMMANDS = {
   "Clusters that wait:": [addExplain, addGet, addApprove, addOverride, addTask, addRollout, addUi],
   "Policies in files:": [addInit, addValidate, addTest, addSimulate, addWindows],
@@ -156,7 +156,7 @@ function stopSignal(log: ClosableLogger): AbortSignal {
   return stop.signal;
 }
 
-/** An uncaught error leaves an unknown state behind: a new process is safer than answers from this one. */
+/** An uncaught error leaves an unknown state behind, so a new process is safer than answers from this one. */
 function exitOnBugs(log: ClosableLogger): void {
   for (const name of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(name, (error: unknown) => {

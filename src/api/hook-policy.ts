@@ -113,7 +113,7 @@ export const REASON = {
   NoFailures: "NoFailures",
   /** The rollout's spec.paused is true. */
   Paused: "Paused",
-  /** The rollout's status does not say what runs: the operator reads it from the Clusters first. */
+  /** The rollout's status does not show what runs, and the operator reads it from the Clusters first. */
   StatusLost: "StatusLost",
 } as const;
 

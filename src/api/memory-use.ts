@@ -29,7 +29,7 @@ export function sizeOf(value: unknown): number {
   return bytes;
 }
 
-/** Whatever is kept of an object beside what it says itself. */
+/** What an object takes in addition to its contents. */
 const OBJECT_BYTES = 1024;
 
 export function memoryUseOf(object: object): MemoryUse {

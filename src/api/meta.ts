@@ -101,7 +101,7 @@ export interface TopologyProgress {
 export interface ClusterTopology {
   readonly className: string;
   readonly version: string;
-  /** A JSON object of values by name: thousands of Clusters are kept, and few policies read a variable. */
+  /** A JSON object of values by name, because memory keeps thousands of Clusters, and few policies read a variable. */
   readonly variables?: string;
   /** Length of the unpacked `variables`, if they have to be unpacked to be counted. */
   readonly variablesLength?: number;

@@ -43,7 +43,7 @@ function attemptOf({ kind, apiVersion }: Kind): string {
   return `discover ${kind} in ${apiVersion}`;
 }
 
-/** Finds a kind, and what can be done with its objects; throws a KubeError if it is not served, or not any more. */
+/** Finds a kind, and what can be done with its objects. Throws a KubeError if the kind is not served, or no longer. */
 export async function discoverKind(
   client: Pick<KubeClient, "getPath">,
   { apiVersion, kind }: Kind,
@@ -65,7 +65,7 @@ export async function discoverKind(
 
 /**
  * Whether the API server serves these objects in any version. A missing resource counts only when the answer lists a
- * group that must exist: a 404 could also come from a proxy.
+ * group that must exist, because a 404 could also come from a proxy.
  */
 export async function servesResource(
   client: Pick<KubeClient, "getPath">,

@@ -43,7 +43,7 @@ export async function currentCredentials(config: KubeConfig, attempt: Attempt): 
       ...(plugin && credential && { forget: () => plugin.forget(credential) }),
     };
   } catch (error) {
-    // Without the cause: it can contain a plugin's output.
+    // Without the cause, which can contain a plugin's output.
     const problem = cleanLine(messageOf(error)) || "they cannot be had";
     throw new KubeError(`${attempt}: credentials: ${problem}`, { code: 0, reason: "Credentials" });
   }

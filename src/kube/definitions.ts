@@ -1,6 +1,6 @@
 /**
  * Whether lists of a kind that a CustomResourceDefinition defines can be believed. When a definition is deleted, the API server
- * deletes the objects of its kind first, and answers lists with "none" until it serves the kind no more
+ * deletes the objects of its kind first, and answers lists with "none" until it no longer serves the kind
  * (apiextensions-apiserver, pkg/controller/finalizer/crd_finalizer.go). Such an empty list must release nothing.
  */
 

@@ -21,7 +21,7 @@ export interface PluginCredential {
   readonly expires?: number;
 }
 
-/** A credential is asked for again this long before it expires: a request with it may take that long. */
+/** A credential is renewed this long before it expires, because a request with it may take that long. */
 const EARLY_MS = 10_000;
 
 export class ExecPlugin {

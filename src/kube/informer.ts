@@ -297,8 +297,8 @@ export class Informer<T extends InformerObject> {
   }
 
   /**
-   * Whether some stub may be a whole object again. They are read anew when a watch ends, within ten minutes: a tenant
-   * at the edge of a share must not cause lists as often as it likes.
+   * Whether some stub may be a whole object again. They are read again when a watch ends, within ten minutes, so that a tenant
+   * at the edge of the budget cannot cause lists as often as it likes.
    */
   #restores(): boolean {
     return this.#store.list().some((object) => this.#stubs?.isRestorable(object) === true);

@@ -51,7 +51,7 @@ export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined
 export const isConflict = hasReason("Conflict");
 export const isAlreadyExists = hasReason("AlreadyExists");
 
-/** The API server no longer knows the resourceVersion: a new list is needed. */
+/** The API server no longer knows the resourceVersion, so a new list is needed. */
 export const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
 

@@ -49,7 +49,7 @@ function readKubeconfig(file: string): KubeconfigEntries {
   }
 }
 
-/** Never the parser's own message: it quotes the lines around the error, which can contain a token. */
+/** Never the parser's own message, which quotes the lines around the error, and these can contain a token. */
 function parse(text: string): Fields {
   const document = parseDocument(text, { prettyErrors: true });
   const [error] = document.errors;

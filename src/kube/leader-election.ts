@@ -62,7 +62,7 @@ interface LeaseSpec {
   readonly leaseTransitions: number;
 }
 
-/** The spec as it was read: any client that may write the Lease can leave fields out. */
+/** The spec as it was read. Any client that may write the Lease can leave fields out. */
 type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
 
 interface ObservedLease {
@@ -152,7 +152,7 @@ export class LeaderElection implements Leadership {
 
   async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
     const sentAt = this.#now();
-    // No read first, as in client-go: a conflict shows that another client has written.
+    // As in client-go, no read comes first. A conflict shows that another client has written.
     const known = this.leading() ? this.#observed : undefined;
     const observed = known ?? (await this.#read(signal));
     if (observed !== undefined && this.#isTaken(observed)) {

@@ -9,7 +9,7 @@ import { getHeapStatistics } from "node:v8";
 import { type MemoryUse, NO_MEMORY } from "../api/memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
 
-/** The owner of what is in no namespace: the platform team's, which comes last. */
+/** The owner of objects in no namespace. They are the platform team's, and the last to be replaced by stubs. */
 export const PLATFORM = "";
 
 /** Of the heap, for what is kept; the other half is for what is read, decided and answered. */

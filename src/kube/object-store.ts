@@ -51,7 +51,7 @@ export class Store<T extends InformerObject> {
   /** `undefined` when the store already holds this object. */
   put(key: string, object: T): Change<T> | undefined {
     const old = this.#objects.get(key);
-    // Keeps the copy that the last change reported: the next change starts from it.
+    // Keeps the copy that the last change reported, from which the next change starts.
     if (old !== undefined && this.known(key, object) === old) return undefined;
     this.#objects.set(key, object);
     const namespace = namespaceOf(key);

@@ -92,7 +92,7 @@ async function fittingBody(request: Request, at: PageStart): Promise<FittingBody
   }
 }
 
-/** A token has at most some hundred characters: the name of an object. */
+/** A token, which is the name of an object, has at most some hundred characters. */
 const END_CHARS = 4096;
 /**
  * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of

@@ -17,7 +17,7 @@ export interface NextAttempt {
   readonly pauseMs: number;
 }
 
-/** After this many failures in a row without an event, the next attempt is a list: the position may be bad. */
+/** After this many failures in a row without an event, the next attempt is a list, because the position may be bad. */
 const FRUITLESS_WATCHES = 2;
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -29,7 +29,7 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   /** The pause after a failure; reset by a list or by a watch that worked. */
   readonly #retry: Backoff;
-  /** The pause between lists without a working watch between them: a 410 after each list must not become a storm. */
+  /** The pause between lists without a working watch between them, so that a 410 after each list causes no storm. */
   readonly #relists: Backoff;
   #fruitless = 0;
   #warnedOf: string | undefined;

@@ -57,7 +57,7 @@ export interface TransportOptions {
 interface Pools {
   readonly tlsKey: string;
   readonly requests: Dispatcher;
-  /** A watch holds its connection for minutes: it must neither wait for one nor take one from the requests. */
+  /** A watch keeps its connection for minutes. It must neither wait for one nor take one from the requests. */
   readonly watches: Dispatcher;
 }
 
@@ -111,7 +111,7 @@ export class Transport {
     });
   }
 
-  /** Returns an endless body: the timeout covers the time to its first line, after which only `signal` ends it. */
+  /** Returns an endless body. The timeout covers the time to its first line, after which only `signal` ends it. */
   async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<Answer["body"]> {
     return await this.#authenticated(request, async (credentials) => {
       const life = childOf(request.signal);
@@ -257,7 +257,7 @@ async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   const text = await readBody(attempt, answer.body, MAX_ERROR_BYTES).then(String, () => "");
   const isJson = String(answer.headers["content-type"]).includes("json");
   const body = isJson ? parseJson(text) : undefined;
-  // Otherwise the body is a proxy's page: its text is the message.
+  // Otherwise the body is a proxy's page, whose text is the message.
   const sent = body === undefined ? text : body;
   return fromStatus(attempt, answer.statusCode, sent, textOf(answer.headers["retry-after"]));
 }

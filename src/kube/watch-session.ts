@@ -32,7 +32,7 @@ export async function followWatch(client: Pick<KubeClient, "watch">, session: Wa
       isStalled = true;
       life.controller.abort();
     }, idleTimeoutMs);
-    // Events that have already arrived are delivered without a pause for other work: a tenant can cause thousands.
+    // Yields, because events that have already arrived are delivered without a pause, and a tenant can cause thousands.
     const slice = new Slice();
     for await (const event of events) {
       idle.refresh();

@@ -34,7 +34,7 @@ export async function* watchEvents(
   } catch (error) {
     throw fromTransport(attempt, error);
   }
-  // Half a line at the end means that the connection was cut: the next watch repeats the event.
+  // Half a line at the end means that the connection was cut. The next watch repeats the event.
 }
 
 /** Splits chunks into lines; each line is joined once, when it is complete. */

@@ -75,7 +75,7 @@ function hearsay(
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);
   const isShown = !STEP_HOOKS.has(hook) || targetVersion(shown) !== undefined;
-  // The version of the row stands until the Cluster shows another one; a row about the previous step is over.
+  // The version of the row counts until the Cluster shows another one. A row about the previous step is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);
   return { ...newOperation(call, cluster, firstAsked, undefined), hearsay: true };

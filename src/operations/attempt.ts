@@ -17,7 +17,7 @@ export interface Change {
 
 /** `cluster`: the stored one for a deletion, otherwise the Cluster as it would be stored. */
 export interface Attempt extends ClusterCall {
-  /** A deletion in the foreground: a hold that begins later, or is there already, would be worthless. */
+  /** A deletion in the foreground, which makes every hold worthless, whether it begins later or is there already. */
   readonly foreground?: true;
 }
 

@@ -3,7 +3,7 @@
 import { type Decision, pendingGates, heldRules } from "../policy/decision.ts";
 import { lookAt, type OperationInputs } from "./timeline.ts";
 
-/** Windows that are never open together would be followed for ever. */
+/** Without a limit, windows that are never open together would be followed for ever. */
 const MAX_AHEAD = 10;
 
 /** Each while it holds, when the last gate of the one before opens that opens at a known time. */

@@ -53,7 +53,7 @@ function ruleReleasedBefore(rule: RuleTrace): number {
   return Math.min(deadline, gatesHold);
 }
 
-/** No timer starts or stops before this instant (ms): the search must stop at each of these edges. */
+/** No timer starts or stops before this instant (ms). The search must stop at each of these edges. */
 function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTrace[]): number {
   const edges = trace.flatMap(({ rules }, index) =>
     rules.filter((rule) => mayStartTimer(policies[index], rule)).map(({ changesAt }) => toMs(changesAt)),

@@ -17,7 +17,7 @@ export interface PendingOperation extends OperationState {
   readonly call: HookCall;
   /** The step of an upgrade that the Cluster shows: every step calls the same hooks. */
   readonly step: string;
-  /** Whether Cluster API's mark of the hook was there: it disappears when the hook has released the Cluster. */
+  /** Whether Cluster API's mark of the hook was there, which disappears when the hook has released the Cluster. */
   readonly marked: boolean;
 }
 

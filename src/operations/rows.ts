@@ -153,7 +153,7 @@ export function storedRow({
   return row;
 }
 
-/** Whether the operation of a stored row is held, by the policy as it is now: the row does not say so. */
+/** Whether the policy as it is now holds the operation of a stored row, which the row does not show. */
 export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolean {
   if (row.verdict === "Blocked") return true;
   const rule = policy.rules.find(({ name }) => shownName(name) === row.rule);

@@ -28,7 +28,7 @@ export interface Look<T extends OperationState = OperationState> {
   readonly state: T;
 }
 
-/** Too many looks for one walk: an expression reads the clock, and the time is too long. */
+/** A walk needs too many looks, because an expression reads the clock, and the time is too long. */
 export class TooManyChanges extends Error {
   override readonly name = "TooManyChanges";
 }

@@ -1,4 +1,4 @@
-/** The budget of a decision: one for all HookPolicies of a namespace together, and one for each ClusterHookPolicy. */
+/** The budget of a decision. HookPolicies of a namespace share one, and each ClusterHookPolicy has its own. */
 
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
@@ -46,7 +46,7 @@ export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
 }
 
-/** Charges the HookTasks of a rule, before they are read: each is parsed once, and compared with each task. */
+/** Charges the HookTasks of a rule before they are read. Each is parsed once, and compared with each task. */
 export function affordTasks(tasks: number, records: number): boolean {
   return meter.afford(tasks * (GATE_STEPS + records) + records * RECORD_STEPS);
 }

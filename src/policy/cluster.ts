@@ -91,7 +91,7 @@ export function packedVariables(topology: ClusterTopology): string | undefined {
   return typeof packed === "string" ? packed : undefined;
 }
 
-/** In v1beta1 a name can occur twice (definitionFrom): the first one counts. */
+/** In v1beta1 a name can occur twice (definitionFrom), and the first one counts. */
 function viewVariables(raw: unknown): string | undefined {
   const entries = listOf(raw).flatMap((each): [string, unknown][] => {
     const { name, value } = fieldsOf(each);
@@ -148,7 +148,7 @@ export function viewMetadata(raw: unknown): ObjectMeta {
   };
 }
 
-/** Metadata of objects whose labels and annotations nothing reads: they can be most of an object. */
+/** Metadata of objects without the labels and annotations, which nothing reads, and which can be most of an object. */
 export function viewIdentity(raw: unknown): ObjectMeta {
   const metadata = fieldsOf(raw);
   const namespace = nonEmptyText(metadata["namespace"]);

@@ -207,7 +207,7 @@ interface CompileContext {
   readonly account: TaskServiceAccount | undefined;
 }
 
-/** An error outside of spec.rules affects every rule: it may have been meant to narrow or to widen them. */
+/** An error outside of spec.rules affects every rule, because the field may have been meant to narrow or widen all of them. */
 function problemsOf(index: number, errors: readonly FieldError[]): readonly FieldError[] {
   const path = `spec.rules[${index}]`;
   return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));

@@ -141,7 +141,7 @@ function outOfSteps(
   return { ...traceOf(policy, [finding]), unread: true };
 }
 
-/** A rule never makes decide() fail: a bug in HookPolicy makes the rule not evaluable. */
+/** A rule never makes decide() fail. A bug in HookPolicy makes the rule not evaluable. */
 function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   try {
     const finding = judgeRule(policy, rule, situation);

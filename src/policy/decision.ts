@@ -9,7 +9,7 @@ import type { TaskIntent, TaskTrace } from "./tasks/task-trace.ts";
  * - Allowed: nothing holds the operation.
  * - Observed: nothing holds it, and a rule without `until` observed it.
  * - WouldBlock: only Audit policies hold it, so it proceeds.
- * - Blocked: a gate of an Enforce policy does not hold yet.
+ * - Blocked: a gate of an Enforce policy is not met yet.
  * - NotEvaluable: a rule cannot be evaluated (with failurePolicy Fail it holds the operation, too).
  */
 export type Verdict = "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEvaluable";
@@ -69,7 +69,7 @@ export interface PolicyTrace {
   readonly holds: boolean;
   /** The rules on this hook; empty when not matched. */
   readonly rules: readonly RuleTrace[];
-  /** The steps did not reach the policy: one rule stands for all, and the state of the others is kept. */
+  /** The steps ran out before the policy. One rule represents all of them, and the state of the others is kept. */
   readonly unread?: true;
   /** The HookOverride that keeps the policy from holding the operation; its rules still show what they would do. */
   readonly overriddenBy?: string;
@@ -110,8 +110,8 @@ export interface GateTrace extends GateResult {
 }
 
 /**
- * The text with the words of the rule's author before it: in quotes, because a tenant can write what looks like a command
- * of the operator's.
+ * The text after the words of the rule's author. These are in quotes, because a tenant can write what looks like a command of
+ * the operator.
  */
 export function afterWords({ said }: Pick<RuleTrace, "said">, text: string): string {
   return said === undefined ? text : `${JSON.stringify(said)}, ${text}`;
@@ -130,7 +130,7 @@ export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
   );
 }
 
-/** The rules that hold; those that a user can act on come first, and the first is the one that is told. */
+/** The rules that hold, those that a user can act on first. Messages are about the first one. */
 export function holdingRules<R extends Pick<RuleTrace, "holds" | "verdict">>(rules: readonly R[]): R[] {
   return rules.filter(({ holds }) => holds).toSorted(blockedFirst);
 }
@@ -147,7 +147,7 @@ export function unmetGates<G extends { readonly met?: unknown }>({
   return gates.filter(({ met }) => met !== true);
 }
 
-/** Without waits that have not started: other gates start those. */
+/** The unmet gates without waits that have not started, which other gates start. */
 export function pendingGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace[] {
   return unmetGates(rule).filter(({ reason }) => reason !== "WaitNotStarted");
 }

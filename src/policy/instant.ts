@@ -19,12 +19,12 @@ export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefine
   return changesAt === undefined ? {} : { changesAt };
 }
 
-/** RFC 3339 with whole seconds, as in metav1.Time. Joined: of a template, V8 would keep the parts for as long as the text. */
+/** RFC 3339 with whole seconds, as in metav1.Time. Uses join(), because V8 keeps the parts of a template as long as its text. */
 export function timestamp(time: Date): string {
   return [time.toISOString().slice(0, 19), "Z"].join("");
 }
 
-/** Rounds up to a second: a status keeps whole seconds, and a wait that counts from it must not end early. */
+/** Rounds up to a second, because a status keeps whole seconds, and a wait that counts from it must not end early. */
 export function wholeSecond(time: Date): Date {
   return new Date(Math.ceil(time.getTime() / 1000) * 1000);
 }

@@ -33,7 +33,7 @@ function missingCluster({ namespace, name, uid }: TargetNames["clusterRef"], tar
   if (cluster === undefined)
     return [{ path: CLUSTER_REF, message: `there is no Cluster ${namespace}/${name}` }];
   if (uid === undefined || uid === cluster.metadata.uid) return [];
-  // Does not name the uid: a user who may write overrides may not be allowed to read Clusters.
+  // Does not name the uid, because a user who may write overrides may not be allowed to read Clusters.
   const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
   return [{ path: UID, message }];
 }

@@ -126,7 +126,7 @@ export interface CompiledGate {
 
 export interface NamedWindow {
   readonly gate: string;
-  /** The gate is met only while the window is open: the window is not a member of an anyOf gate. */
+  /** Whether the gate is met only while the window is open, as the window is not a member of an anyOf gate. */
   readonly alone: boolean;
   readonly window: Window;
 }

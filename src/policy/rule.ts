@@ -85,7 +85,7 @@ function judgeResults(
   return notEvaluable(rule, "MatchConditionError", message);
 }
 
-/** A gate never makes decide() fail: an exception makes its rule not evaluable. */
+/** A gate never makes decide() fail. An exception makes its rule not evaluable. */
 function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
   try {
     return { gate: gate.name, ...lookAt(gate, world, call, now) };
@@ -156,7 +156,7 @@ function describeUnmet(
     reason: first?.reason ?? "",
     ...(rule.message !== undefined && { said: rule.message }),
     message: describe(unmet),
-    // If only object gates hold the rule, the answer itself already reveals their result.
+    // If only object gates are unmet, the answer itself already reveals their result.
     ...(told.length > 0 && told.length < unmet.length && { answer: describe(told) }),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };

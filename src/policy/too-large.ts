@@ -23,7 +23,7 @@ export function describeTooLarge(namespace: string | undefined): string {
   return `${where} take more than their share of the operator's memory: delete some or make them smaller, or give the operator more memory`;
 }
 
-/** In letters of all names together, or of one value. */
+/** In characters, of all names together or of one value. */
 const MAX_KEPT = 1024;
 /** Thousands of Clusters are listed at once. */
 const MAX_LABELS_BYTES = 16 * 1024;

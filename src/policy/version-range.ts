@@ -24,7 +24,7 @@ function syntaxHint(range: string): string | undefined {
   return undefined;
 }
 
-/** A bound that ends with -0, the lowest of all pre-releases, as in Helm: it is written only to let these in. */
+/** A bound that ends with -0, the lowest of all pre-releases, which as in Helm is written only to include pre-releases. */
 const ADMITS_PRERELEASES = /\d-0(?![\w.-])/;
 
 /**

@@ -263,7 +263,7 @@ export class Confirmer {
       return { ok: false, reason: "NamespacesChanging" };
     const wrongClock = clockProblem(reader, at, before.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
-    // Set back meanwhile: then `before.at` is not before the reads.
+    // If the clock was set back meanwhile, `before.at` is not before the reads.
     if (at < before.at) return { ok: false, reason: "ClockSkewed" };
     const decision = store.decider.decideLive(request, world, at, before.at);
     if (acts(decision) && !store.decider.isWanted(request, cluster))

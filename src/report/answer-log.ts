@@ -35,7 +35,7 @@ type Line = readonly [message: string, fields: Readonly<Record<string, unknown>>
 
 export class AnswerLog implements AnswerRecorder {
   readonly #options: RecorderOptions;
-  /** By hook and uid. The first entry is evicted first: it has not changed for the longest time. */
+  /** By hook and uid. The first entry, which has not changed for the longest time, is evicted first. */
   readonly #last = new Map<string, LoggedAnswer>();
 
   constructor(options: RecorderOptions) {

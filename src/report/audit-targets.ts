@@ -8,7 +8,7 @@ import type { LineTarget } from "./line-writer.ts";
 
 /** Non-blocking: a named pipe without a reader must not occupy a thread of the pool forever. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-/** The group may read: a log shipper runs beside the operator, seldom as the same user. */
+/** The group may read, because a log shipper seldom runs as the same user as the operator. */
 const MODE = 0o640;
 /** Configuration mistakes, which a retry does not fix; a full disk is not one. */
 const MISTAKES = new Set([

@@ -47,7 +47,7 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** Never waits or throws: it is called while a hook call is answered. */
+  /** Never waits or throws, because it is called while a hook call is answered. */
   record(transition: Transition): void {
     const { log, now } = this.#options;
     try {
@@ -136,7 +136,7 @@ export class EventRecorder {
     this.#arrived = Promise.withResolvers<void>();
   }
 
-  /** Events are best effort: one that cannot be written is dropped. */
+  /** Events are best effort. One that cannot be written is dropped. */
   async #write({ text, at }: DatedText, signal: AbortSignal): Promise<void> {
     const { client, log, onResult } = this.#options;
     try {

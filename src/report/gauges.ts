@@ -1,4 +1,4 @@
-/** Gauges that mirror state in memory: they are read only when they are scraped. */
+/** Gauges that mirror state in memory, which is read only when they are scraped. */
 
 import { entryOf } from "../lib/entry-of.ts";
 import { CONDITION } from "../api/hook-policy.ts";
@@ -198,7 +198,7 @@ export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" 
   );
 }
 
-/** An Audit policy counts from 0 on: a series that starts with its first operation shows no increase. */
+/** An Audit policy counts from 0 on, because a series that starts with its first operation shows no increase. */
 function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
   const { compiled, wouldHaveHeld } = entry;
   const audited =

@@ -23,7 +23,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const BATCH_BYTES = 256 * 1024;
 const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 10_000;
-/** The rest is dropped: a graceful shutdown must not wait for a disk. */
+/** The rest is dropped, because a graceful shutdown must not wait for a disk. */
 const CLOSE_MS = 2000;
 
 export class LineWriter {

@@ -1,4 +1,4 @@
-/** The Prometheus metrics of HookPolicy. No metric has a series for each Cluster: a fleet has too many. */
+/** The Prometheus metrics of HookPolicy. No metric has a series for each Cluster, of which a fleet has too many. */
 
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 

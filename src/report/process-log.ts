@@ -24,7 +24,7 @@ export interface ClosableLogger extends Logger {
   close(): Promise<void>;
 }
 
-/** Longer strings are cut: one hostile value must not become a line of megabytes. */
+/** Longer strings are cut, so that no hostile value becomes a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
 
 /** A cut must not leave half of a surrogate pair behind. */

@@ -45,10 +45,10 @@ export interface Refusal {
 }
 
 const SECOND_MS = 1000;
-/** A token that was accepted is good for as long as in controller-runtime. */
+/** How long an accepted token stays accepted, as in controller-runtime. */
 const ALLOWED_MS = 60 * SECOND_MS;
 const DENIED_MS = 30 * SECOND_MS;
-/** Shorter than in controller-runtime: the API server may have refused because of trouble of its own. */
+/** Shorter than in controller-runtime, because the API server may have refused because of a problem of its own. */
 const REFUSED_MS = 10 * SECOND_MS;
 
 const MAX_TOKENS = 256;

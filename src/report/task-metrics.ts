@@ -10,7 +10,7 @@ export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMe
   metrics.tasks.follow(() => countTasks(memory));
 }
 
-/** Those that count no more are left out: a task that has failed for an operation that is over needs no action. */
+/** Leaves out tasks that no longer count. A task that failed for an operation that is over needs no action. */
 export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
   const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
   for (const { over, altered, phase } of memory.all()) {

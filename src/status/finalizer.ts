@@ -41,7 +41,7 @@ export async function wantedFinalizers(
   return wants ? [...finalizers, FINALIZER] : without;
 }
 
-/** Memory does not compare Clusters with a policy that is too large: a read of the API server decides. */
+/** Memory does not compare Clusters with a policy that is too large, so a read of the API server decides. */
 function mayMatch({ tooLarge }: CompiledPolicy, matchedClusters: number): boolean {
   return tooLarge === true || matchedClusters > 0;
 }

@@ -188,7 +188,7 @@ interface CutStatus {
   readonly stored: HookPolicyStatus;
 }
 
-/** A finalizer that cannot be set does not keep the status from users: its failure is thrown last, and the queue retries. */
+/** Throws the failure to set a finalizer last, so that users see the status all the same. The queue then retries. */
 function finish(failure: unknown, result: Result = {}): Result {
   if (failure !== undefined) throw failure;
   return result;

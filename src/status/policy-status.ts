@@ -88,7 +88,7 @@ function count({ policy, held, before, stored, matchedClusters }: StatusInput, n
   };
 }
 
-/** Builds no union: for ten thousand Clusters that would take longer than everything else. */
+/** Builds no union, which for ten thousand Clusters would take longer than everything else. */
 function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   let size = a.size;
   for (const each of b) if (!a.has(each)) size += 1;
@@ -105,7 +105,7 @@ function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
 
 /**
  * The next edge of the policy's windows, or of a rule for a Cluster that it holds. If this replica may not know all of
- * these Clusters, the instant that another replica wrote stands until it has come.
+ * these Clusters, the instant that another replica wrote is kept until it has come.
  */
 function nextTransition(
   { policy, held, stored }: StatusInput,
@@ -122,7 +122,7 @@ function nextTransition(
   return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
 }
 
-/** While Clusters cannot be read, the stored counts stand. */
+/** While Clusters cannot be read, the stored counts are kept. */
 function storedCounts(stored: HookPolicyStatus | undefined): Counts {
   const { matchedClusters = 0, blocked = 0, wouldBlock = 0, decisions, decisionsOmitted } = stored ?? {};
   return {
@@ -214,7 +214,7 @@ function findings(
   ];
 }
 
-/** The stored findings about this generation stand, because other replicas may have read the objects already. */
+/** Keeps the stored findings about this generation, because other replicas may have read the objects already. */
 function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
   const said =
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
@@ -234,7 +234,7 @@ function calls({ notCalled, stored }: StatusInput): Finding[] {
 
 const SHOWN_CLUSTERS = 5;
 
-/** While Clusters cannot be read, what is stored stands. */
+/** While Clusters cannot be read, what is stored is kept. */
 function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
   const type = CONDITION.TornDown;
   if (clustersUnavailable !== undefined)

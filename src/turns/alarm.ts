@@ -5,13 +5,13 @@ import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { Instants } from "./instants.ts";
 import { SLICE_MS } from "./slice.ts";
 
-/** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
+/** The clock is checked at least this often, because the wall clock can be set, and timers run by another clock. */
 const MAX_SLEEP_MS = 30_000;
 /** A clock that is set back by less counts as unchanged. */
 const SET_BACK_MS = 10_000;
 /** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
-/** How much a turn takes out of the queue at most: the instants of ten thousand Clusters may come together. */
+/** How much a turn takes out of the queue at most, because the instants of ten thousand Clusters may come together. */
 const ARRIVALS = 1000;
 
 interface AlarmOptions<T> {

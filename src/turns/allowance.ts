@@ -1,4 +1,4 @@
-/** How much of something each owner may use: a burst at once, and a steady rate in the long run. */
+/** How much of something each owner may use, which is a burst at once, and a steady rate in the long run. */
 
 export interface Rate {
   readonly perMs: number;

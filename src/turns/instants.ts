@@ -13,7 +13,7 @@ interface QueueEntry extends TimedEntry {
   readonly place: number;
 }
 
-/** Entries that no longer count are dropped when there are more of them than this beside as many as count. */
+/** Stale entries are dropped when there are this many more of them than of valid ones. */
 const STALE = 1000;
 
 export class Instants<T extends TimedEntry> {

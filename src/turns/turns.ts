@@ -8,7 +8,7 @@ interface Limits {
   readonly places: number;
   readonly waitingOfOne?: number;
   readonly waitMs?: number;
-  /** The work keeps the event loop: a piece begins in a turn of its own, and leaves as much time for others as it takes. */
+  /** The work blocks the event loop, so each piece begins in a turn of its own, and leaves as much time for others as it takes. */
   readonly rests?: boolean;
 }
 

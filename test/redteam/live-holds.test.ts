@@ -65,7 +65,7 @@ describe("(1a) a read of objects that fails when the wait has passed", () => {
   });
 });
 
-describe("(1b) a gate that does not hold while the watch is behind", () => {
+describe("(1b) a gate that is not met while the watch is behind", () => {
   const start = async (): Promise<Operators> => {
     const operators = new Operators({
       policies: [gated([annotated("a"), soak])],

@@ -58,7 +58,7 @@ const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
   Allowed: () => true,
 };
 
-/** The gates that explain a rule's result: those that do not hold, or all of them. */
+/** The gates that explain a rule's result: those that are not met, or all of them. */
 export function decidingGates({ rule }: Finding): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }

@@ -134,7 +134,7 @@ function changesOfClocks(timeZone: string, now: Date): readonly number[] {
 /** Limits the steps of a search from one opening to the next. */
 const MAX_STEPS = 3000;
 
-/** All gates of a rule must hold at the same time. */
+/** All gates of a rule must be met at the same time. */
 function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
   const [first, ...others] = windows;
   const compiled = windows.map(({ spec }) => compileWindow(spec));

@@ -113,7 +113,7 @@ function replace(text: string, part: string, by: string, limit: number): string 
 
 /** The limit for one pattern, and for all patterns of an expression together. */
 export const MAX_PATTERN_WEIGHT = 1000;
-/** How many letters times parts of a pattern count as one step. */
+/** How many characters times parts of a pattern count as one step. */
 const TRIALS_PER_STEP = 2;
 
 function matches(text: string, pattern: string): boolean {

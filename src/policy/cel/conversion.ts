@@ -57,7 +57,7 @@ export function describeNeverJson(call: Call, given: GivenTypes): string | undef
   return `${subjectOf(best, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so ${displayName(call.function)} cannot be evaluated${how}`;
 }
 
-/** The same for a comparison, which has a result: the two are never equal. */
+/** The same for a comparison, which has a result, because the two are never equal. */
 export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string | undefined {
   if (a === undefined || b === undefined) return undefined;
   if (!isOnlyText(a, b) && !isOnlyText(b, a)) return undefined;

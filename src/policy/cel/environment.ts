@@ -103,7 +103,7 @@ const unmetered = celEnv({
   ],
 });
 
-/** All expressions share it: its only state is the count of steps. */
+/** Shared by all expressions, as its only state is the count of steps. */
 export const environment: CelEnv = celEnv({
   funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions()],
 });

@@ -67,7 +67,7 @@ const MAX_PROBLEMS = 8;
 
 export class Checker {
   readonly problems: Finding[] = [];
-  /** Operands of comparisons: an unknown name among them may be a text without quotes. */
+  /** Operands of comparisons. An unknown name among them may be a text without quotes. */
   readonly #compared = new Set<Expr>();
   readonly warnings: Suspicion[] = [];
   /** Weight of all patterns so far. */

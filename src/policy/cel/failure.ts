@@ -46,7 +46,7 @@ function readable(types: string): string {
     .replaceAll(/(list|map)\([^()]*\)/g, "$1");
 }
 
-/** Texts by call and types: an expression can fail in the same way for thousands of objects. */
+/** Texts by call and types, because an expression can fail in the same way for thousands of objects. */
 const described = new WeakMap<Call, Map<string, string>>();
 
 function wrongTypes(call: Call | undefined, name: string, types: string): string {

@@ -1,5 +1,5 @@
 /**
- * Counts the work of an evaluation and stops it after a fixed number of steps. A count, not a clock: the verdict must
+ * Counts the work of an evaluation and stops it after a fixed number of steps. It counts instead of reading a clock, because the verdict must
  * be the same on a busy machine.
  */
 
@@ -113,7 +113,7 @@ export class Meter {
     this.#budget = this.#shared ?? new Budget();
   }
 
-  /** Throws once the steps are used up, and at every later call: no later part may do more work. */
+  /** Throws once the steps are used up, and at every later call, so that no later part does more work. */
   charge(steps: number): void {
     this.#budget.spend(steps);
     if (this.#budget.exhausted) throw new StepsExceeded();
@@ -173,7 +173,7 @@ export const meter = new Meter();
 /** The cost of a turn of a loop, in addition to its parts: even one part that is an error costs as much as several. */
 const TURN_STEPS = 4;
 
-/** Users cannot write it: a name in CEL cannot start with "@". */
+/** Users cannot write it, because a name in CEL cannot start with "@". */
 const STEP = "@step";
 const RANGE = "@range";
 const NEW_LIST = "@list";

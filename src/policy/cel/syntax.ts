@@ -52,7 +52,7 @@ function fails(message: string): ParseResult {
   return { ok: false, message };
 }
 
-/** Also counts brackets within strings: an upper bound is enough. */
+/** Also counts brackets within strings, because an upper bound is enough. */
 function bracketDepth(source: string): number {
   let depth = 0;
   let deepest = 0;

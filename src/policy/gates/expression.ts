@@ -30,7 +30,7 @@ function compile(name: string, source: string): CompiledGate {
   };
 }
 
-/** Messages have no CEL: the expression itself is for the trace. */
+/** Messages contain no CEL. The expression itself is for the trace only. */
 export function describeExpression(source: string): Required<Pick<GateResult, "wanted" | "wantedInFull">> {
   const line = source.replaceAll(/\s+/g, " ").trim();
   return { wanted: "its expression to be true", wantedInFull: `expression ${line}` };

@@ -1,4 +1,4 @@
-/** What the product asks of a kind of gate. A module beside this one answers for each kind, and gates.ts lists them all. */
+/** What the product needs to know of a kind of gate. Each kind is a module in this folder, and gates.ts lists them all. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
@@ -33,7 +33,7 @@ export interface GateKind<Spec> {
    * sets them for a tenant's policy if the platform's gates read them. The spec may be invalid.
    */
   readonly reads: "NoMark" | ((spec: unknown) => readonly MarkPlace[]);
-  /** Which objects the gate looks at: the author of the policy must be allowed to read them. The spec may be invalid. */
+  /** The objects that the gate looks at, which the author of the policy must be allowed to read. The spec may be invalid. */
   looksAt?(spec: unknown): ObjectReach | undefined;
   /** Whether the gate can fail with a valid spec, instead of being met or not. */
   canFail?(spec: Spec): boolean;

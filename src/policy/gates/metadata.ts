@@ -169,7 +169,7 @@ function describeValue(value: string | undefined): string {
 
 /** The value that commands set if any value is accepted. */
 const ANY_VALUE = "true";
-/** A placeholder in commands: only a person knows a suitable value for the label. */
+/** A placeholder in commands, because only a person knows a suitable value for the label. */
 const OWN_VALUE = "VALUE";
 
 const MISSING = Symbol("missing");

@@ -1,4 +1,4 @@
-/** Where an object gate looks: in one namespace, or in those that its namespaceSelector selects. */
+/** Where an object gate looks, which is one namespace, or those that its namespaceSelector selects. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";

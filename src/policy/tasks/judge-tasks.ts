@@ -18,7 +18,7 @@ import type { TaskState, TaskTrace } from "./task-trace.ts";
 /** The reason of a rule while it is not known what its tasks have done. It holds whatever its failurePolicy. */
 export const TASKS_UNKNOWN = "TasksUnknown";
 
-/** A task of a rule that has ended well, or is not needed: the next one may begin. */
+/** Whether a task of a rule has succeeded or is not needed, so that the next one may begin. */
 const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
 export function isDone({ state }: Pick<TaskTrace, "state">): boolean {

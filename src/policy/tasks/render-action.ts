@@ -32,7 +32,7 @@ export function renderAction(
   if (!rendered.ok) return rendered;
   if (new TextEncoder().encode(JSON.stringify(rendered.value)).length > MAX_RENDERED_BYTES)
     return fails(`with its values it has more than ${MAX_RENDERED_BYTES / 1024} KiB`);
-  // As it will be read again: a hash of it has to stay the same.
+  // As it will be read again, because its hash has to stay the same.
   const value = withoutNulls(rendered.value);
   const done = verb === "delete" ? deletionOf(value, owner) : objectOf(value, task, owner);
   if (!done.ok) return done;
@@ -109,7 +109,7 @@ function deletionOf(deletion: Fields, owner: Owner): CompletionResult {
   return { ok: true, value: { ...what, selector: { matchLabels: Object.fromEntries(labels) } } };
 }
 
-/** An empty one would select what was not meant. */
+/** An empty selector would select every object. */
 function isLabelValue(value: unknown): boolean {
   return typeof value === "string" && /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value);
 }

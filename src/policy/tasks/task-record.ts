@@ -25,7 +25,7 @@ export interface TaskRecord {
   readonly over: boolean;
   /** There is no HookTask, because its namespace is being deleted. */
   readonly unstored?: true;
-  /** Its action is not known to be the one that the operator has stored: it holds, whatever it says of itself. */
+  /** Its action may not be the one that the operator has stored, so it holds, whatever its status says. */
   readonly altered?: Alteration;
   /** The HookTask that has to end well before this one begins (AfterControlPlaneInitialized). */
   readonly after?: string;

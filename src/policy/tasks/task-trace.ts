@@ -12,8 +12,8 @@ import type { TaskIdentity } from "./task-identity.ts";
  * - Pending, Running, Succeeded, Failed: its HookTask.
  * - Retrying: an attempt has failed, and another follows.
  * - Proceeded: its HookTask has failed, and `onFailure` is Proceed.
- * - Altered: its HookTask was changed, so it holds, whatever it says of itself.
- * - NotEvaluable: whether it is needed, or what it does, cannot be told.
+ * - Altered: its HookTask was changed, so it holds, whatever its status says.
+ * - NotEvaluable: whether it is needed, or what it does, is not known.
  */
 export type TaskState =
   | "NotNeeded"

@@ -1,4 +1,4 @@
-/** Texts of a template: `<< … >>` is an expression, and all else stands for itself. */
+/** Texts of a template, in which `<< … >>` is an expression, and everything else is used as it is. */
 
 export interface TextExpression {
   readonly source: string;

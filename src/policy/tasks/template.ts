@@ -138,7 +138,7 @@ export function compileTemplate(template: Fields, isWhole = false): Template {
 const LETTERS_PER_STEP = 10;
 const EXHAUSTED: RenderResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
 
-/** `undefined`: there is no expression in it, so it stands for itself. */
+/** `undefined`: it contains no expression, and is used as it is. */
 function compileValue(value: unknown, path: string): Render | undefined {
   if (typeof value === "string") return hasExpression(value) ? compileText(value, path) : undefined;
   const places = placesIn(value, path, []);

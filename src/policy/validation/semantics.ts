@@ -21,11 +21,11 @@ export interface Semantics {
   readonly warnings: readonly FieldError[];
 }
 
-/** Limit for all expressions of a policy: no hook is answered while they compile. */
+/** Limit for all expressions of a policy, because no hook is answered while they compile. */
 const MAX_EXPRESSION_LETTERS = 8 * 1024;
-/** A shorter expression counts as so many letters, as each takes some time. */
+/** The least number of characters that an expression counts as, because compiling even a short one takes some time. */
 const LETTERS_AT_LEAST = 32;
-/** Errors of one rule that the operator looks for: to suggest what was meant takes longer than to check. */
+/** How many errors of one rule the operator looks for, because suggesting what was meant takes longer than checking. */
 export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;

@@ -2,7 +2,7 @@
 
 import type { FieldError } from "./schema.ts";
 
-/** Objects, lists and values together: the largest spec takes some 100 ms. The largest recipe has a twentieth of it. */
+/** Objects, lists and values together. The largest spec takes some 100 ms; the largest recipe has a twentieth of it. */
 const MAX_VALUES = 4096;
 /** Code that walks through it may recurse. */
 const MAX_DEPTH = 32;
@@ -30,7 +30,7 @@ function isTooLarge(spec: unknown): boolean {
   return chars > MAX_CHARS;
 }
 
-/** Yields one entry at a time: a list may be a million long. */
+/** Yields one entry at a time, because a list may have a million. */
 function* entriesOf(value: unknown): Generator<readonly [key: string, value: unknown]> {
   if (Array.isArray(value)) for (const item of value) yield ["", item];
   else if (typeof value === "object" && value !== null) {

@@ -203,7 +203,7 @@ interface Times {
   readonly lastOfRun: (start: number, step: number) => number;
 }
 
-/** Combines hours and minutes instead of listing times: a day can have 1,440 of them. */
+/** Combines hours and minutes instead of listing times, of which a day can have 1,440. */
 function timesOfDay({ minutes, hours }: Fields): Times {
   const [hour, minute] = [near(hours, 24), near(minutes, 60)];
   const [firstHour, lastHour] = [hour.notBefore(0), hour.notAfter(23)];

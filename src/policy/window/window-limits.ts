@@ -1,4 +1,4 @@
-/** Limits the cost of all windows of one policy together: each hour all of them are searched at once. */
+/** Limits the cost of all windows of one policy together, because all of them are searched at once every hour. */
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import { gatesOf } from "../validation/sound-parts.ts";

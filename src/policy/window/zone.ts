@@ -26,7 +26,7 @@ export interface WallClock {
 
 const SECOND = 1000;
 const DAY = 86_400 * SECOND;
-/** Interval between two checks of a zone's offset: no zone has changed twice within it since 1970. */
+/** Interval between two checks of a zone's offset, within which no zone has changed twice since 1970. */
 const LOOK = 7 * DAY;
 /** More than the largest offset and the largest change. */
 const NEAR = 2 * DAY;

@@ -37,7 +37,7 @@ function warns(over: Partial<RuleSpec>, spec: Partial<HookPolicySpec> = {}, on: 
 }
 
 describe("a rule with admission Deny", () => {
-  test("refuses while its gates do not hold", () => {
+  test("refuses while its gates are not met", () => {
     assert.deepEqual([refuses({ admission: "Deny" }), warns({ admission: "Deny" })], [true, 0]);
   });
   test("refuses nothing once they hold", () => {

@@ -268,7 +268,7 @@ describe("a policy that cannot be evaluated", () => {
     }
   });
 
-  test("still blocks under failurePolicy Ignore when a gate that can be evaluated does not hold", () => {
+  test("still blocks under failurePolicy Ignore when a gate that can be evaluated is not met", () => {
     const both = rule({
       until: [
         { name: "approved", annotation: { key: APPROVED } },

@@ -102,7 +102,7 @@ describe("a wait", () => {
     assert.equal(operation.at(NOW).verdict, "Allowed");
   });
 
-  test("beside gates counts from when all of them hold", () => {
+  test("beside gates counts from when all of them are met", () => {
     const operation = new Operation([gated([approval, soak])]);
     const before = operation.at(NOW);
     assert.equal(first(before)?.gates[1]?.reason, "WaitNotStarted");

@@ -95,7 +95,7 @@ describe("the status names what the rollout holds", () => {
     assert.equal((await statusOf(held([cluster], { status: late }))).held?.[0]?.reason, "ClaimExpires");
   });
 
-  test("a gate of the stage holds the Cluster whose turn it is", async () => {
+  test("an unmet gate of the stage holds the Cluster whose turn it is", async () => {
     const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
     const replica = held([waitingCluster("p")], { spec: { ...SPEC, stages: [{ name: "rest", until }] } });
     const { held: rows } = await statusOf(replica);

@@ -185,7 +185,7 @@ describe("two rollouts over one Cluster", () => {
     assert.equal(replica.api.requests.filter((each) => each === "write fleet").length, 2);
   });
 
-  test("the earlier claim is given back when a gate of the later rollout holds", async () => {
+  test("the earlier claim is given back when a gate of the later rollout is not met", async () => {
     const stages = [{ name: "only", until: [{ name: "ok", annotation: { key: "example.com/ok" } }] }];
     const replica = replicaOf({ specs: { fleet: {}, zone: { stages } }, clusters: [A] });
     assert.equal(reasonOf(await confirm(replica, A)), "GateOpen");

@@ -162,7 +162,7 @@ test("an older approval is replaced, and the command by hand says so", () => {
   );
 });
 
-test("what does not hold the Cluster is not approved: Audit, an override, gates that hold", () => {
+test("what does not hold the Cluster is not approved: Audit, an override, gates that are met", () => {
   const audit = policy("p", [annotation()]);
   assert.deepEqual(
     plan([{ ...audit, spec: { ...(audit["spec"] as object), mode: "Audit" } }]).operations,

@@ -21,7 +21,7 @@ async function verdictsOf(spec: object): Promise<string[]> {
 }
 
 describe("a request", () => {
-  test("is denied while the gates do not hold, and passes once they do", async () => {
+  test("is denied while the gates are not met, and passes once they are", async () => {
     const steps = [
       { call: REQUEST, expect: { verdict: "Denied", rule: "confirmed", gate: "approved" } },
       { patch: [APPROVE], call: REQUEST, expect: { verdict: "Passed", rule: "confirmed" } },
