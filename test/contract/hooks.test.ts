@@ -134,7 +134,7 @@ describe("for Cluster API 1.11", () => {
     }
   });
 
-  test("AfterClusterUpgrade is let go without retryAfterSeconds, which its response does not have there", async () => {
+  test("AfterClusterUpgrade is released without retryAfterSeconds, which its response does not have there", async () => {
     const body = goldenRequest("v1beta1", "AfterClusterUpgrade");
     const text =
       '{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"AfterClusterUpgradeResponse","status":"Success"}';

@@ -271,7 +271,7 @@ test("the namespace of the release is everywhere", async () => {
   }
 });
 
-test("the chart's README is current, and says something of every value", async () => {
+test("the chart's README is current, and describes every value", async () => {
   const read = (name: string): string => readFileSync(join(CHART, name), "utf8");
   assert.equal(
     read("README.md"),

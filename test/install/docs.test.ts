@@ -185,7 +185,7 @@ describe("what docs/install.md says", () => {
     assert.equal(await sh("hookpolicy prepare-uninstall --yes"), "nothing to do\n");
   }
 
-  test("with kubectl, from one file: twice is once", async () => {
+  test("with kubectl, from one file, and the second time changes nothing", async () => {
     const command = typed("With kubectl", "kubectl apply -f");
     await sh(command);
     const again = await sh(command);

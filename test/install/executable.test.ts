@@ -40,7 +40,7 @@ test("is the same bytes again, in another folder", () => {
   assert.ok(readFileSync(program).equals(readFileSync(again)));
 });
 
-test("needs neither Node.js nor a file beside it to check and to test policies", async () => {
+test("needs neither Node.js nor another file to check and to test policies", async () => {
   assert.equal(await alone(program, "--version"), `${metadata.version}\n`);
   await alone(program, "init", "starter");
   assert.equal(await alone(program, "validate", "starter/policies"), "1 HookPolicy: no errors\n");

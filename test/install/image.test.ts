@@ -99,7 +99,7 @@ describe("the bundle alone", () => {
     assert.equal(stderr, "");
   });
 
-  test("becomes ready against a real API server, and stops when told to", async () => {
+  test("becomes ready against a real API server, and stops on request", async () => {
     const certs = join(cp.folder, "certs");
     await writeServingCertificate(certs, await issueServingCertificate(cp));
     const ports = await operatorPorts();

@@ -214,7 +214,7 @@ const PROBES: Readonly<Record<string, readonly [object, object]>> = {
   ],
 };
 
-test("a stranger does not learn from the webhook what the API server is told:", async (t) => {
+test("a client without a certificate does not learn from the webhook what the API server does:", async (t) => {
   const [open, closed] = [await start(t), await start(t, { closed: true })];
   const shown = await certificateOf(APISERVER);
   for (const [what, [right, wrong]] of Object.entries(PROBES)) {
@@ -230,13 +230,13 @@ test("a stranger does not learn from the webhook what the API server is told:", 
   }
 });
 
-test("a stranger is told of rights only whether they are there, and nothing of the operator's own", async (t) => {
+test("a client without a certificate learns only whether a right exists, and nothing about the operator's own", async (t) => {
   const open = await start(t);
   assert.deepEqual(await review(open.port, gated()), { uid: "review-1", allowed: true });
   assert.deepEqual(open.asked, ["/apis/velero.io/v1", "SubjectAccessReview"]);
 });
 
-test("where a client certificate is asked for, a stranger gets 401 for everything, and no right is asked for", async (t) => {
+test("where a client certificate is required, other clients get 401 for everything, and no right is checked", async (t) => {
   const lab = await start(t, { closed: true });
   const strangers = [{}, await certificateOf("somebody"), { ...(await issueOther()) }];
   for (const shown of strangers) {
@@ -357,7 +357,7 @@ test("large reviews that never end leave room for policies of common sizes", asy
   ]);
 });
 
-test("what is over the limit is never admitted: the API server would store it unreviewed", async (t) => {
+test("never admits what is over the limit, because the API server would store it unreviewed", async (t) => {
   const { port } = await start(t, { allowed: false });
   const answers = await Promise.all(
     Array.from({ length: 100 }, async () => review(port, gated(), { userInfo: JANE })),

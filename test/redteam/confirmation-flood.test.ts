@@ -216,7 +216,7 @@ describe("a flood of confirmations", () => {
     assert.equal(server.begun, begun);
   });
 
-  test("a waiting read that nobody waits for any more is not what the next one gets", async () => {
+  test("a read that was abandoned while it waited is not given to the next confirmation", async () => {
     const { server, ask } = lab();
     for (const name of NAMES) void ask(approved("team-a", name));
     mock.timers.tick(3000);

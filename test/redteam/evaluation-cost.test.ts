@@ -91,7 +91,7 @@ describe("A1: the values of annotations and labels", () => {
     assert.ok(JSON.stringify(trace).length < 4_000_000);
   });
 
-  test("a short one is told whole", () => {
+  test("a short one is shown as a whole", () => {
     const { trace } = judged(
       [full(() => ({ annotation: { key: "a", value: "no" } }))],
       world({ cluster: cluster({ annotations: { a: 'say "yes"' } }) }),
@@ -155,7 +155,7 @@ describe("an expression that fails thousands of times", () => {
   });
 });
 
-test("B2: the metadata of an object is not viewed anew by every evaluation", () => {
+test("B2: an evaluation reuses the view of an object's metadata", () => {
   const { seen, work } = counting(manyAnnotations(10_000));
   const meta = { ...metadata({ name: "x", uid: "x" }), annotations: seen };
   const object: WatchedObject = { metadata: meta, raw: { metadata: meta, status: {} } };
@@ -300,7 +300,7 @@ describe("C14: compiling", () => {
 describe("C15: tens of thousands of mistakes", () => {
   const errors = range(32_768).map((i) => ({ path: `spec.rules[${i % 16}].until[${i}]`, message: "wrong" }));
 
-  test("are told by a few of them", () => {
+  test("are shown by a few of them", () => {
     const text = describeErrors(errors);
     assert.ok(text.length < 4000, `${text.length} letters`);
     assert.match(text, /; and 32736 more$/);

@@ -78,7 +78,7 @@ test("namespaces share the places evenly, and none gives up what it has less of"
   assert.deepEqual(late.written.filter((namespace) => namespace === "b").length, 3);
 });
 
-test("many causes in one namespace leave the causes of another one told apart", async () => {
+test("many causes in one namespace do not merge the causes of another one", async () => {
   function* causes(): Iterable<Transition> {
     yield* flood(3000, 1);
     yield* flood(1, 20, "other");

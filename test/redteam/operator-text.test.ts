@@ -63,7 +63,7 @@ describe("what a policy holds that steers a terminal", () => {
     );
   });
 
-  test("is harmless in what Cluster API is told, and writes into its condition", async () => {
+  test("is harmless in the message that Cluster API writes into its condition", async () => {
     const operators = new Operators({ policies: POLICIES, clusters: [DELETING] });
     const { message } = await operators.ask(0, DELETE, DELETING);
     assertHarmless(message);

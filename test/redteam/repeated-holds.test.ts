@@ -135,7 +135,7 @@ function named(on: Cluster, { resourceVersion }: CallParts): Cluster {
   return { ...on, metadata: { ...on.metadata, resourceVersion } };
 }
 
-test("an answer from memory is the one that deciding anew gives, whatever else the call says", async (t) => {
+test("an answer from memory is the same as that of a new decision, whatever else the call says", async (t) => {
   t.after(compileOnce());
   const size = runs(2000);
   let [held, went] = [0, 0];

@@ -158,7 +158,7 @@ test("objects that change for a flood of gates do not keep another namespace wai
   assert.ok(looks.indexOf("other") <= 5, `${looks.indexOf("other")} looks before`);
 });
 
-test("a policy is evaluated anew with those that share its steps, as a call would evaluate it", () => {
+test("a policy is evaluated again with those that share its steps, as a call would evaluate it", () => {
   const costly = ["a", "b", "c"].reduceRight(
     (inner, name) => `[1, 2, 3, 4, 5, 6, 7, 8].all(${name}, ${inner})`,
     "cluster.metadata.name != ''",
@@ -215,7 +215,7 @@ describe("the rows of a flood of policies", () => {
     assert.ok(policies.every((policy) => entryOf(fixture, policy).unforeseen.size === 0));
   });
 
-  test("whose Cluster has gone are not forecast any more", () => {
+  test("whose Cluster is gone are no longer forecast", () => {
     const fixture = storeWith({ policies, turnMs: -1 });
     fixture.setCluster(cluster({ deletionTimestamp }));
     rings(fixture, () => policies.every((policy) => rowsOf(fixture, policy).length === 1));
@@ -322,7 +322,7 @@ describe("hooks that a Cluster passes", () => {
       assert.deepEqual([result.verdict, new Date(result.time)], ["Observed", seen]);
   });
 
-  test("are told of as released by the policies that held them, also later", () => {
+  test("are reported as released by the policies that held them, also later", () => {
     const holding = hookPolicy({
       rules: [rule({ hooks: ["BeforeClusterDelete"] })],
     });

@@ -33,7 +33,7 @@ async function released(): Promise<Operators> {
 }
 
 describe("an upgrade that Cluster API 1.11 has marked", () => {
-  test("is called again where the same reconcile fails, and goes on at once", async () => {
+  test("is called again where the same reconcile fails, and proceeds at once", async () => {
     const operators = await released();
     operators.set(shown({ ...MARKED, ...FAILED }));
     operators.settle();
@@ -82,7 +82,7 @@ describe("a Cluster that is being deleted", () => {
   const until = [{ name: "ok", annotation: { key: APPROVED } }];
   const both = gated(until, { hooks, deadline: { after: "1h", onExpiry: "Allow" } });
 
-  test("has no row of an upgrade or a creation any more", () => {
+  test("no longer has a row of an upgrade or a creation", () => {
     const upgrading: ClusterState = {
       version: "v1.33.0",
       marks: "AfterClusterUpgrade,AfterControlPlaneUpgrade",

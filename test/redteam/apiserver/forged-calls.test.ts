@@ -78,7 +78,7 @@ describe("a forged call", () => {
     await cp.waitFor("the wait to pass", async () => !(await isHeld("b")));
   });
 
-  test("(e) for the version that the Cluster has is told nowhere, (f) nor is one for no version at all", async () => {
+  test("(e) for the version that the Cluster has is reported nowhere, (f) nor is one for no version at all", async () => {
     const { cp } = lab;
     await applyPolicy(cp, policyRef("e", "p"), { rules: [approvalRule("BeforeClusterUpgrade")] });
     await createCluster(cp, { namespace: "e", name: "c1" });

@@ -169,7 +169,7 @@ describe("a request", () => {
 describe("an answer", () => {
   const go = { status: "Success", retryAfterSeconds: 0, message: "" } as const;
 
-  test("that releases carries no message: Cluster API would show it", () => {
+  test("that releases carries no message, because Cluster API would show it", () => {
     assert.equal(
       encodeResponse("BeforeClusterDelete", go, true),
       '{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"BeforeClusterDeleteResponse","status":"Success","retryAfterSeconds":0}',

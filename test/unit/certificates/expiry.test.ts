@@ -8,12 +8,12 @@ const START = new Date("2026-01-01T00:00:00Z");
 const day = (count: number): Date => new Date(START.getTime() + count * DAY_MS);
 const serving = { name: "serving", notBefore: day(0), notAfter: day(90) };
 
-test("nothing is told of a certificate that is renewed in time", () => {
+test("does not warn of a certificate that is renewed in time", () => {
   const alarm = new ExpiryAlarm();
   assert.deepEqual(alarm.look([serving], day(74)), []);
 });
 
-test("one that should have been renewed is told of once, and once more when it has ended", () => {
+test("warns once of one that should have been renewed, and once more when it has expired", () => {
   const alarm = new ExpiryAlarm();
   const told = Array.from({ length: 100 }, (_, count) => alarm.look([serving], day(count)));
   const days = told.flatMap((warnings, count) => warnings.map(({ ended }) => ({ count, ended })));

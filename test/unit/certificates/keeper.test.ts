@@ -45,7 +45,7 @@ test("at rest nothing is written", async () => {
   assert.deepEqual(lab.log.messages("warn"), []);
 });
 
-test("replicas that start at once come to the same certificates, without a leader", async () => {
+test("replicas that start at the same time agree on certificates, without a leader", async () => {
   const lab = new Lab();
   lab.leading = false;
   const shown: string[][] = [[], [], []];
@@ -121,7 +121,7 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
   assert.ok(lab.trusts());
 });
 
-test("who falls back to the old authority while it is waited for begins the wait anew", async () => {
+test("a client that falls back to the old authority during the wait restarts it", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await keeper.look(SIGNAL);
@@ -153,7 +153,7 @@ async function waiting(lab: Lab, keeper: CertificateKeeper): Promise<void> {
   lab.actions();
 }
 
-test("a new leader restarts the wait: no replica has looked meanwhile", async () => {
+test("a new leader restarts the wait, because no replica has looked meanwhile", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await waiting(lab, keeper);
@@ -168,7 +168,7 @@ test("a new leader restarts the wait: no replica has looked meanwhile", async ()
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
 });
 
-test("looks that fail are none: after them the wait begins again", async () => {
+test("looks that fail do not count, and the wait begins again after them", async () => {
   for (const what of ["trust", "secrets"] as const) {
     const lab = new Lab();
     const keeper = lab.keeper();
@@ -187,7 +187,7 @@ test("looks that fail are none: after them the wait begins again", async () => {
   }
 });
 
-test("yet another authority, published by another replica between two looks, begins the wait anew", async () => {
+test("another authority, published by another replica between two looks, restarts the wait", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await waiting(lab, keeper);
@@ -208,7 +208,7 @@ test("a serving certificate ends no later than its authority", async () => {
   assert.deepEqual(leaf.validToDate, new X509Certificate(authority.cert).validToDate);
 });
 
-test("without a look at who calls there is no swap", async () => {
+test("never swaps without having looked at who calls", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await keeper.look(SIGNAL);

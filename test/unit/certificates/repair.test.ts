@@ -10,7 +10,7 @@ import type { SecretData } from "../../../src/certificates/stored-certificates.t
 import { issue } from "../server/certificates.ts";
 import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeper-lab.ts";
 
-test("what is damaged in our Secrets is made anew", async () => {
+test("replaces what is damaged in the operator's Secrets", async () => {
   const damages: Record<string, SecretData> = {
     "no key": { "tls.key": "" },
     "another key": { "tls.key": (await issue("other")).key },
@@ -42,7 +42,7 @@ test("a damaged authority is replaced, and rotated to", async () => {
   assert.ok(lab.trusts());
 });
 
-test("what was issued by a clock that was ahead is not waited for: it is made anew", async () => {
+test("replaces at once what was issued by a clock that was ahead", async () => {
   const lab = new Lab();
   await lab.keeper().look(SIGNAL);
   const { now } = lab;
@@ -71,7 +71,7 @@ test("an authority of a clock that was ahead is replaced with its serving certif
   assert.ok(authority.validFromDate <= now && lab.leaf().verify(authority.publicKey));
 });
 
-test("a serving certificate whose authority is not valid yet is made anew at once", async () => {
+test("replaces at once a serving certificate whose authority is not valid yet", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await keeper.look(SIGNAL);

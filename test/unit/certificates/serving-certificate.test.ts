@@ -194,7 +194,7 @@ test("Self takes from the volume what is newer than what the API server said, an
   );
 });
 
-test("what is made anew while it starts is what Self begins with: there is no server to tell yet", async (t) => {
+test("Self starts with the certificate that was replaced during the start, when there is no server yet", async (t) => {
   const lab = new Lab(t);
   const old = await lab.storeOwn(70 * DAY_MS);
   const { cert } = await lab.serving("Self").load(never);

@@ -37,7 +37,7 @@ test("waits for the end of a line, also within a letter", async (t) => {
   assert.deepEqual(log.items(), ["a", "für"]);
 });
 
-test("leaves out what is not told as an item", async (t) => {
+test("leaves out what is not a list item", async (t) => {
   const file = await logFile(t, "1\nx\n2\n");
   const log = new LogReader(file, (line) => (line === "x" ? [] : [Number(line)]));
   assert.deepEqual(log.items(), [1, 2]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { note, waitFor } from "../../controlplane/waits.ts";
 
-test("a wait in vain tells what its probe saw last, and nothing that others saw", async () => {
+test("a wait that times out reports what its probe saw last, and nothing that others saw", async () => {
   let looked = 0;
   const wait = waitFor(
     "the impossible",

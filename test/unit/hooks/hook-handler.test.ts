@@ -193,7 +193,7 @@ describe("a request that comes again", () => {
     assert.equal(lines.filter(([message]) => message.includes("is called")).length, 3);
   });
 
-  test("is decided again once the decision does not stand, or where that is unknown", async () => {
+  test("is decided again once the decision is no longer valid, or where that is unknown", async () => {
     const over = [{ validity: () => validity(() => false) }, { validity: () => undefined }];
     for (const each of over) {
       const { source, asked } = counting(each);
@@ -247,13 +247,13 @@ describe("a request that comes again", () => {
     assert.equal(asked(), 2);
   });
 
-  test("is decided again after another one about the Cluster: there is one per Cluster", async () => {
+  test("is decided again after another answer about the Cluster, of which only one is kept", async () => {
     const { source, asked } = counting(settled);
     await run(source, { bytes: [body, other, body] });
     assert.equal(asked(), 3);
   });
 
-  test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
+  test("is decided again once another answer was given about the Cluster, so that only the last recorded answer is repeated", async () => {
     const { source, asked } = counting({});
     const validOnce: DecisionSource["validity"] = () =>
       asked() === 1 ? validity(() => true, false) : undefined;

@@ -35,7 +35,7 @@ test("every hook wants Cluster API's certificate, discovery wants none", () => {
   assert.deepEqual(open, [DISCOVERY_PATH]);
 });
 
-test("what is kept about a Cluster that is gone is forgotten, by hooks and recorders", async () => {
+test("hooks and recorders forget a Cluster that is gone", async () => {
   const asked: string[] = [];
   const forgotten: string[] = [];
   const policies = [compiled(hookPolicy())];

@@ -41,7 +41,7 @@ for (const [what, { asked, forAnyCall, found }] of Object.entries(FOUND)) {
   });
 }
 
-test("an answer that does not stand is not repeated, and is forgotten", () => {
+test("an answer that is no longer valid is not repeated, and is forgotten", () => {
   const answers = new LastAnswers();
   let looks = 0;
   answers.keep({ ...held("a"), isValid: validity(() => ((looks += 1), false)) });

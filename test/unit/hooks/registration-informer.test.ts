@@ -125,7 +125,7 @@ test("a kind that is not served is a reason, and one that is forbidden none", as
   assert.equal(reasonOf(forbidden), undefined);
 });
 
-test("a policy that holds nothing is not told of what is not served", async (t) => {
+test("does not warn a policy that holds nothing of what is not served", async (t) => {
   const { registrations } = running(t, { versions: [] });
   await until("it is known", () => registrations.state === "NotServed");
   const observer = compiled(hookPolicy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }));
@@ -141,7 +141,7 @@ test("the newest version that is served is read", async (t) => {
   assert.equal(both.client.listed[0]?.version, "v1beta2");
 });
 
-test("that Cluster API has not looked yet at a new ExtensionConfig is no reason, and later one", async (t) => {
+test("a new ExtensionConfig that Cluster API has not discovered is a reason only after a while", async (t) => {
   for (const [age, reason] of [
     [5_000, "Unknown"],
     [120_000, "NotDiscovered"],
@@ -167,7 +167,7 @@ test("one ExtensionConfig that Cluster API has not looked at becomes a reason wh
   assert.deepEqual([reasonOf(registrations), registrations.awaitsDiscovery()], ["NotDiscovered", false]);
 });
 
-test("what changes nothing for policies is no change", async (t) => {
+test("reports only changes that matter to policies", async (t) => {
   const { registrations, client, changes } = running(t, { items: [extension()] });
   await until("the list", () => registrations.state === "Known");
   assert.equal(changes(), 1);

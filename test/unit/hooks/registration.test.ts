@@ -76,7 +76,7 @@ describe("an ExtensionConfig is ours", () => {
   }
 });
 
-describe("an operator that no ExtensionConfig leads to says so", () => {
+describe("an operator that no ExtensionConfig points to says so", () => {
   const place = { namespace: "platform-hooks", serviceName: SERVICE };
   const to = (namespace: string, status: object, name = SERVICE): Registration =>
     registration({ clientConfig: { service: { namespace, name } } }, status);

@@ -53,7 +53,7 @@ describe("an answer stays valid", () => {
   });
 });
 
-describe("an answer does not stand", () => {
+describe("an answer is no longer valid", () => {
   const ends: Record<string, (fixture: Fixture) => void> = {
     "once the Cluster changes": (fixture) =>
       fixture.setCluster(

@@ -37,7 +37,7 @@ test("every state is visited once, in whatever order the steps were taken", asyn
 });
 
 // B, who has read already, will write what is there.
-test("a state that must not be is told by the shortest way to it", async () => {
+test("reports the shortest way to a state that must not be", async () => {
   const lost = (): System => {
     const system = adders();
     return { ...system, brokenAtRest: () => (system.visible() === "2" ? [] : ["an addition is lost"]) };
@@ -47,7 +47,7 @@ test("a state that must not be is told by the shortest way to it", async () => {
   });
 });
 
-test("a system that never comes to rest is found", async () => {
+test("finds a system that never comes to rest", async () => {
   const blinking = (): System => {
     let on = false;
     const blink = { name: "blinks", own: true, run: () => (on = !on) };
@@ -56,7 +56,7 @@ test("a system that never comes to rest is found", async () => {
   await assert.rejects(explore(blinking, 100), /never comes to rest/);
 });
 
-test("a system with too many states is not explored for ever", async () => {
+test("gives up on a system with too many states", async () => {
   await assert.rejects(
     explore(() => adders(), 5),
     /more than 5 states/,

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { releaseScenarios, weakConfirmations } from "./release.ts";
 import { exploreScenario } from "./worker.ts";
 
-describe("no held Cluster is let go while", () => {
+describe("no held Cluster is released while", () => {
   for (const name of Object.keys(releaseScenarios)) {
     test(name, async (t) => {
       const { states, steps, atRest } = await exploreScenario(name);

@@ -88,7 +88,7 @@ test("an operator that may not discover says so", async (t) => {
   assert.match(refusal.ok ? "" : refusal.message, /bind it to the ClusterRole system:discovery$/);
 });
 
-test("objects are found in their namespace, and told by it", async (t) => {
+test("finds objects in their namespace, and reports changes by it", async (t) => {
   const { server, objects, run, untilFound, changes } = await objectLab(t);
   server.put("team-a/w1", 1);
   server.put("team-b/w2", 1);
@@ -184,7 +184,7 @@ test("every watch of a kind that is no longer wanted is closed", async (t) => {
   await until("the first watch is closed", () => server.watchCount === 0);
 });
 
-test("a watch that is made again is no news", async (t) => {
+test("does not report a watch that is made again", async (t) => {
   const { server, objects, run, untilFound, available } = await objectLab(t);
   void run();
   objects.want([METADATA]);

@@ -92,7 +92,7 @@ test("nothing is asked of the API server before a Cluster may be held, and after
   assert.equal(asked.filter((each) => each === "list").length, 1);
 });
 
-test("a part that is being deleted is told once, and again when it is not any more", async (t) => {
+test("reports once that a part is being deleted, and again when it no longer is", async (t) => {
   const { owned, changes, asked, send } = lab(t, () => [labCluster("1")]);
   owned.clusterChanged(undefined, owning(PART));
   await until("a watch", () => asked.includes("watch"));
@@ -107,7 +107,7 @@ test("a part that is being deleted is told once, and again when it is not any mo
   assert.equal(owned.isBeingDeleted("team-a", PART), false);
 });
 
-test("a deletion that the Cluster's own watch may be behind is not told yet", async (t) => {
+test("does not report a deletion yet that the Cluster's own watch may be behind", async (t) => {
   const { owned, changes, asked, send } = lab(t, () => [DELETING], 60_000);
   owned.clusterChanged(undefined, owning(PART));
   await until("a watch", () => asked.includes("watch"));
@@ -130,7 +130,7 @@ test("without the right the operator says so, and warns of nothing", async (t) =
   );
 });
 
-test("what tenants name in a reference is not watched: other groups, and kinds that do not exist", async (t) => {
+test("does not watch other groups, or kinds that do not exist, which tenants name in references", async (t) => {
   const { owned, asked } = lab(t, () => []);
   owned.clusterChanged(
     undefined,

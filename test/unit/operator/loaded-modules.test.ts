@@ -4,7 +4,7 @@ import test from "node:test";
 import { bundle } from "../../bundle.ts";
 
 /** Modules of Node.js itself are part of an idle process's memory, too. */
-test("the operator does not load Node.js's own undici beside the one that it brings", () => {
+test("the operator does not load Node.js's own undici in addition to its dependency", () => {
   const print = 'process.on("exit", () => console.error(process.moduleLoadList.join("\\n")));';
   const flags = ["--import", `data:text/javascript,${encodeURIComponent(print)}`];
   const args = [...flags, bundle(), "run", "--kubeconfig=/missing"];

@@ -115,7 +115,7 @@ describe("Clusters are listed", () => {
     assert.deepEqual(await lab.names(), ["listed"]);
   });
 
-  test("where the API server is at an earlier version: etcd was restored", async () => {
+  test("where the API server is at an earlier version, because etcd was restored", async () => {
     assert.deepEqual(await new Lab("100", () => "99", PATIENT).names(), ["listed"]);
   });
 
@@ -124,7 +124,7 @@ describe("Clusters are listed", () => {
   });
 });
 
-test("an API server that does not answer is no empty fleet", async () => {
+test("an API server that does not answer is not taken for an empty fleet", async () => {
   const silent = new Lab("100", () => {
     throw new Error("no answer");
   });

@@ -193,7 +193,7 @@ describe("an override has no effect", () => {
   });
 });
 
-test("an operation that nothing overrides any more is held again", () => {
+test("an operation that is no longer overridden is held again", () => {
   const operation = new Operation([hookPolicy({ rules: [rule()] })]);
   const world = { overrides: [override()] };
   assert.equal(operation.at(NOW, world).holds, false);

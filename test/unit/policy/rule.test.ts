@@ -204,7 +204,7 @@ describe("a deadline", () => {
     assert.equal(operation.at(at("+90m")).holds, false);
   });
 
-  test("is not counted anew after a break of the block", () => {
+  test("is not counted again after an interruption of the hold", () => {
     const operation = new Operation([gated([approval], allow)]);
     operation.at(NOW);
     assert.equal(operation.at(at("+30m"), approved).holds, false);

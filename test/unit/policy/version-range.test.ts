@@ -65,7 +65,7 @@ for (const [range, problem] of Object.entries(PROBLEMS)) {
   });
 }
 
-test("what only its pre-release keeps out is told how it gets in", () => {
+test("a message says how a version gets in that only its pre-release keeps out", () => {
   assert.match(prereleaseHint(">=1.34.0 <1.36.0", "v1.34.2-k0s.0") ?? "", /end with -0 let it in/);
   for (const version of ["v1.34.2", "v1.36.0-rc.1", "v1.33.0-k0s.0", "stable"])
     assert.equal(prereleaseHint(">=1.34.0 <1.36.0", version), undefined, version);

@@ -181,7 +181,7 @@ for (const [name, check] of [
       assert.match(output, /untill/);
     });
 
-    test("fails if there is no suite, unless none is wanted", async (t) => {
+    test("fails if there is no suite, unless that is allowed", async (t) => {
       const cwd = await checkout(t);
       assert.equal((await check(cwd, { tests: "policies/" })).code, 1);
       assert.equal((await check(cwd, { tests: "" })).code, 0);
@@ -228,7 +228,7 @@ for (const [name, check] of [
       assert.match(from.output, / -f policies\/ --from 2026-11-23T00:00:00Z$/m);
     });
 
-    test("fails for a warning, unless it is told otherwise", async (t) => {
+    test("fails for a warning by default", async (t) => {
       const cwd = await checkout(t);
       const file = join(cwd, "policies/protect-production.yaml");
       const watch = "    - { name: watch, hooks: [BeforeClusterDelete] }\n";

@@ -81,7 +81,7 @@ describe("a release is confirmed", () => {
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
   });
 
-  test("when memory has a policy that the API server has not: it can only hold", async () => {
+  test("when memory has a policy that the API server lacks, because it can only hold", async () => {
     const confirmation = await confirm({ own: [] }).result;
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
   });
@@ -230,7 +230,7 @@ test("the live Cluster decides, not the request's copy", async () => {
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
 
-test("what memory has learnt since the read cannot release what the read holds", async () => {
+test("what memory received after the read cannot release what the read holds", async () => {
   const newer = cluster({ resourceVersion: "101", annotations: { [APPROVED]: "true" } });
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [newer] });
   const reader = readerOf({ own: [protect], cluster: cluster() });
@@ -260,7 +260,7 @@ test("a policy that memory learns of during the reads decides, too", async () =>
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
 
-test("what memory has learnt since the read counts, too", async () => {
+test("what memory received after the read counts, too", async () => {
   const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   const { store } = fixture;
   const reader = readerOf(

@@ -307,7 +307,7 @@ describe("a refused request", () => {
     assert.ok(line.user.length <= 256);
   });
 
-  test("is told apart from an answer by the schema", () => {
+  test("is distinguished from an answer by the schema", () => {
     const [line] = refusals(refusal());
     assert.ok(!fits({ ...line, kind: "Answer" }));
     assert.ok(!fits({ ...line, answer: { status: "Success", retryAfterSeconds: 0, message: "" } }));

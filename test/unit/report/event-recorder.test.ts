@@ -399,7 +399,7 @@ describe("the recorder", () => {
     assert.deepEqual([last?.note, last?.series], ["1 more at about the same time: team-a/c20", undefined]);
   });
 
-  test("lets one cause take no room from another", async () => {
+  test("keeps one cause from taking the room of another", async () => {
     const other: Transition = { ...deadline, policyUID: "uid-other" };
     const { written } = await record([...many(1000), other], 22);
     assert.equal(written.filter(({ series }) => series === undefined).length, 21);

@@ -81,7 +81,7 @@ describe("a file", () => {
     assert.deepEqual([await readFile(`${file}.1`, "utf8"), await readFile(file, "utf8")], ["one\n", "two\n"]);
   });
 
-  test("that was renamed and made anew by the rotator is followed, and so is one that was emptied", async (t) => {
+  test("follows a file that the rotator renamed and created again, or emptied", async (t) => {
     const { writer, reached } = writing(new FileTarget(file));
     t.after(() => writer.close());
     writer.write("one\n");
@@ -97,7 +97,7 @@ describe("a file", () => {
     assert.equal(await readFile(file, "utf8"), "three\n");
   });
 
-  test("whose folder is not there, or that is one, is a mistake that is told at the start", async () => {
+  test("fails at the start if the folder does not exist, or the path is a folder", async () => {
     await assert.rejects(
       new FileTarget(join(folder, "no", "audit.log")).open(),
       /^Error: cannot write the audit log/,

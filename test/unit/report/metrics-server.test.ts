@@ -108,7 +108,7 @@ async function scrape(port: number, options: RequestOptions = {}): Promise<Incom
   return await promise;
 }
 
-test("securely they are served to whom the guard lets in, who is told by header and address", async (t) => {
+test("serves them over TLS to clients that the guard accepts by header and address", async (t) => {
   const asked: unknown[] = [];
   const guard: Guard = {
     refusal: async (scraped) => {

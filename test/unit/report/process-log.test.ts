@@ -78,7 +78,7 @@ for (const format of ["text", "json"] as const) {
   });
 }
 
-test("an error is told by its message and its causes; the stack comes at debug only", async () => {
+test("logs an error by its message and its causes, and the stack at debug only", async () => {
   const error = new Error("Cannot list", { cause: new Error("connection refused") });
   const [info] = await linesOf("text", "info", (log) => log.error("Failed", { error }));
   assert.match(info!, /ERROR Failed error="Cannot list: connection refused"$/);
@@ -88,7 +88,7 @@ test("an error is told by its message and its causes; the stack comes at debug o
   assert.match(parsed["errorStack"]!, /log\.test\.ts/);
 });
 
-test("an error without a message is told by its parts or its code", async () => {
+test("logs an error without a message by its parts or its code", async () => {
   const refused = new AggregateError([new Error("refused by ::1"), new Error("refused by 127.0.0.1")], "");
   const coded = Object.assign(new Error(""), { code: "EPIPE" });
   const [line] = await linesOf("text", "info", (log) => log.info("Failed", { refused, coded }));

@@ -54,7 +54,7 @@ function start() {
   return { world, asked, log, guard, scrape };
 }
 
-test("a token of a user who may get /metrics is let in, and the review names all of the user", async () => {
+test("accepts a token of a user who may get /metrics, and sends all of the user in the review", async () => {
   const { scrape, asked } = start();
   assert.equal(await scrape("good"), 200);
   assert.deepEqual(asked, ["good", PROMETHEUS]);
@@ -100,7 +100,7 @@ test("a failure of the API server refuses every client, is not cached, and is lo
   assert.equal(await scrape("good"), 200);
 });
 
-test("a token that is let in is good for a minute, and so is its user's right", async () => {
+test("keeps an accepted token for a minute, and its user's right as well", async () => {
   const { scrape, asked, world } = start();
   await scrape("good");
   world.now = 59;
@@ -120,7 +120,7 @@ test("a token that is let in is good for a minute, and so is its user's right", 
   assert.equal(await scrape("good"), 403, "a right that was taken away");
 });
 
-test("a refusal stands for 30 s where the right is missing, and for 10 s where the token is bad", async () => {
+test("keeps a refusal for 30 s where the right is missing, and for 10 s where the token is bad", async () => {
   const { scrape, asked, world } = start();
   await scrape("tenant");
   await scrape("bad");

@@ -100,7 +100,7 @@ test("a missing right of the operator is logged with its remedy", async () => {
   }
 });
 
-test("an API server that does not answer is told of in its own words", async () => {
+test("reports in words of its own that the API server does not answer", async () => {
   const failure = new KubeError("create tokenreviews.authentication.k8s.io: timeout: no answer within 4 s", {
     code: 0,
     reason: "Timeout",

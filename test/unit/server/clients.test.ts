@@ -178,7 +178,7 @@ test("unauthenticated clients cannot fill the log, and nothing of their bodies i
   assert.equal(log.entries.filter(({ level }) => level === "warn").length, 2);
 });
 
-test("a certificate that ends on an open connection is not good any more", async (t) => {
+test("a certificate that expires on an open connection is no longer accepted", async (t) => {
   let late = false;
   const { port } = await start(t, { now: () => new Date(Date.now() + (late ? 10 * 86_400_000 : 0)) });
   const agent = new Agent({

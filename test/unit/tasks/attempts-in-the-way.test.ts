@@ -237,7 +237,7 @@ test("what an expression called failed is removed before another HookTask of the
   assert.deepEqual([atRest.task().status?.begun, atRest.asked], [1, ["create"]]);
 });
 
-test("nothing is cancelled because memory does not want it any more", async (t) => {
+test("nothing is cancelled because memory no longer wants it", async (t) => {
   const never: Permit = { may: "Never", why: "the policy is gone" };
   const behind = lab(t, { task: named(), fromMemory: never });
   assert.deepEqual(await behind.reconcile(), { requeueAfterMs: 10_000 });

@@ -81,7 +81,7 @@ test("a person allows one attempt more than there were", () => {
   );
 });
 
-test("what is cancelled counts no more", () => {
+test("what is cancelled no longer counts", () => {
   const status = cancelled({}, "the policy is gone", NOW);
   assert.deepEqual([status.phase, status.over, status.message], ["Cancelled", ago(0), "the policy is gone"]);
 });

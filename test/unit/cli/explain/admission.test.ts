@@ -164,7 +164,7 @@ test("a hook that is not asked now also says what its request would be answered"
   assert.equal((await operationOf(t, [deleting, BOTH], ...hook)).admission, undefined);
 });
 
-describe("what the API server does not ask is told:", () => {
+describe("reports what the API server does not review:", () => {
   const moved = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
   const cases: Record<string, { object: object; args: string[]; says: RegExp }> = {
     "a deletion once more": {
@@ -202,7 +202,7 @@ describe("what the API server does not ask is told:", () => {
   }
 });
 
-test("wrong flags are told, and exit 2", async (t) => {
+test("reports wrong flags, and exits 2", async (t) => {
   for (const [args, says] of [
     [["--admission", "Upgrade"], /--admission Upgrade needs --to-version/],
     [["--admission", "delete"], /Allowed choices are Create, Upgrade, Delete/],

@@ -59,7 +59,7 @@ test("--at takes dates and times as windows do, on the clock of this machine", a
   }
 });
 
-test("what is asked wrongly is told with a suggestion, and exits 2", async (t) => {
+test("reports mistakes in arguments with a suggestion, and exits 2", async (t) => {
   const cwd = await folder(t, FLEET);
   for (const [args, message] of [
     [

@@ -216,7 +216,7 @@ test("a rule that cannot be evaluated says why, and what is wrong with the whole
   );
 });
 
-test("nothing that stands in objects steers the terminal", async (t) => {
+test("nothing in objects controls the terminal", async (t) => {
   const rule = deletion([{ name: "a", annotation: { key: "a", value: "\u001B[2J" } }]);
   const row = { namespace: "team-a", cluster: "prod-1", clusterUID: "5d2c", hook: "BeforeClusterDelete" };
   const status = {

@@ -135,7 +135,7 @@ test("branches and details are drawn below what they belong to", () => {
   ]);
 });
 
-test("a word that is longer than the line stands alone on it", () => {
+test("a word that is longer than the line is alone on it", () => {
   const word = "x".repeat(50);
   assert.deepEqual(detailLines([{ label: "a", text: `1 ${word} 2` }], 30), ["a  1", `   ${word}`, "   2"]);
 });

@@ -31,7 +31,7 @@ interface Report {
   readonly operations: readonly [{ readonly message: string; readonly earliestRelease?: string }];
 }
 
-describe("a rollout that holds beside a policy", () => {
+describe("a rollout that holds in addition to a policy", () => {
   const objects = [cluster(), held([night]), rollout({ stages }), canary("v1.35.0")];
 
   test("is named next, and the override lifts both", async (t) => {

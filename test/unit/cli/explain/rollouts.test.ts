@@ -102,7 +102,7 @@ HookRollout upgrades: Blocked (NoFreeSlot)
   );
 });
 
-test("the reason of a pause stands beside the hold", async (t) => {
+test("shows the reason of a pause next to the hold", async (t) => {
   const stdout = await explained(t, [
     rollout({ paused: true }, {}, { "hookpolicy.dev/pause-reason": "INC-7, see the channel" }),
   ]);

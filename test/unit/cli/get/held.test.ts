@@ -154,14 +154,14 @@ test("rows are out of date where the operator has shown no sign of life since", 
     assert.doesNotMatch(heldText(alive, view()), /sign of life/);
 });
 
-test("that Leases cannot be read is told, instead of an age of the rows", () => {
+test("reports that Leases cannot be read, instead of an age of the rows", () => {
   const operatorUnread = "you may not list leases.coordination.k8s.io";
   const fleet = { ...heldBy([policy("a", [row("c1")])]), operatorUnread };
   assert.match(heldText(fleet, view()), /^you may not list leases.*whether these rows are up to date$/m);
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
-test("of a namespace, only its Clusters are told", () => {
+test("shows only the Clusters of the given namespace", () => {
   const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
   assert.deepEqual(names(objects, "team-b"), ["a c2"]);
   assert.deepEqual(names(objects), ["a c1", "a c2"]);
@@ -292,7 +292,7 @@ test("a stream tells what comes, changes and goes, and nothing twice", () => {
   assert.deepEqual(next([]), ["Released team-a/c2"]);
 });
 
-test("ages are told as kubectl tells them", () => {
+test("shows ages as kubectl does", () => {
   const texts = { "0s": 0, "119s": 119, "2m": 120, "9m59s": 599, "10m": 600, "3h5m": 11_100, "47h": 169_200 };
   for (const [text, seconds] of Object.entries(texts)) assert.equal(ageText(seconds * 1000), text);
   assert.equal(ageText(3 * 86_400_000 + 4 * 3_600_000), "3d4h");

@@ -50,7 +50,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
   );
 });
 
-test("what is no plan is refused", async (t) => {
+test("refuses what is not a plan", async (t) => {
   for (const text of ["-", "{}", "[]"])
     await assert.rejects(readPlan(await saved(t, text)), /is no plan: save one with/);
   await assert.rejects(readPlan("/nowhere/plan.json"), /nowhere/);

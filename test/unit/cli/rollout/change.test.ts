@@ -107,7 +107,7 @@ describe("a halted rollout whose status changes meanwhile", () => {
   });
 });
 
-test("a conflict is told, and other errors are passed on", async () => {
+test("reports a conflict, and passes on other errors", async () => {
   const failing = (error: unknown) =>
     clientOf(() => {
       throw error;

@@ -133,7 +133,7 @@ test("an expression with now is looked at again before the rule's window closes"
   assert.deepEqual([request?.from, request?.seconds], ["2026-11-21T23:00:00Z", 40 * 60]);
 });
 
-test("a creation is that of each Cluster as if it came anew", async (t) => {
+test("a creation is that of each Cluster as if it were created again", async (t) => {
   const owned = {
     name: "owned",
     hooks: ["BeforeClusterCreate"],

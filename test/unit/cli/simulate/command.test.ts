@@ -303,7 +303,7 @@ test("Markdown is ready for a comment, whatever stands in names and messages", a
   );
 });
 
-test("what cannot be compared is told, and exits 2", async (t) => {
+test("reports what cannot be compared, and exits 2", async (t) => {
   const fleetWide = {
     ...policy("fleet", [confirmed], { namespaceSelector: {} }),
     kind: "ClusterHookPolicy",
@@ -370,7 +370,7 @@ test("a kind that is misspelt is refused by all that decide with files", async (
   }
 });
 
-test("a policy that stands twice is told with both places", async (t) => {
+test("reports a policy that occurs twice with both places", async (t) => {
   const again = many(policy("protect", [confirmed]));
   const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
   const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });

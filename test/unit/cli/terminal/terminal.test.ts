@@ -91,7 +91,7 @@ test("a frame of a long line shows its middle, and its mark stands right behind 
   }
 });
 
-test("colours are our own: what a value has of them is text", () => {
+test("only the program sets colours, and those of a value are text", () => {
   const painted = ANSI.red("a\u001B[32mb");
   assert.equal(shown(`${painted}\u001B[1m\n`), "\u001B[31ma\\u001b[32mb\u001B[0m\\u001b[1m\\n");
 });

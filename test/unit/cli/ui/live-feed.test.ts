@@ -39,7 +39,7 @@ test("a page that follows the differences has what one has that begins now", () 
   }
 });
 
-test("what has not changed is not told, and after the end nothing is", () => {
+test("reports only changes, and nothing after the end", () => {
   const feed = new LiveFeed();
   const events: FeedEvent[] = [];
   const stop = feed.listen((event) => events.push(event));

@@ -28,7 +28,7 @@ test("where no file can be written, no browser is opened, and the command hears 
   assert.match(told.join(), /^ENOENT: [^,]+, mkdtemp [^,]+$/);
 });
 
-test("where there is no program that opens a browser, the command hears it", LINUX, async (t) => {
+test("says where there is no program that opens a browser", LINUX, async (t) => {
   const folder = place(t);
   const { promise, resolve } = Promise.withResolvers<string>();
   const forget = openBrowser("http://127.0.0.1:8088/", resolve);

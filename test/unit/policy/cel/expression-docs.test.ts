@@ -35,7 +35,7 @@ test("what the page says is refused is refused", () => {
   }
 });
 
-test("every example stands in a block that is tried", () => {
+test("every example is in a block that is tested", () => {
   const blocks = [...PAGE.matchAll(/^```(.+)$/gm)].map(([, language]) => language);
   assert.deepEqual(new Set(blocks), new Set([...USES, "refused"].map((use) => `cel ${use}`)));
 });

@@ -195,7 +195,7 @@ for (const [source, problem] of Object.entries(WITHOUT_RESULT)) {
     assert.equal(evaluate(source), `problem: ${problem}`));
 }
 
-test("text is no number and no time unless it is one whole", () => {
+test("text is a number or a time only as a whole", () => {
   const strict = ["int", "uint", "double", "timestamp", "semver"].flatMap((name) =>
     ["", " 5", "0x10", "5 ", "1e", "+", "2026-02-30T00:00:00Z", "2026-02-28T24:00:00Z", "1.2"].map(
       (text) => [name, text] as const,
@@ -207,7 +207,7 @@ test("text is no number and no time unless it is one whole", () => {
   }
 });
 
-test("what is not known of the world is told, unless the other side decides", () => {
+test("reports what is not known of the world, unless the other side decides", () => {
   const { namespace: _n, call: _c, ...alone } = WORLD;
   const { object: _o, ...unseen } = WORLD;
   const known = "cluster.metadata.name == 'prod-1'";

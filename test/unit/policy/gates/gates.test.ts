@@ -123,7 +123,7 @@ describe("an expression gate", () => {
     assert.equal(result?.wantedInFull, "expression cluster.metadata.labels['tier'] == 'dev'");
   });
 
-  test("has a message of its own, which stands in the place of the operator's words", () => {
+  test("has a message of its own, which replaces the operator's words", () => {
     const message = "the tier dev, which #platform sets";
     const quoted = /gate g waits for "the tier dev, which #platform sets"$/;
     assert.match(decided({ ...gate, message }, tier("other")).message, quoted);

@@ -274,7 +274,7 @@ describe("absence", () => {
     );
   });
 
-  test("is no matter of presence: an object there meets the gate in a namespace that is being deleted", () => {
+  test("is met by an object that is there, even in a namespace that is being deleted", () => {
     assert.equal(judged({ name: "final" }, { ...backups(backup("final")), ...terminating }).met, true);
   });
 });

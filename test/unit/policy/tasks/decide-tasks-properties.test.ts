@@ -272,7 +272,7 @@ test("what waits for its tasks is held by nothing else, and something of it may 
   });
 });
 
-test("what nothing but tasks holds is never stuck: one may begin, is open or has failed", () => {
+test("what nothing but tasks holds is never stuck, as a task may begin, is unfinished or has failed", () => {
   law((one, decision) => {
     const isJudged = decision.trace.every(({ rules }) =>
       rules.every(({ holds, verdict }) => !holds || verdict !== "NotEvaluable"),

@@ -131,7 +131,7 @@ describe("a task holds the operation", () => {
     assert.equal(judge(first).retryAfterSeconds, 10);
   });
 
-  test("and an answer stands for no time", () => {
+  test("and an answer is never repeated", () => {
     const decision = judge(policy, { tasks: reading(...begun(policy, succeeded)) });
     assert.equal(validUntil([compiled(policy)], decision), undefined);
   });

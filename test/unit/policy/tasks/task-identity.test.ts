@@ -54,7 +54,7 @@ test("a name has at most 57 letters that a label may have, and says Cluster and 
   assert.equal(nameOf("--A.b_", 10), "a-b");
 });
 
-test("whatever is told apart has another name, and the Cluster's name alone makes none", () => {
+test("whatever must differ has another name, and the Cluster's name alone does not suffice", () => {
   const { identity } = intentOf(STEP, upgraded);
   const others: Partial<TaskIdentity>[] = [
     { policyUID: "x" },
