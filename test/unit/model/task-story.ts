@@ -1,79 +1,24 @@
 /** Plays one story of tasks with the code of the operator: each step is chosen by the seed. */
 
 import type { HookTask } from "../../../src/api/hook-policy.ts";
-import { KubeError } from "../../../src/kube/kube-error.ts";
-import { decide } from "../../../src/policy/decide.ts";
-import type { Decision } from "../../../src/policy/decision.ts";
-import type { CompiledPolicy } from "../../../src/policy/policy.ts";
-import { readerOf, type TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import { isWanted } from "../../../src/operations/wanted.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { readerOf } from "../../../src/policy/tasks/task-record.ts";
+import { storedTask } from "../../../src/tasks/stored-task.ts";
+import { namespace, NO_OBJECTS } from "../builders.ts";
+import { TaskLaws } from "./task-laws.ts";
+import { type Replica, Requests, startReplica, type Weakness } from "./task-replica.ts";
 import {
   attemptsOf,
   clusterOf,
   compiledOf,
   type Facts,
   HOOK,
-  jobObject,
-  metaOf,
   overridesOf,
   random,
   SERVED,
   TaskWorld,
 } from "./task-world.ts";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
-import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
-import type { Polls } from "../../../src/tasks/polls.ts";
-import { storedTask } from "../../../src/tasks/stored-task.ts";
-import { StoredTaskBeginner } from "../../../src/tasks/task-beginner.ts";
-import { TaskMemory } from "../../../src/tasks/task-memory.ts";
-import type { TaskObjects } from "../../../src/tasks/task-objects.ts";
-import { TaskReconciler } from "../../../src/tasks/task-reconciler.ts";
-import type { TaskStore } from "../../../src/tasks/task-store.ts";
-import { MemoryLogger } from "../kube/fixtures.ts";
-import { namespace, NO_OBJECTS } from "../builders.ts";
-import { TaskLaws } from "./task-laws.ts";
-
-/** What is taken away from the operator, to see that the search misses it. */
-export interface Weakness {
-  readonly decide?: (
-    policies: readonly CompiledPolicy[],
-    ...rest: Parameters<typeof decide> extends [unknown, ...infer R] ? R : never
-  ) => Decision;
-  readonly records?: (
-    live: readonly TaskRecord[],
-    remembered: readonly TaskRecord[],
-  ) => readonly TaskRecord[];
-  readonly permits?: (permits: Permits) => void;
-  readonly store?: (
-    store: Pick<TaskStore, "find" | "replaceStatus" | "delete">,
-  ) => Pick<TaskStore, "find" | "replaceStatus" | "delete">;
-  readonly wanted?: true;
-  /** The leader does not look at other runs of the task. */
-  readonly alone?: true;
-}
-
-interface Request {
-  readonly by: Life;
-  readonly run: () => unknown;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** A replica between two starts. */
-interface Life {
-  isOver: boolean;
-  /** The HookTasks that are being reconciled. */
-  readonly works: Set<string>;
-}
-
-interface Replica {
-  life: Life;
-  facts: Facts;
-  memory: TaskMemory;
-  reconciler: TaskReconciler;
-  beginner: StoredTaskBeginner;
-  calls: number;
-}
 
 export interface StoryResult {
   readonly broken: readonly string[];
@@ -94,9 +39,6 @@ export async function playTasks(
   for (let step = 0; step < steps && story.laws.broken.length === 0; step += 1) await story.step();
   return story.told();
 }
-
-const none = (): undefined => undefined;
-const FORGETFUL = { ofPolicy: () => [], ofCluster: () => [], get: none } as unknown as TaskMemory;
 
 /** A Cluster of the same name. */
 const ANOTHER: Partial<Facts> = { running: "v1.34.0", wanted: "v1.34.0", begun: false, approved: false };
@@ -119,7 +61,7 @@ class Story {
   readonly #below: (below: number) => number;
   readonly #clock: { ms: number };
   readonly #weakness: Weakness;
-  readonly #requests: Request[] = [];
+  readonly #requests = new Requests();
   /** Answers of the operator that Cluster API has not acted upon, with what they are about. */
   readonly #answers: Facts[] = [];
   readonly #replicas: readonly [Replica, Replica];
@@ -145,7 +87,7 @@ class Story {
 
   async step(): Promise<void> {
     const moves: readonly Choice[] = [
-      [60, () => this.#serve()],
+      [60, () => this.#requests.serve(this.#below)],
       [20, () => this.#reconcile()],
       [10, () => this.#call()],
       [20, () => this.#deliver()],
@@ -160,140 +102,15 @@ class Story {
   }
 
   #start(index: number): Replica {
-    const life: Life = { isOver: false, works: new Set() };
-    const { world } = this;
-    const replica: { facts: Facts } = { facts: world.facts };
-    const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
-    for (const task of world.tasks.values()) memory.learn(storedTask(task));
-    const ask = async <T>(run: () => T): Promise<T> => await this.#request(life, run);
-    const permits = new Permits(this.#permitsOptions(replica, memory, ask));
-    this.#weakness.permits?.(permits);
-    const log = new MemoryLogger();
-    const own = this.#storeFor(ask);
-    const store = { ...own, ...this.#weakness.store?.(own) };
-    const reconciler = new TaskReconciler({
-      memory,
-      store: store as unknown as TaskStore,
-      objects: this.#objectsFor(ask),
-      permits,
-      polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
-      allowance: new BeginAllowance(() => this.#clock.ms),
-      served: SERVED,
-      leading: () => this.#leader === index,
-      loaded: () => true,
-      now: () => world.now,
-      onStored: () => undefined,
-      log,
-    });
-    const beginner = new StoredTaskBeginner({
-      store: { create: async (intent) => await ask(() => world.store(intent)) },
-      served: SERVED,
-      onUnstored: () => undefined,
-      log,
-    });
-    return Object.assign(replica, { life, memory, reconciler, beginner, calls: 0 });
-  }
-
-  #permitsOptions(
-    replica: { readonly facts: Facts },
-    memory: TaskMemory,
-    ask: <T>(run: () => T) => Promise<T>,
-  ): PermitsOptions {
-    const { world } = this;
-    const overridesIn = (facts: Facts) => overridesOf(facts);
-    return {
-      memory: this.#weakness.alone === true ? FORGETFUL : memory,
-      store: {
-        policies: { get: () => ({ compiled: compiledOf(replica.facts) }) },
-        overrides: {
-          ofCluster: () => overridesIn(replica.facts),
-          get: () => overridesIn(replica.facts).map((each) => ({ compiled: each }))[0],
-        },
-      } as unknown as PermitsOptions["store"],
-      clusters: { get: () => clusterOf(replica.facts) },
-      namespaces: { get: () => namespace() },
-      reader: {
-        findCluster: async () => await ask(() => clusterOf(world.facts)),
-        findNamespace: async () => await ask(() => namespace()),
-        findPolicy: async () => await ask(() => metaOf(compiledOf(world.facts), "protect")),
-        overrides: async () =>
-          await ask(() => overridesOf(world.facts).map((each) => metaOf(each, each.name))),
-      },
-      served: SERVED,
-      lacksSlot: () => false,
-      now: () => world.now,
-    };
-  }
-
-  #storeFor(ask: <T>(run: () => T) => Promise<T>): Pick<TaskStore, "find" | "replaceStatus" | "delete"> {
     const { world, laws } = this;
-    /** The moment in history at which a HookTask was last read. */
-    const readAt = new Map<string, number>();
-    return {
-      find: async ({ name }) =>
-        await ask(() => {
-          readAt.set(name, world.history.length - 1);
-          return world.tasks.get(name);
-        }),
-      replaceStatus: async (task, status) =>
-        await ask(() => {
-          const before = world.tasks.get(task.metadata.name)?.status?.begun ?? 0;
-          const stored = world.replaceStatus(task, status);
-          if (stored !== undefined && (status.begun ?? 0) > before)
-            laws.attempts(stored, readAt.get(task.metadata.name) ?? 0);
-          return stored;
-        }),
-      delete: async ({ metadata: { name } }) => await ask(() => void world.tasks.delete(name)),
-    };
-  }
-
-  #objectsFor(ask: <T>(run: () => T) => Promise<T>): TaskObjects {
-    const { world, laws } = this;
-    const objects: Pick<TaskObjects, "create" | "find" | "delete"> = {
-      create: async (account, { metadata }) =>
-        await ask(() => {
-          const { labels = {}, annotations = {} } = metadata as { labels?: object; annotations?: object };
-          const all = { ...labels, ...annotations } as Record<string, string>;
-          const job = world.createJob(`${account.namespace}/${account.name}`, metadata.name, all);
-          laws.creates(job);
-          return jobObject(job);
-        }),
-      find: async (_, { name }) =>
-        await ask(() => {
-          const job = world.jobs.get(name);
-          return job && jobObject(job);
-        }),
-      delete: async (_, { name }, uid) =>
-        await ask(() => {
-          const job = world.jobs.get(name);
-          if (job?.uid === uid) world.jobs.set(name, { ...job, deleting: true });
-        }),
-    };
-    return objects as TaskObjects;
-  }
-
-  async #request<T>(by: Life, run: () => T): Promise<T> {
-    return await new Promise<T>((resolve, reject) => {
-      this.#requests.push({ by, run, resolve: resolve as (value: unknown) => void, reject });
+    return startReplica({
+      world,
+      laws,
+      clock: this.#clock,
+      weakness: this.#weakness,
+      requests: this.#requests,
+      isLeading: () => this.#leader === index,
     });
-  }
-
-  /** One request is carried out, or not; and answered, or not. */
-  #serve(): void {
-    const [request] = this.#requests.splice(this.#below(Math.max(1, this.#requests.length)), 1);
-    if (request === undefined) return;
-    const { by, run, resolve, reject } = request;
-    const luck = this.#below(20);
-    const lost = new KubeError("the connection was lost", { code: 503, reason: "ServiceUnavailable" });
-    if (luck === 0) return by.isOver ? undefined : reject(lost);
-    try {
-      const value = run();
-      if (by.isOver) return;
-      if (luck === 1) reject(lost);
-      else resolve(value);
-    } catch (error) {
-      if (!by.isOver) reject(error);
-    }
   }
 
   #replica(): Replica {

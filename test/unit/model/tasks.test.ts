@@ -10,7 +10,8 @@ import type { Permits } from "../../../src/tasks/permits.ts";
 import { Polls } from "../../../src/tasks/polls.ts";
 import { FULL, runs, SEED } from "../../generated.ts";
 import { cluster, DELETE, NOW, range } from "../builders.ts";
-import { playTasks, type StoryResult, type Weakness } from "./task-story.ts";
+import type { Weakness } from "./task-replica.ts";
+import { playTasks, type StoryResult } from "./task-story.ts";
 
 const STORIES = FULL ? 1000 : 60;
 const STEPS = 4000;
