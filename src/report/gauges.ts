@@ -76,8 +76,8 @@ export class HeldClusters {
     entryOf(this.#uids, hook, () => new Set()).add(clusterUID);
   }
 
-  addPolicy({ held }: Pick<PolicyEntry, "held">): void {
-    for (const { hook, holds, clusterUID } of held.values()) if (holds) this.add(hook, clusterUID);
+  addRow({ hook, holds, clusterUID }: HeldRow): void {
+    if (holds) this.add(hook, clusterUID);
   }
 
   samples(): Sample<"hook">[] {
@@ -132,9 +132,10 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
   const survey = emptySurvey();
   const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
   await eachInSlices(sorted, (entry) => {
-    survey.held.addPolicy(entry);
-    for (const { clusterUID, tornDown } of entry.held.values())
-      if (tornDown !== undefined) survey.tornDown.get(tornDown.reason)?.add(clusterUID);
+    for (const row of entry.held.values()) {
+      survey.held.addRow(row);
+      if (row.tornDown !== undefined) survey.tornDown.get(row.tornDown.reason)?.add(row.clusterUID);
+    }
     survey.decisions.add(countDecisions(entry));
     survey.wouldBlock.add(countWouldBlock(entry));
     survey.oldest.add(oldestHolds(entry));

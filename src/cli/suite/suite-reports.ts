@@ -105,7 +105,7 @@ export class SuiteReports {
 
 function heldClusters(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]): HeldClusters {
   const held = new HeldClusters();
-  for (const entry of entries) held.addPolicy(entry);
+  for (const entry of entries) for (const row of entry.held.values()) held.addRow(row);
   for (const { spec, status } of rollouts) {
     if (spec.mode === "Audit") continue;
     for (const { uid } of status?.held ?? []) held.add(BEGINS[spec.operation], uid);
