@@ -2,55 +2,35 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
-import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
+import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { admit } from "../../../../src/policy/admission.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
-import { validUntil } from "../../../../src/policy/validity.ts";
-import { renderedHash, taskName } from "../../../../src/policy/tasks/task-identity.ts";
+import { renderedHash } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
-import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
+import { validUntil } from "../../../../src/policy/validity.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { APPROVED, at, cluster, compiled, DELETE, hookPolicy, NOW, override, rule } from "../../builders.ts";
-import { fleetWithTasks, reading, stored, task, taskRule, taskWorld, withTasks } from "./fixtures.ts";
+import {
+  begins,
+  begun,
+  FAILING,
+  fleetWithTasks,
+  judge,
+  only,
+  reading,
+  reason,
+  states,
+  succeeded,
+  task,
+  taskRule,
+  taskWorld,
+  withTasks,
+} from "./fixtures.ts";
 
 const GATE: GateSpec = { name: "approved", annotation: { key: APPROVED } };
-const FAILING = "cluster.metadata.labels['none'] == 'x'";
 const approved = cluster({ annotations: { [APPROVED]: "" } });
-
-function judge(
-  policies: PolicyObject | readonly PolicyObject[],
-  over: Partial<World> = {},
-  call: HookCall = DELETE,
-  now = NOW,
-): Decision {
-  const all = Array.isArray(policies) ? policies : [policies];
-  return decide(all.map(compiled), taskWorld(over), call, now);
-}
-
-const begins = (decision: Decision): string[] => (decision.begins ?? []).map(({ identity }) => identity.task);
-const reason = ({ trace }: Decision): string | undefined => trace[0]?.rules[0]?.reason;
-const states = ({ trace }: Decision): unknown =>
-  trace.map(({ rules }) => rules.map(({ tasks }) => tasks?.map(({ state }) => state)));
-
-/** What the policies let begin where nothing has begun; `phase`: of their HookTasks. */
-function begun(
-  policies: PolicyObject | readonly PolicyObject[],
-  over: Partial<TaskRecord>,
-  world: Partial<World> = {},
-): TaskRecord[] {
-  return (judge(policies, world).begins ?? []).map((intent) => stored(intent, over));
-}
-
-const succeeded = { phase: "Succeeded", succeededAt: NOW } as const;
-
-function only(decision: Decision): TaskIntent {
-  const [intent, ...others] = decision.begins ?? [];
-  assert.ok(intent !== undefined && others.length === 0);
-  return intent;
-}
 
 describe("a task holds the operation", () => {
   const policy = withTasks([task()]);
@@ -242,107 +222,6 @@ describe("a task that begins first", () => {
     assert.deepEqual([begins(decision), decision.waitsForTasks], [["preflight"], undefined]);
     const then = judge(both, { tasks: reading(...begun(both, succeeded)) });
     assert.deepEqual([begins(then), then.waitsForTasks], [["backup"], true]);
-  });
-});
-
-describe("a task is not needed", () => {
-  const when = "'a' in cluster.metadata.labels";
-  const policy = withTasks([task({ when })]);
-
-  test("while its condition is false", () => {
-    const decision = judge(policy);
-    assert.deepEqual([decision.holds, states(decision)], [false, [[["NotNeeded"]]]]);
-  });
-
-  test("except once it has begun", () => {
-    const labelled = { cluster: cluster({ labels: { a: "" } }) };
-    const records = begun(policy, { phase: "Running" }, labelled);
-    assert.equal(judge(policy, { tasks: reading(...records) }).holds, true);
-  });
-
-  test("nor judged, by a condition that fails: failurePolicy decides, except past what has begun", () => {
-    const failing = (failurePolicy: "Fail" | "Ignore"): PolicyObject =>
-      withTasks([task({ when: FAILING })], {}, { failurePolicy });
-    assert.deepEqual([judge(failing("Fail")).holds, reason(judge(failing("Fail")))], [true, "WhenError"]);
-    assert.equal(judge(failing("Ignore")).holds, false);
-    const two = withTasks([task({ name: "a", when: FAILING }), task()], {}, { failurePolicy: "Ignore" });
-    const labelled = { cluster: cluster({ labels: { none: "y" } }) };
-    const records = begun(two, { phase: "Running" }, labelled);
-    assert.equal(records.length, 1);
-    assert.equal(judge(two, { tasks: reading(...records) }).holds, true);
-  });
-});
-
-describe("a success counts", () => {
-  const of = (over: Partial<TaskSpec>, ended: Partial<TaskRecord>): Decision => {
-    const policy = withTasks([task(over)]);
-    return judge(policy, { tasks: reading(...begun(policy, { ...succeeded, ...ended })) });
-  };
-
-  test("for 24 hours of what was created, or for as long as validFor says, and then another run begins", () => {
-    assert.equal(of({}, { succeededAt: at("-23h") }).holds, false);
-    assert.deepEqual(
-      [of({}, { succeededAt: at("-25h") }).holds, only(of({}, { succeededAt: at("-25h") })).identity.run],
-      [true, 2],
-    );
-    assert.equal(of({ validFor: "1h" }, { succeededAt: at("-61m") }).holds, true);
-    const { succeededAt: _, ...untimed } = succeeded;
-    assert.equal(of({}, { ...untimed, succeededAt: undefined as unknown as Date }).holds, true);
-  });
-
-  test("for the whole operation of what was applied or deleted", () => {
-    const { create: _, ...bare } = task({});
-    const apply = {
-      ...bare,
-      apply: {
-        ...JSON.parse(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } })),
-      },
-      succeeded: "true",
-    };
-    const policy = withTasks([apply]);
-    assert.equal(
-      judge(policy, { tasks: reading(...begun(policy, { phase: "Succeeded", succeededAt: at("-300d") })) })
-        .holds,
-      false,
-    );
-  });
-
-  test("and the trace says until when", () => {
-    const decision = of({ validFor: "2h" }, { succeededAt: at("-1h") });
-    assert.deepEqual(decision.trace[0]?.changesAt, at("+1h"));
-  });
-
-  test("never of an operation that is over, or of a task that was cancelled: another run begins", () => {
-    for (const over of [{ over: true }, { phase: "Cancelled" }, { phase: "Running", over: true }] as const)
-      assert.equal(only(of({}, over)).identity.run, 2);
-  });
-
-  test("never of another Cluster, version, template or ServiceAccount, nor in another namespace or under another name", () => {
-    const policy = withTasks([task()]);
-    const [record] = begun(policy, succeeded);
-    assert.ok(record);
-    const { identity } = record;
-    const holds = (over: Partial<TaskRecord>, by = policy): boolean =>
-      judge(by, { tasks: { count: () => 1, find: () => [{ ...record, ...over }] } }).holds;
-    assert.equal(holds({}), false);
-    for (const other of [
-      { clusterUID: "x" },
-      { version: "v1.35.0" },
-      { policyUID: "x" },
-      { step: "v1.36.0" },
-      { action: "x" },
-      { rule: "x" },
-      { task: "x" },
-    ]) {
-      const changed = { ...identity, ...other };
-      assert.equal(holds({ identity: changed, name: taskName(changed) }), true, JSON.stringify(other));
-    }
-    assert.equal(holds({ namespace: "team-b" }), true);
-    assert.equal(holds({ name: "forged" }), true);
-    const edited = { ...task(), create: { ...task().create, metadata: { name: "b" } } } as TaskSpec;
-    assert.equal(holds({}, withTasks([edited])), true);
-    assert.equal(holds({}, withTasks([task()], {}, { serviceAccountName: "other" })), true);
-    assert.equal(holds({}, withTasks([task({ timeout: "3h", retries: 3 })])), false);
   });
 });
 

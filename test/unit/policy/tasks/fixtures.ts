@@ -1,7 +1,11 @@
 /** Policies with tasks, and the HookTasks of what they let begin. */
 
+import assert from "node:assert/strict";
 import type { RuleSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
+import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
+import { decide } from "../../../../src/policy/decide.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
 import { identityOf } from "../../../../src/policy/tasks/task-identity.ts";
 import {
   NO_TASKS,
@@ -11,7 +15,7 @@ import {
 } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import type { World } from "../../../../src/policy/world.ts";
-import { clusterHookPolicy, hookPolicy, rule, world } from "../../builders.ts";
+import { clusterHookPolicy, compiled, DELETE, hookPolicy, NOW, rule, world } from "../../builders.ts";
 
 export const JOB = {
   apiVersion: "batch/v1",
@@ -73,4 +77,40 @@ export function reading(...records: readonly TaskRecord[]): TaskReader {
 /** HookTasks are known, there is none, and what may begin is rendered. */
 export function taskWorld(over: Partial<World> = {}): World {
   return world({ tasks: NO_TASKS, rendersTasks: true, ...over });
+}
+
+/** A condition that cannot be evaluated. */
+export const FAILING = "cluster.metadata.labels['none'] == 'x'";
+
+export function judge(
+  policies: PolicyObject | readonly PolicyObject[],
+  over: Partial<World> = {},
+  call: HookCall = DELETE,
+  now = NOW,
+): Decision {
+  const all = Array.isArray(policies) ? policies : [policies];
+  return decide(all.map(compiled), taskWorld(over), call, now);
+}
+
+export const begins = (decision: Decision): string[] =>
+  (decision.begins ?? []).map(({ identity }) => identity.task);
+export const reason = ({ trace }: Decision): string | undefined => trace[0]?.rules[0]?.reason;
+export const states = ({ trace }: Decision): unknown =>
+  trace.map(({ rules }) => rules.map(({ tasks }) => tasks?.map(({ state }) => state)));
+
+/** What the policies let begin where nothing has begun; `phase`: of their HookTasks. */
+export function begun(
+  policies: PolicyObject | readonly PolicyObject[],
+  over: Partial<TaskRecord>,
+  world: Partial<World> = {},
+): TaskRecord[] {
+  return (judge(policies, world).begins ?? []).map((intent) => stored(intent, over));
+}
+
+export const succeeded = { phase: "Succeeded", succeededAt: NOW } as const;
+
+export function only(decision: Decision): TaskIntent {
+  const [intent, ...others] = decision.begins ?? [];
+  assert.ok(intent !== undefined && others.length === 0);
+  return intent;
 }

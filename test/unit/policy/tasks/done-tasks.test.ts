@@ -1,0 +1,123 @@
+/** Which tasks nothing waits for: those that are not needed, and those whose success counts. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { TaskSpec } from "../../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
+import { taskName } from "../../../../src/policy/tasks/task-identity.ts";
+import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
+import { at, cluster } from "../../builders.ts";
+import {
+  begun,
+  FAILING,
+  judge,
+  only,
+  reading,
+  reason,
+  states,
+  succeeded,
+  task,
+  withTasks,
+} from "./fixtures.ts";
+
+describe("a task is not needed", () => {
+  const when = "'a' in cluster.metadata.labels";
+  const policy = withTasks([task({ when })]);
+
+  test("while its condition is false", () => {
+    const decision = judge(policy);
+    assert.deepEqual([decision.holds, states(decision)], [false, [[["NotNeeded"]]]]);
+  });
+
+  test("except once it has begun", () => {
+    const labelled = { cluster: cluster({ labels: { a: "" } }) };
+    const records = begun(policy, { phase: "Running" }, labelled);
+    assert.equal(judge(policy, { tasks: reading(...records) }).holds, true);
+  });
+
+  test("nor judged, by a condition that fails: failurePolicy decides, except past what has begun", () => {
+    const failing = (failurePolicy: "Fail" | "Ignore"): PolicyObject =>
+      withTasks([task({ when: FAILING })], {}, { failurePolicy });
+    assert.deepEqual([judge(failing("Fail")).holds, reason(judge(failing("Fail")))], [true, "WhenError"]);
+    assert.equal(judge(failing("Ignore")).holds, false);
+    const two = withTasks([task({ name: "a", when: FAILING }), task()], {}, { failurePolicy: "Ignore" });
+    const labelled = { cluster: cluster({ labels: { none: "y" } }) };
+    const records = begun(two, { phase: "Running" }, labelled);
+    assert.equal(records.length, 1);
+    assert.equal(judge(two, { tasks: reading(...records) }).holds, true);
+  });
+});
+
+describe("a success counts", () => {
+  const of = (over: Partial<TaskSpec>, ended: Partial<TaskRecord>): Decision => {
+    const policy = withTasks([task(over)]);
+    return judge(policy, { tasks: reading(...begun(policy, { ...succeeded, ...ended })) });
+  };
+
+  test("for 24 hours of what was created, or for as long as validFor says, and then another run begins", () => {
+    assert.equal(of({}, { succeededAt: at("-23h") }).holds, false);
+    assert.deepEqual(
+      [of({}, { succeededAt: at("-25h") }).holds, only(of({}, { succeededAt: at("-25h") })).identity.run],
+      [true, 2],
+    );
+    assert.equal(of({ validFor: "1h" }, { succeededAt: at("-61m") }).holds, true);
+    const { succeededAt: _, ...untimed } = succeeded;
+    assert.equal(of({}, { ...untimed, succeededAt: undefined as unknown as Date }).holds, true);
+  });
+
+  test("for the whole operation of what was applied or deleted", () => {
+    const { create: _, ...bare } = task({});
+    const apply = {
+      ...bare,
+      apply: {
+        ...JSON.parse(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } })),
+      },
+      succeeded: "true",
+    };
+    const policy = withTasks([apply]);
+    assert.equal(
+      judge(policy, { tasks: reading(...begun(policy, { phase: "Succeeded", succeededAt: at("-300d") })) })
+        .holds,
+      false,
+    );
+  });
+
+  test("and the trace says until when", () => {
+    const decision = of({ validFor: "2h" }, { succeededAt: at("-1h") });
+    assert.deepEqual(decision.trace[0]?.changesAt, at("+1h"));
+  });
+
+  test("never of an operation that is over, or of a task that was cancelled: another run begins", () => {
+    for (const over of [{ over: true }, { phase: "Cancelled" }, { phase: "Running", over: true }] as const)
+      assert.equal(only(of({}, over)).identity.run, 2);
+  });
+
+  test("never of another Cluster, version, template or ServiceAccount, nor in another namespace or under another name", () => {
+    const policy = withTasks([task()]);
+    const [record] = begun(policy, succeeded);
+    assert.ok(record);
+    const { identity } = record;
+    const holds = (over: Partial<TaskRecord>, by = policy): boolean =>
+      judge(by, { tasks: { count: () => 1, find: () => [{ ...record, ...over }] } }).holds;
+    assert.equal(holds({}), false);
+    for (const other of [
+      { clusterUID: "x" },
+      { version: "v1.35.0" },
+      { policyUID: "x" },
+      { step: "v1.36.0" },
+      { action: "x" },
+      { rule: "x" },
+      { task: "x" },
+    ]) {
+      const changed = { ...identity, ...other };
+      assert.equal(holds({ identity: changed, name: taskName(changed) }), true, JSON.stringify(other));
+    }
+    assert.equal(holds({ namespace: "team-b" }), true);
+    assert.equal(holds({ name: "forged" }), true);
+    const edited = { ...task(), create: { ...task().create, metadata: { name: "b" } } } as TaskSpec;
+    assert.equal(holds({}, withTasks([edited])), true);
+    assert.equal(holds({}, withTasks([task()], {}, { serviceAccountName: "other" })), true);
+    assert.equal(holds({}, withTasks([task({ timeout: "3h", retries: 3 })])), false);
+  });
+});
