@@ -102,9 +102,9 @@ export const states = ({ trace }: Decision): unknown =>
 export function begun(
   policies: PolicyObject | readonly PolicyObject[],
   over: Partial<TaskRecord>,
-  world: Partial<World> = {},
+  around: Partial<World> = {},
 ): TaskRecord[] {
-  return (judge(policies, world).begins ?? []).map((intent) => stored(intent, over));
+  return (judge(policies, around).begins ?? []).map((intent) => stored(intent, over));
 }
 
 export const succeeded = { phase: "Succeeded", succeededAt: NOW } as const;
