@@ -30,7 +30,7 @@ export function decode(hook: HookName, text: string): RawRequest | undefined {
   return isLong ? undefined : raw;
 }
 
-export interface Answer {
+export interface HookAnswer {
   readonly status: "Success" | "Failure";
   /** 0: Cluster API proceeds. */
   readonly retryAfterSeconds: number;
@@ -40,7 +40,7 @@ export interface Answer {
 /** `waits`: the hook's response type has retryAfterSeconds in this Cluster API version. */
 export function encodeResponse(
   hook: HookName,
-  { status, retryAfterSeconds, message }: Answer,
+  { status, retryAfterSeconds, message }: HookAnswer,
   waits: boolean,
 ): string {
   const response: HookResponse = {

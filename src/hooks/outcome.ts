@@ -1,6 +1,6 @@
 /** What a call gets as its answer, with a decision or without one. */
 
-import type { Answer } from "../extension/codec.ts";
+import type { HookAnswer } from "../extension/codec.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 
@@ -10,7 +10,7 @@ export type AnswerVerdict =
 
 export interface Outcome {
   readonly verdict: AnswerVerdict;
-  readonly answer: Answer;
+  readonly answer: HookAnswer;
   readonly decision?: Decision;
   /** Whether the same request would get the same answer; absent: unknown. */
   readonly isValid?: ValidityCheck | undefined;
@@ -27,11 +27,11 @@ const TEXT = {
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
 } as const;
 
-const GO: Answer = { status: "Success", retryAfterSeconds: 0, message: "" };
+const GO: HookAnswer = { status: "Success", retryAfterSeconds: 0, message: "" };
 
 export function decided(decision: Decision): Outcome {
   const { verdict, holds, retryAfterSeconds, message } = decision;
-  const wait: Answer = { status: "Success", retryAfterSeconds: Math.max(1, retryAfterSeconds), message };
+  const wait: HookAnswer = { status: "Success", retryAfterSeconds: Math.max(1, retryAfterSeconds), message };
   return { verdict, decision, answer: holds ? wait : GO };
 }
 
@@ -48,6 +48,6 @@ export function notStored(verdict: "NotLoaded" | "NotConfirmed"): Outcome {
 
 /** Without a decision the answer is to hold, if the hook can hold. */
 export function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
-  const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
+  const wait: HookAnswer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
   return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
 }

@@ -16,7 +16,7 @@ import {
   misplaced,
   NOT_INSTALLED,
   notCalled,
-  type Place,
+  type OperatorPlace,
   type Registration,
   selectsNamespace,
   viewRegistration,
@@ -29,7 +29,7 @@ const DISCOVERY_MS = 60_000;
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
   readonly namespaces: Pick<Lister<Namespace>, "get">;
-  readonly place: Place;
+  readonly place: OperatorPlace;
   readonly log: Logger;
   /** The result of notCalled() may have changed. */
   readonly onChange: () => void;

@@ -92,7 +92,7 @@ export function isOurs({ metadata, service, handlers }: Registration, serviceNam
 }
 
 /** Where the operator runs. The Service that callers use is in the same namespace. */
-export interface Place {
+export interface OperatorPlace {
   readonly namespace: string;
   readonly serviceName: string;
 }
@@ -101,7 +101,7 @@ export interface Place {
  * Why the ExtensionConfigs lead to another namespace than the operator's, as after `namespace:` of a kustomization, which
  * moves the Service but not the ExtensionConfig's references to it. `undefined`: one is discovered, or leads here.
  */
-export function misplaced(ours: readonly Registration[], place: Place): string | undefined {
+export function misplaced(ours: readonly Registration[], place: OperatorPlace): string | undefined {
   if (ours.some((each) => isDiscovered(each) || each.service?.name !== place.serviceName)) return undefined;
   const [first] = ours;
   if (first === undefined || ours.some(({ service }) => service?.namespace === place.namespace))

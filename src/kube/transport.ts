@@ -61,7 +61,7 @@ interface Pools {
   readonly watches: Dispatcher;
 }
 
-type Answer = Dispatcher.ResponseData;
+type ResponseData = Dispatcher.ResponseData;
 
 interface OutgoingRequest {
   readonly request: HttpRequest;
@@ -112,11 +112,11 @@ export class Transport {
   }
 
   /** Returns an endless body. The timeout covers the time to its first line, after which only `signal` ends it. */
-  async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<Answer["body"]> {
+  async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<ResponseData["body"]> {
     return await this.#authenticated(request, async (credentials) => {
       const life = childOf(request.signal);
       try {
-        const work = (opening: AbortSignal): Promise<Answer> =>
+        const work = (opening: AbortSignal): Promise<ResponseData> =>
           this.#open(
             { request, credentials, signal: life.controller.signal, pool: "watches" },
             opening,
@@ -162,7 +162,7 @@ export class Transport {
     return { signal, ...(timeoutMs !== Infinity && { timeoutMs }) };
   }
 
-  async #open(sending: OutgoingRequest, opening: AbortSignal, life: Child): Promise<Answer> {
+  async #open(sending: OutgoingRequest, opening: AbortSignal, life: Child): Promise<ResponseData> {
     const giveUp = (): void => life.controller.abort();
     opening.addEventListener("abort", giveUp, { once: true });
     const answer = await this.#send(sending);
@@ -180,7 +180,7 @@ export class Transport {
   }
 
   /** Resolves with a 2xx response whose body must be read or dropped. */
-  async #send({ request, credentials, signal, pool }: OutgoingRequest): Promise<Answer> {
+  async #send({ request, credentials, signal, pool }: OutgoingRequest): Promise<ResponseData> {
     const { attempt } = request;
     if (this.#closed) throw new KubeError(`${attempt}: client is closed`, { code: 0, reason: "Aborted" });
     signal.throwIfAborted();
@@ -253,7 +253,7 @@ export function parsed(attempt: Attempt, { text }: Body): unknown {
   return value;
 }
 
-async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
+async function refusal(attempt: Attempt, answer: ResponseData): Promise<KubeError> {
   const text = await readBody(attempt, answer.body, MAX_ERROR_BYTES).then(String, () => "");
   const isJson = String(answer.headers["content-type"]).includes("json");
   const body = isJson ? parseJson(text) : undefined;
@@ -262,7 +262,7 @@ async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   return fromStatus(attempt, answer.statusCode, sent, textOf(answer.headers["retry-after"]));
 }
 
-async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<Buffer> {
+async function readBody(attempt: Attempt, body: ResponseData["body"], maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

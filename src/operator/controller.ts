@@ -36,7 +36,7 @@ import type { EventRecorder } from "../report/event-recorder.ts";
 import { followMemory, type NamedInformer } from "../report/gauges.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
-import { MOVE, type Place } from "../hooks/registration.ts";
+import { MOVE, type OperatorPlace } from "../hooks/registration.ts";
 import { Registrations } from "../hooks/registration-informer.ts";
 
 export interface ControllerOptions {
@@ -47,7 +47,7 @@ export interface ControllerOptions {
   readonly maxOverrideMs: number;
   /** Whether this replica runs the tasks that only one should run. */
   readonly leading: () => boolean;
-  readonly place: Place;
+  readonly place: OperatorPlace;
   readonly metrics: Metrics;
   readonly events: Pick<EventRecorder, "record">;
   readonly log: Logger;

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-export interface Answer<T> {
+export interface PageAnswer<T> {
   /** The last value, kept while the next one is loading. */
   readonly value: T | undefined;
   readonly error: string | undefined;
@@ -15,8 +15,12 @@ const DELAY_MS = 120;
 type Query = Readonly<Record<string, string | undefined>>;
 
 /** Absent parameters are left out. `again`: a change of it repeats the request. */
-export function useAnswer<T>(path: string | undefined, query: Query, again: unknown = ""): Answer<T> {
-  const [answer, setAnswer] = useState<Answer<T>>({ value: undefined, error: undefined, isLoading: true });
+export function useAnswer<T>(path: string | undefined, query: Query, again: unknown = ""): PageAnswer<T> {
+  const [answer, setAnswer] = useState<PageAnswer<T>>({
+    value: undefined,
+    error: undefined,
+    isLoading: true,
+  });
   const url = path === undefined ? undefined : urlOf(path, query);
   useEffect(() => {
     if (url === undefined) return undefined;

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { type Answer, useAnswer } from "./ask.ts";
+import { type PageAnswer, useAnswer } from "./ask.ts";
 import { DecisionTree } from "./decision-tree.tsx";
 import type { Live } from "./live.ts";
 import { ClusterName, Command, Connection, Empty, Notes, Select, setParams, Verdict } from "./parts.tsx";
@@ -74,7 +74,7 @@ function Alarm({ tornDown }: { tornDown: ClusterExplanation["report"]["tornDown"
   );
 }
 
-function Operations({ answer, at }: { answer: Answer<ClusterExplanation>; at: string }) {
+function Operations({ answer, at }: { answer: PageAnswer<ClusterExplanation>; at: string }) {
   const { value, isLoading } = answer;
   if (value === undefined) return isLoading ? <Empty title="Reading…" /> : null;
   const { operations } = value.report;

@@ -7,6 +7,7 @@ import {
   afterWords,
   type Decision,
   type PolicyTrace,
+  type RuleFinding,
   type RuleTrace,
   type Verdict,
   heldRules,
@@ -22,7 +23,7 @@ import {
   NAMESPACE_UNKNOWN,
   UNKNOWN_FIELD,
 } from "./policy.ts";
-import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
+import { judgeRule, notEvaluable } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";

@@ -105,6 +105,9 @@ export interface RuleTrace {
   readonly changesAt?: Date | "Unknown";
 }
 
+/** What a rule says by itself; whether it holds the Cluster also depends on the policy's failurePolicy. */
+export type RuleFinding = Omit<RuleTrace, "holds">;
+
 export interface GateTrace extends GateResult {
   readonly gate: string;
 }

@@ -3,7 +3,7 @@
 import type { ExpressionResult } from "./cel/expression.ts";
 import { withoutAdvice } from "./cel/failure.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
-import type { GateTrace, RuleTrace } from "./decision.ts";
+import type { GateTrace, RuleFinding } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import {
   canHoldAt,
@@ -18,9 +18,6 @@ import { judgeWait } from "./gates/wait.ts";
 import { observeWithTasks } from "./tasks/after-initialized.ts";
 import { withTasks } from "./tasks/rule-tasks.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
-
-/** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */
-export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   if (rule.problem !== undefined) return notEvaluable(rule, rule.broken ?? "InvalidSpec", rule.problem);

@@ -21,7 +21,7 @@ import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
-import type { Answer } from "../extension/codec.ts";
+import type { HookAnswer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";
 import type { TaskTrace } from "../policy/tasks/task-trace.ts";
@@ -42,7 +42,7 @@ export interface AuditEntry extends AuditSubject {
   /** Verdict of this replica's last answer about the same operation; absent: none is remembered. */
   readonly before?: AnswerVerdict;
   readonly verdict: AnswerVerdict;
-  readonly answer: Answer;
+  readonly answer: HookAnswer;
   /** Absent when there was no decision. */
   readonly decision?: AuditDecision;
 }

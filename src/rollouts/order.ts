@@ -17,7 +17,7 @@ export function compareOrder(a: number, b: number): number {
 }
 
 /** Where a Cluster waits. */
-export interface Place {
+export interface OrderPlace {
   /** Clusters with a smaller number come before all others. */
   readonly group: number;
   /** Within a group, likewise. */
@@ -29,11 +29,11 @@ export interface Place {
 }
 
 /** As takeTurns() wants them. */
-export function inOrder<T extends Place>(places: readonly T[]): T[] {
+export function inOrder<T extends OrderPlace>(places: readonly T[]): T[] {
   return places.toSorted((a, b) => compareRank(a, b) || a.since - b.since || compareText(a.name, b.name));
 }
 
-function compareRank(a: Place, b: Place): number {
+function compareRank(a: OrderPlace, b: OrderPlace): number {
   return a.group - b.group || compareOrder(a.order, b.order);
 }
 
@@ -69,7 +69,7 @@ export class Turns {
  * Among Clusters of the same order value, namespaces take turns: in its turn, the first Cluster of the namespace that `begins`
  * accepts has the place. `sorted`: by inOrder().
  */
-export function takeTurns<T extends Place>(
+export function takeTurns<T extends OrderPlace>(
   sorted: readonly T[],
   turns: Turns,
   begins: (place: T) => boolean,

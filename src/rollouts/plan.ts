@@ -5,7 +5,7 @@ import type { HookRolloutStatus, RolloutAwaited, RolloutClaim } from "../api/hoo
 import { after, earliest, readTimestamp } from "../policy/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
-import { inOrder, orderOf, type Place, takeTurns, Turns } from "./order.ts";
+import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 
@@ -99,7 +99,7 @@ export interface Plan {
   readonly pauses: readonly PlannedPause[];
 }
 
-interface WaitingMember extends Place {
+interface WaitingMember extends OrderPlace {
   readonly each: PlanMember;
   readonly stage: CompiledStage;
   /** When the policies release it; absent until it could begin, and if they never do. */

@@ -4,7 +4,7 @@ import { CONDITION, type HookRolloutStatus, REASON } from "../api/hook-policy.ts
 import type { ObjectMeta } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { namespacedName } from "../lib/keys.ts";
-import { failing, type Finding } from "../status/conditions.ts";
+import { failing, type ConditionFinding } from "../status/conditions.ts";
 import { type Limit, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import { type CompiledRollout, MIN_SUCCEEDED } from "./rollout.ts";
@@ -20,7 +20,7 @@ interface SelectedMembers {
 export function readiness(
   rollout: CompiledRollout,
   { isRebuilding, members, unknown }: SelectedMembers,
-): Finding[] {
+): ConditionFinding[] {
   const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
@@ -74,7 +74,7 @@ export function stopsLaterStages(
 export function halted(
   rollout: CompiledRollout,
   slots: Pick<HookRolloutStatus, "failed" | "targets">,
-): Finding {
+): ConditionFinding {
   const stage = haltingStage(rollout, slots);
   if (stage === undefined) {
     const message = "No stage has more failures than it tolerates";

@@ -7,7 +7,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
 import { timestamp } from "../policy/instant.ts";
 import { graceOf } from "./claim.ts";
-import { inOrder, orderOf, type Place, takeTurns, Turns } from "./order.ts";
+import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";
 import type { Slots } from "./slots.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import type { Member } from "./member.ts";
@@ -20,7 +20,7 @@ export interface WaitingCluster {
 }
 
 /** Clusters that were put behind are a group of their own. */
-interface QueuePlace extends Place {
+interface QueuePlace extends OrderPlace {
   readonly each: WaitingCluster;
 }
 

@@ -51,7 +51,7 @@ interface Call extends Exchange {
   readonly route: HookRoute;
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number;
   readonly text: string;
 }
@@ -128,7 +128,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   }
 
   /** Writes headers and body at once. */
-  function send({ request, response }: Exchange, { status, text }: Answer): void {
+  function send({ request, response }: Exchange, { status, text }: HttpAnswer): void {
     const size = Buffer.byteLength(text);
     const headers = ["content-type", "application/json", "content-length", String(size)];
     if (connections.isEnding(request)) headers.push("connection", "close");

@@ -4,14 +4,14 @@ import { printable } from "../lib/printable.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 
-export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+export type ConditionFinding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 /** kstatus: abnormal conditions (Stalled, Reconciling) are present only while they are true. */
 export function failing(
   type: "Ready" | "Active",
   abnormal: "Stalled" | "Reconciling",
-  why: Pick<Finding, "reason" | "message">,
-): Finding[] {
+  why: Pick<ConditionFinding, "reason" | "message">,
+): ConditionFinding[] {
   return [
     { type, status: "False", ...why },
     { type: abnormal, status: "True", ...why },
@@ -20,7 +20,7 @@ export function failing(
 
 /** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */
 export function withTransitions(
-  found: readonly Finding[],
+  found: readonly ConditionFinding[],
   stored: readonly Condition[] | undefined,
   generation: number,
   now: Date,

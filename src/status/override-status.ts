@@ -2,7 +2,7 @@
 
 import { CONDITION, type HookOverrideStatus, type OverrideUse } from "../api/hook-policy.ts";
 import { timestamp } from "../policy/instant.ts";
-import { failing, type Finding, withTransitions } from "./conditions.ts";
+import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 
 export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
@@ -30,7 +30,7 @@ function newestFirst(a: OverrideUse, b: OverrideUse): number {
   return useKey(a) < useKey(b) ? -1 : 1;
 }
 
-function findings({ compiled }: OverrideEntry, now: Date): Finding[] {
+function findings({ compiled }: OverrideEntry, now: Date): ConditionFinding[] {
   const { expiresAt, problem } = compiled;
   const type = CONDITION.Active;
   if (problem !== undefined) return failing(type, CONDITION.Stalled, problem);

@@ -16,7 +16,7 @@ import { describeTooLarge } from "../policy/too-large.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import { failing, type Finding, withTransitions } from "./conditions.ts";
+import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";
 import { clusterOfRow, type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import { type KnownRows, knownOf } from "../memory/policy-entry.ts";
@@ -200,7 +200,7 @@ function hooksText({ rules }: CompiledPolicy): string {
 function findings(
   { policy, stored, clustersUnavailable, tasksUnavailable, objectsUnavailable }: StatusInput,
   now: Date,
-): readonly Finding[] {
+): readonly ConditionFinding[] {
   const stalled = stalledBy(policy);
   if (stalled !== undefined) return failing(CONDITION.Ready, CONDITION.Stalled, stalled);
   const unavailable = clustersUnavailable ?? tasksUnavailable ?? objectsUnavailable;
@@ -215,7 +215,10 @@ function findings(
 }
 
 /** Keeps the stored findings about this generation, because other replicas may have read the objects already. */
-function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
+function saidOf(
+  { generation }: CompiledPolicy,
+  stored: HookPolicyStatus | undefined,
+): readonly ConditionFinding[] {
   const said =
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
   if (said.some(({ type, reason }) => type === CONDITION.Stalled || reason === REASON.OperatorGone))
@@ -224,7 +227,7 @@ function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undef
 }
 
 /** Whether Cluster API calls does not depend on a valid spec. */
-function calls({ notCalled, stored }: StatusInput): Finding[] {
+function calls({ notCalled, stored }: StatusInput): ConditionFinding[] {
   if (notCalled === undefined) return [];
   if (notCalled === "Unknown") {
     return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
@@ -235,7 +238,7 @@ function calls({ notCalled, stored }: StatusInput): Finding[] {
 const SHOWN_CLUSTERS = 5;
 
 /** While Clusters cannot be read, what is stored is kept. */
-function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
+function torn({ held, stored, clustersUnavailable }: StatusInput): ConditionFinding[] {
   const type = CONDITION.TornDown;
   if (clustersUnavailable !== undefined)
     return stored?.conditions?.filter((condition) => condition.type === type) ?? [];
@@ -261,7 +264,7 @@ function stalledBy(policy: CompiledPolicy): Unavailable | undefined {
 }
 
 /** Whether some rule can hold an operation that time alone never releases, whatever the Cluster. */
-function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
+function restrictive({ rules }: CompiledPolicy, now: Date): ConditionFinding {
   const holding = rules.filter(isGated);
   const type = CONDITION.Restrictive;
   if (holding.length === 0) {

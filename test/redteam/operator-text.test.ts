@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { invalid } from "../../src/admission/denial.ts";
 import { joinWarnings } from "../../src/admission/review-text.ts";
 import { MAX_CONDITION_MESSAGE } from "../../src/api/hook-policy.ts";
-import { type Finding, withTransitions } from "../../src/status/conditions.ts";
+import { type ConditionFinding, withTransitions } from "../../src/status/conditions.ts";
 import type { Transition } from "../../src/memory/transitions.ts";
 import { AuditLog } from "../../src/report/audit-log.ts";
 import { EventRecorder } from "../../src/report/event-recorder.ts";
@@ -78,7 +78,7 @@ describe("a condition", () => {
   });
 
   function conditions(message: string, stored?: ReturnType<typeof withTransitions>) {
-    const found: Finding = { type: "Ready", status: "False", reason: "InvalidSpec", message };
+    const found: ConditionFinding = { type: "Ready", status: "False", reason: "InvalidSpec", message };
     return withTransitions([found], stored, 1, NOW);
   }
 

@@ -12,7 +12,7 @@ export interface Candidate {
   readonly description?: string;
 }
 
-export interface Answer {
+export interface CompletionAnswer {
   readonly candidates: readonly Candidate[];
   readonly directive: typeof FILES | typeof NO_FILES;
   /** Names that must be read from the API server, and the text before them ("--namespace="). */
@@ -20,7 +20,7 @@ export interface Answer {
 }
 
 /** `words` follow the program's name; the last one is being typed. */
-export function answerTo(words: readonly string[], program: Command): Answer {
+export function answerTo(words: readonly string[], program: Command): CompletionAnswer {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const all = subcommands(program);
@@ -48,7 +48,7 @@ function flagWords(flags: readonly Option[]): Candidate[] {
   return flags.map(({ long, description }) => ({ value: long ?? "", description }));
 }
 
-function offerValues(values: Values, typed: string, prefix: string): Answer {
+function offerValues(values: Values, typed: string, prefix: string): CompletionAnswer {
   if (values === "file") return { candidates: [], directive: FILES };
   if (values === "fleet") {
     return {
@@ -64,7 +64,7 @@ function offerValues(values: Values, typed: string, prefix: string): Answer {
   );
 }
 
-export function offer(candidates: readonly Candidate[], typed: string): Answer {
+export function offer(candidates: readonly Candidate[], typed: string): CompletionAnswer {
   const fitting = candidates.filter(
     ({ value }) => value.startsWith(typed) && (typed !== "" || !value.startsWith("-")),
   );
@@ -72,7 +72,7 @@ export function offer(candidates: readonly Candidate[], typed: string): Answer {
 }
 
 /** The output format of cobra's `__complete`. */
-export function answerText({ candidates, directive }: Answer): string {
+export function answerText({ candidates, directive }: CompletionAnswer): string {
   const lines = candidates.map(({ value, description }) =>
     description === undefined ? value : `${value}\t${description}`,
   );

@@ -17,14 +17,14 @@ export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: str
 }
 
 /** The offset at which the parser stopped, and its line. */
-interface Place {
+interface TextPlace {
   readonly text: string;
   readonly offset: number;
   readonly line: string;
   readonly start: number;
 }
 
-type Explain = (place: Place, message: string) => Mistake | undefined;
+type Explain = (place: TextPlace, message: string) => Mistake | undefined;
 
 const BY_CODE: Readonly<Record<string, Explain>> = {
   TAB_AS_INDENT: tab,
@@ -63,19 +63,19 @@ function conflict(text: string): Mistake | undefined {
 }
 
 /** The braces of a template, in the line where the parser stopped or at the start of any line. */
-function template({ text, line, start }: Place): Mistake | undefined {
+function template({ text, line, start }: TextPlace): Mistake | undefined {
   const within = line.indexOf("{{");
   const offset = within < 0 ? text.search(/^[ \t]*\{\{/m) : start + within;
   return offset < 0 ? undefined : { offset, message: `is a template: ${RENDER_FIRST}` };
 }
 
-function tab({ text, offset, line, start }: Place): Mistake {
+function tab({ text, offset, line, start }: TextPlace): Mistake {
   const ahead = text.indexOf("\t", offset);
   const at = ahead >= 0 && ahead < start + line.length ? ahead : start + Math.max(line.indexOf("\t"), 0);
   return { offset: at, message: "a tab indents this, and YAML takes spaces only: write spaces" };
 }
 
-function unclosedBracket({ text, offset }: Place, message: string): Mistake | undefined {
+function unclosedBracket({ text, offset }: TextPlace, message: string): Mistake | undefined {
   if (!message.startsWith("Flow ")) return undefined;
   const open = openBefore(text, offset);
   return (
@@ -85,13 +85,13 @@ function unclosedBracket({ text, offset }: Place, message: string): Mistake | un
 
 const CLOSING: Readonly<Record<string, string>> = { "[": "]", "{": "}" };
 
-function surplusBracket({ text, offset }: Place): Mistake | undefined {
+function surplusBracket({ text, offset }: TextPlace): Mistake | undefined {
   const letter = text.charAt(offset);
   return "]}".includes(letter) ? { offset, message: `${letter} closes nothing: remove it` } : undefined;
 }
 
 /** A line that begins in a column in which no field above begins. */
-function indentation({ text, line, start }: Place): Mistake | undefined {
+function indentation({ text, line, start }: TextPlace): Mistake | undefined {
   const indent = indentOf(line);
   const above = fieldsAbove(text.slice(0, start));
   const near = nearestField(above, indent);
@@ -108,18 +108,18 @@ function indentedBy(count: number): string {
   return `indent it by ${counted(count, "space")}`;
 }
 
-function noSpaceAfterDash({ line, start }: Place): Mistake | undefined {
+function noSpaceAfterDash({ line, start }: TextPlace): Mistake | undefined {
   const found = /^\s*-(?=[A-Za-z"'])/.exec(line);
   return found === null
     ? undefined
     : { offset: start + found[0].length, message: "write a space after the dash" };
 }
 
-function noComma({ offset }: Place): Mistake {
+function noComma({ offset }: TextPlace): Mistake {
   return { offset, message: "items in [ ] and { } need a comma between them: write it before the next one" };
 }
 
-function noColon({ line, start }: Place): Mistake | undefined {
+function noColon({ line, start }: TextPlace): Mistake | undefined {
   if (/:(?:\s|$)/.test(line)) return undefined;
   const [, before = "", word = "", colon] = /^([\s-]*)([^\s:]*)(:)?/.exec(line) ?? [];
   const offset = start + before.length;
@@ -130,7 +130,7 @@ function noColon({ line, start }: Place): Mistake | undefined {
 }
 
 /** A field that has a value and, in the next line or after another colon, a second one. */
-function secondValue({ text, offset, line, start }: Place): Mistake | undefined {
+function secondValue({ text, offset, line, start }: TextPlace): Mistake | undefined {
   const value = line.slice(offset - start);
   if (/^\s*-\s/.test(value)) {
     const message = "a list begins here, but the field above has a value: remove one of them";
@@ -152,7 +152,7 @@ function secondValue({ text, offset, line, start }: Place): Mistake | undefined 
   };
 }
 
-function unclosedQuote({ text, offset }: Place): Mistake | undefined {
+function unclosedQuote({ text, offset }: TextPlace): Mistake | undefined {
   const open = quoteBefore(text, offset);
   if (open === undefined) return undefined;
   const quote = open.source.charAt(0);
@@ -160,7 +160,7 @@ function unclosedQuote({ text, offset }: Place): Mistake | undefined {
 }
 
 /** A value that continues after a text in quotes. */
-function afterQuote(place: Place): Mistake | undefined {
+function afterQuote(place: TextPlace): Mistake | undefined {
   const { text, offset, line, start } = place;
   const open = quoteBefore(text, offset + 1);
   if (open === undefined || open.offset < start) return undefined;
@@ -181,19 +181,19 @@ function afterQuote(place: Place): Mistake | undefined {
   };
 }
 
-function afterBlockSign({ offset, line, start }: Place): Mistake | undefined {
+function afterBlockSign({ offset, line, start }: TextPlace): Mistake | undefined {
   const found = /:\s+([>|][-+]?)\s/.exec(line.slice(0, offset - start));
   if (found === null) return undefined;
   return { offset, message: `the text of ${found[1]} begins in the next line: move it there` };
 }
 
 /** A schedule without quotes: YAML reads what begins with * as an alias. */
-function afterAlias({ text, offset, line, start }: Place): Mistake | undefined {
+function afterAlias({ text, offset, line, start }: TextPlace): Mistake | undefined {
   const [before] = /^.*?(?:[:-]\s+|[[{,]\s*)(?=[*&!])/.exec(line.slice(0, offset - start)) ?? [];
   return before === undefined ? undefined : reserved({ text, offset: start + before.length });
 }
 
-function reserved({ text, offset }: Pick<Place, "text" | "offset">): Mistake {
+function reserved({ text, offset }: Pick<TextPlace, "text" | "offset">): Mistake {
   const [tag] = /^!!?[A-Za-z][\w.:/-]*(?=\s)/.exec(text.slice(offset, offset + 200)) ?? [];
   if (tag !== undefined) {
     const message = `${tag} is a YAML tag, which Kubernetes does not know: if the file is for another program, leave it out; if it begins a text, put that in quotes`;

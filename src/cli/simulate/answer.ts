@@ -6,7 +6,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
 /** The answer to Cluster API, or to a request, with the rules that caused it. */
-export interface Answer {
+export interface SimulatedAnswer {
   readonly verdict: Verdict | AdmissionDecision["verdict"];
   readonly holds: boolean;
   readonly retryAfterSeconds: number;
@@ -23,11 +23,11 @@ export interface AnswerRule {
 }
 
 /** Answers with the same key count as equal. */
-export function keyOf({ verdict, holds, rules }: Answer): string {
+export function keyOf({ verdict, holds, rules }: SimulatedAnswer): string {
   return JSON.stringify([verdict, holds, rules]);
 }
 
-export function answerOf(decision: Decision): Answer {
+export function answerOf(decision: Decision): SimulatedAnswer {
   const { verdict, holds, retryAfterSeconds, message } = decision;
   const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
   const rules = decides

@@ -3,9 +3,9 @@
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
-import type { Answer } from "./answer.ts";
+import type { SimulatedAnswer } from "./answer.ts";
 import { type Doubt, ruleKey } from "./doubt.ts";
-import type { Turn } from "./walks.ts";
+import type { WalkTurn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
 export type ChangeKind = (typeof CHANGES)[number];
@@ -16,8 +16,8 @@ export interface Change {
   readonly hook: HookName;
   /** Set for a request at admission, which is judged by the rules on this hook. */
   readonly request?: RequestName;
-  readonly before: Answer;
-  readonly after: Answer;
+  readonly before: SimulatedAnswer;
+  readonly after: SimulatedAnswer;
   /** The first instant of the change within a time range. */
   readonly from: Date;
   /** The total duration of the change within the range. */
@@ -32,16 +32,16 @@ export interface OperationAnswers {
   readonly first: Look;
   readonly turns: Turns;
   /** The answer at a turn, with the names of this operation. */
-  readonly answerAt: (turn: Turn) => Answer;
+  readonly answerAt: (turn: WalkTurn) => SimulatedAnswer;
 }
 
 /** The beginning, and wherever the answer changes. */
-type Turns = readonly Turn[];
+type Turns = readonly WalkTurn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
 interface Difference extends Pick<Change, "change" | "doubts"> {
-  readonly old: Turn;
-  readonly now: Turn;
+  readonly old: WalkTurn;
+  readonly now: WalkTurn;
   readonly from: Date;
   readonly seconds: number;
 }
@@ -89,8 +89,8 @@ export function differences(
  * rules that are not evaluable.
  */
 function differenceOf(
-  old: Turn,
-  now: Turn,
+  old: WalkTurn,
+  now: WalkTurn,
   changed: ReadonlySet<string>,
 ): Pick<Change, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)
@@ -109,8 +109,8 @@ function distinct(doubts: readonly Doubt[]): readonly Doubt[] {
 interface Period {
   readonly from: number;
   readonly to: number;
-  readonly old: Turn;
-  readonly now: Turn;
+  readonly old: WalkTurn;
+  readonly now: WalkTurn;
 }
 
 /** The times between any two turns; both sides begin at the same instant. */

@@ -8,7 +8,7 @@ import { durationText } from "../../policy/duration.ts";
 import { after as later, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import type { Answer, AnswerRule } from "./answer.ts";
+import type { SimulatedAnswer, AnswerRule } from "./answer.ts";
 import type { Doubt } from "./doubt.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
@@ -145,7 +145,7 @@ export function changeGroups(simulation: Simulation): readonly Omit<Group, "firs
 }
 
 /** The verdict, and the first rule that caused it, preferably a rule that the other answer lacks. */
-function answerText({ verdict, rules }: Answer, other: Answer): string {
+function answerText({ verdict, rules }: SimulatedAnswer, other: SimulatedAnswer): string {
   const has = new Set(other.rules.map(ruleText));
   const [own] = rules.filter((rule) => !has.has(ruleText(rule)));
   const [first] = rules;

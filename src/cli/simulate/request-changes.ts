@@ -13,7 +13,7 @@ import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-name
 import { answerOf } from "./answer.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { type Change, differences } from "./comparison.ts";
-import { isSameTurn, type Turn, turnWith } from "./walks.ts";
+import { isSameTurn, type WalkTurn, turnWith } from "./walks.ts";
 
 /** The simulated time. */
 export interface Times {
@@ -97,7 +97,7 @@ function turnsOf(
   name: RequestName,
   cluster: Cluster,
   options: SimulationOptions,
-): readonly Turn[] | undefined {
+): readonly WalkTurn[] | undefined {
   const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
@@ -105,7 +105,7 @@ function turnsOf(
   const { call } = attempt;
   const policies = [...denying(all), ...warning(all)];
   const lookAgain = (): number => sampleSeconds(options);
-  const turns: Turn[] = [];
+  const turns: WalkTurn[] = [];
   let at: Date | undefined = from;
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
     const found = admitted(fleet, attempt, at);
@@ -119,7 +119,12 @@ function turnsOf(
   return turns;
 }
 
-function turnAt(at: Date, attempt: Attempt, found: AdmissionDecision, trace: readonly PolicyTrace[]): Turn {
+function turnAt(
+  at: Date,
+  attempt: Attempt,
+  found: AdmissionDecision,
+  trace: readonly PolicyTrace[],
+): WalkTurn {
   const { verdict, message, decision } = answerAtAdmission(attempt, found);
   const holds = verdict === "Denied";
   const answer = { ...answerOf(decision), verdict, holds, message };

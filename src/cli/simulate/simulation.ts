@@ -11,7 +11,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair, type PolicyEdit } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
-import { type Answer, keyOf } from "./answer.ts";
+import { type SimulatedAnswer, keyOf } from "./answer.ts";
 import { type OperationAnswers, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
@@ -161,7 +161,7 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
   const { rollout, reason, retryAfterSeconds, problem } = hold;
   const rule = { policy: `HookRollout ${rollout}`, rule: stage, reason };
   const doubts = problem === undefined ? [] : [{ policy: rule.policy, rule: "", message: problem }];
-  const own: Answer = {
+  const own: SimulatedAnswer = {
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,

@@ -8,14 +8,14 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
-import { type Answer, answerOf, keyOf } from "./answer.ts";
+import { type SimulatedAnswer, answerOf, keyOf } from "./answer.ts";
 import { type Doubt, doubtsIn, holdsForCertain } from "./doubt.ts";
 
 /** A look whose answer differs from the one before. */
-export interface Turn {
+export interface WalkTurn {
   readonly at: Date;
   /** The answer about the first operation that was followed; others differ only in the names in their messages. */
-  readonly answer: Answer;
+  readonly answer: SimulatedAnswer;
   /** keyOf() of the answer. */
   readonly key: string;
   readonly doubts: readonly Doubt[];
@@ -26,10 +26,10 @@ export interface Turn {
 }
 
 export class Walks {
-  readonly #known = new Map<string, readonly Turn[]>();
+  readonly #known = new Map<string, readonly WalkTurn[]>();
 
   /** `first`: the look at the beginning. `to`: absent for this look alone. */
-  turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly Turn[] {
+  turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly WalkTurn[] {
     if (to === undefined) return [turnOf(first, operation.state)];
     const facts = factsOf(operation, first);
     const known = facts === undefined ? undefined : this.#known.get(facts);
@@ -40,8 +40,8 @@ export class Walks {
   }
 }
 
-function follow(operation: OperationInputs, first: Look, to: Date): readonly Turn[] {
-  const turns: Turn[] = [];
+function follow(operation: OperationInputs, first: Look, to: Date): readonly WalkTurn[] {
+  const turns: WalkTurn[] = [];
   let { state }: { state: OperationState } = operation;
   const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
   for (const look of walk({ ...operation, policies }, first.at, to)) {
@@ -52,22 +52,25 @@ function follow(operation: OperationInputs, first: Look, to: Date): readonly Tur
   return turns;
 }
 
-function turnOf({ at, decision }: Look, state: OperationState): Turn {
+function turnOf({ at, decision }: Look, state: OperationState): WalkTurn {
   return turnWith({ at, state, answer: answerOf(decision) }, decision);
 }
 
-export function turnWith(turn: Pick<Turn, "at" | "state" | "answer">, { holds, trace }: Decision): Turn {
+export function turnWith(
+  turn: Pick<WalkTurn, "at" | "state" | "answer">,
+  { holds, trace }: Decision,
+): WalkTurn {
   const isDoubtful = holds && !holdsForCertain(trace);
   return { ...turn, key: keyOf(turn.answer), doubts: doubtsIn(trace), isDoubtful };
 }
 
 /** Whether nothing that is compared differs. */
-export function isSameTurn(before: Turn | undefined, turn: Turn): boolean {
+export function isSameTurn(before: WalkTurn | undefined, turn: WalkTurn): boolean {
   return before?.key === turn.key && isDeepStrictEqual(before.doubts, turn.doubts);
 }
 
 /** The decision about another operation with the same turns at one of them. */
-export function decisionAt(operation: OperationInputs, { at, state }: Turn): Decision {
+export function decisionAt(operation: OperationInputs, { at, state }: WalkTurn): Decision {
   return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
 }
 

@@ -32,7 +32,7 @@ export interface FieldComparison {
 }
 
 /** A rule that contributes to the decision. */
-export interface Finding {
+export interface DecidingRule {
   readonly policy: PolicyTrace;
   readonly rule: RuleTrace;
 }
@@ -41,7 +41,7 @@ export interface Finding {
  * The rules that decide, by policy: those that hold the operation, with those that a user can act on first, as in the
  * status; if no rule holds, all evaluated rules.
  */
-export function findings({ verdict, trace }: Decision): Finding[] {
+export function findings({ verdict, trace }: Decision): DecidingRule[] {
   const decides = DECIDES[verdict];
   return trace
     .filter(({ matched }) => matched)
@@ -49,7 +49,7 @@ export function findings({ verdict, trace }: Decision): Finding[] {
     .filter((finding) => decides(finding));
 }
 
-const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
+const DECIDES: Readonly<Record<Verdict, (finding: DecidingRule) => boolean>> = {
   Blocked: ({ policy, rule }) => policy.holds && rule.holds,
   NotEvaluable: ({ policy, rule }) =>
     policy.holds ? rule.holds : policy.verdict === "NotEvaluable" && rule.verdict === "NotEvaluable",
@@ -59,17 +59,17 @@ const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
 };
 
 /** The gates that explain a rule's result: those that are not met, or all of them. */
-export function decidingGates({ rule }: Finding): readonly GateTrace[] {
+export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }
 
 /** The named one if the rule waits for it, else the first that it waits for. */
-function taskOf(finding: Finding | undefined, name?: string): TaskTrace | undefined {
+function taskOf(finding: DecidingRule | undefined, name?: string): TaskTrace | undefined {
   const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
   return left.find(({ task }) => task === name) ?? left[0];
 }
 
-export function reasonOf({ policy, rule }: Finding): string {
+export function reasonOf({ policy, rule }: DecidingRule): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
@@ -139,13 +139,17 @@ function compareMessage(expected: string | undefined, message: string): FieldCom
 export const NONE = "-";
 
 /** The deciding rule that fits the expectation best; the first if several fit equally. */
-function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
-  const fits = (finding: Finding): number =>
+function likeliest(expect: ExpectSpec, candidates: readonly DecidingRule[]): DecidingRule | undefined {
+  const fits = (finding: DecidingRule): number =>
     compareFinding(expect, finding).filter(({ same }) => same).length;
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
-function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): FieldComparison[] {
+function compareFinding(
+  expect: ExpectSpec,
+  finding: DecidingRule | undefined,
+  why?: string,
+): FieldComparison[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
   const task = taskOf(finding, expect.task);
@@ -162,14 +166,14 @@ function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: 
 /** Of the gate or the task if that is expected, otherwise of the rule. */
 function reasonOfPart(
   expect: ExpectSpec,
-  finding: Finding | undefined,
+  finding: DecidingRule | undefined,
   { gate, task }: { readonly gate: GateTrace | undefined; readonly task: TaskTrace | undefined },
 ): string | undefined {
   if (expect.gate !== undefined) return gate?.reason;
   return expect.task === undefined ? finding && reasonOf(finding) : task?.reason;
 }
 
-function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): FieldComparison[] {
+function comparePolicy({ policy }: ExpectSpec, finding: DecidingRule | undefined): FieldComparison[] {
   if (policy === undefined) return [];
   const same = finding !== undefined && namesPolicy(policy, finding.policy.policy);
   const actual = finding === undefined ? NONE : policyName(finding.policy.policy);
@@ -263,7 +267,7 @@ export function fullComparison(
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
 }
 
-function partsOf(finding: Finding | undefined): readonly [string, string | undefined][] {
+function partsOf(finding: DecidingRule | undefined): readonly [string, string | undefined][] {
   if (finding === undefined) return [];
   return [
     ["policy", policyName(finding.policy.policy)],

@@ -25,11 +25,11 @@ export interface Suite {
   /** The objects that each step creates. */
   readonly created: readonly (readonly RawObject[])[];
   /** Where each object comes from. */
-  readonly places: ReadonlyMap<RawObject, Place>;
+  readonly places: ReadonlyMap<RawObject, FilePlace>;
 }
 
 /** The position of an object, in its own file or in that of the suite. */
-export type Place = Pick<SourceObject, "file" | "position">;
+export type FilePlace = Pick<SourceObject, "file" | "position">;
 
 export interface LoadedSuite extends Pick<Suite, "name" | "source"> {
   /** Absent: the suite is invalid. */
@@ -102,7 +102,7 @@ const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 class SuiteLoader {
   readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
-  readonly places = new Map<RawObject, Place>();
+  readonly places = new Map<RawObject, FilePlace>();
   readonly #suite: SourceObject;
   readonly #load: LoadFiles;
 

@@ -5,7 +5,7 @@ import { isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
-import type { Place } from "../../policy/validation/schema-rules.ts";
+import type { FieldPlace } from "../../policy/validation/schema-rules.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 
@@ -42,7 +42,7 @@ export function statusErrors(kind: OwnKind, { status }: RawObject): readonly Fie
   return schema === undefined ? [] : unknownWithin({ schema, value: status, path: "status" });
 }
 
-function unknownWithin(place: Place): readonly FieldError[] {
+function unknownWithin(place: FieldPlace): readonly FieldError[] {
   const { schema, value, path } = place;
   const isKnown = isFields(value) && schema.properties !== undefined;
   const unknown = isKnown ? unknownFields(path, Object.keys(value), Object.keys(schema.properties)) : [];

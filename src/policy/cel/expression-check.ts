@@ -27,20 +27,20 @@ import { describeMisfit, describeNeverEqual, describeNeverJson, type GivenTypes 
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
 
-export interface Finding {
+export interface ExpressionFinding {
   readonly expr: Expr;
   readonly message: string;
 }
 
 /** Legal, but perhaps not intended. */
-export interface Suspicion extends Finding {
+export interface Suspicion extends ExpressionFinding {
   readonly id: string;
   /** The field of `request` that can be missing: some hooks always send it, and some never. */
   readonly requestField?: string;
 }
 
 /** What is known at one position in the expression. */
-interface Place {
+interface ExpressionPlace {
   readonly scope: Readonly<Record<string, Type>>;
   readonly facts: Facts;
 }
@@ -66,7 +66,7 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
 const MAX_PROBLEMS = 8;
 
 export class Checker {
-  readonly problems: Finding[] = [];
+  readonly problems: ExpressionFinding[] = [];
   /** Operands of comparisons. An unknown name among them may be a text without quotes. */
   readonly #compared = new Set<Expr>();
   readonly warnings: Suspicion[] = [];
@@ -83,7 +83,7 @@ export class Checker {
     return DYN;
   }
 
-  #infer(expr: Expr | undefined, place: Place): Type {
+  #infer(expr: Expr | undefined, place: ExpressionPlace): Type {
     switch (expr?.exprKind.case) {
       case "constExpr":
         return this.#constant(expr, expr.exprKind.value);
@@ -104,7 +104,7 @@ export class Checker {
     }
   }
 
-  #bool(expr: Expr | undefined, place: Place, what: string): void {
+  #bool(expr: Expr | undefined, place: ExpressionPlace, what: string): void {
     const type = this.#infer(expr, place);
     if (expr !== undefined && !fits(type, BOOL))
       this.#problem(expr, `${what} must be a bool, found ${type.kind}`);
@@ -118,7 +118,7 @@ export class Checker {
     return CONSTANT_TYPES[constantKind.case ?? ""] ?? DYN;
   }
 
-  #identifier(expr: Expr, name: string, { scope }: Place): Type {
+  #identifier(expr: Expr, name: string, { scope }: ExpressionPlace): Type {
     if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
     if (TYPE_NAMES.has(name)) return { kind: "type" };
     const choice = oneOf(Object.keys(scope), name);
@@ -127,7 +127,7 @@ export class Checker {
     return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
   }
 
-  #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: Place): Type {
+  #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: ExpressionPlace): Type {
     if (TYPE_NAMES.has(qualifiedName(expr) ?? "")) return { kind: "type" };
     const of = this.#infer(operand, place);
     if (of.kind === "dyn") return testOnly ? BOOL : of;
@@ -144,7 +144,7 @@ export class Checker {
   }
 
   /** For labels.example.com/tier, in which CEL reads the key as fields. */
-  #keyHint(operand: Expr | undefined, field: string, place: Place): string {
+  #keyHint(operand: Expr | undefined, field: string, place: ExpressionPlace): string {
     if (operand?.exprKind.case !== "selectExpr") return "";
     const { operand: container, field: key } = operand.exprKind.value;
     if (this.#quietly(container, place).kind !== "map") return "";
@@ -152,7 +152,7 @@ export class Checker {
   }
 
   /** The type, without another finding. */
-  #quietly(expr: Expr | undefined, place: Place): Type {
+  #quietly(expr: Expr | undefined, place: ExpressionPlace): Type {
     const [problems, warnings] = [this.problems.length, this.warnings.length];
     const type = this.#infer(expr, place);
     this.problems.length = problems;
@@ -160,7 +160,7 @@ export class Checker {
     return type;
   }
 
-  #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
+  #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, ExpressionPlace]): Type {
     const field = fieldOf(of, name);
     if (field === undefined) {
       const choice = oneOf(Object.keys(of.fields), name);
@@ -172,12 +172,17 @@ export class Checker {
     return field.type;
   }
 
-  #expectField(expr: Expr, { facts }: Place): void {
+  #expectField(expr: Expr, { facts }: ExpressionPlace): void {
     const path = pathText(expr);
     if (!facts.has(pathKey(expr) ?? "")) this.#mayBeMissing(expr, path, `has(${path})`);
   }
 
-  #expectKey(expr: Expr, container: Expr | undefined, { facts }: Place, fact: string | undefined): void {
+  #expectKey(
+    expr: Expr,
+    container: Expr | undefined,
+    { facts }: ExpressionPlace,
+    fact: string | undefined,
+  ): void {
     if (fact !== undefined && facts.has(fact)) return;
     const key =
       expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(lastArgument(expr));
@@ -197,7 +202,7 @@ export class Checker {
     this.warnings.push(suspicion);
   }
 
-  #call(expr: Expr, call: Call, place: Place): Type {
+  #call(expr: Expr, call: Call, place: ExpressionPlace): Type {
     const { function: name, args } = call;
     const [a, b, c] = args;
     switch (name) {
@@ -220,7 +225,11 @@ export class Checker {
     }
   }
 
-  #index(expr: Expr, [container, key]: readonly [Expr | undefined, Expr | undefined], place: Place): Type {
+  #index(
+    expr: Expr,
+    [container, key]: readonly [Expr | undefined, Expr | undefined],
+    place: ExpressionPlace,
+  ): Type {
     const of = this.#infer(container, place);
     const by = this.#infer(key, place);
     if (of.kind === "list") {
@@ -238,7 +247,7 @@ export class Checker {
     return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 
-  #function(expr: Expr, call: Call, place: Place): Type {
+  #function(expr: Expr, call: Call, place: ExpressionPlace): Type {
     const namespace = qualifiedName(call.target);
     const qualified = `${namespace}.${call.function}`;
     const isQualified = namespace !== undefined && SIGNATURES.has(qualified);
@@ -266,19 +275,19 @@ export class Checker {
     if (word !== undefined) this.#warn({ expr, id: "unknown-hook", message: word });
   }
 
-  #common(elements: readonly Expr[], place: Place): Type {
+  #common(elements: readonly Expr[], place: ExpressionPlace): Type {
     const [first = DYN, ...others] = elements.map((element) => this.#infer(element, place));
     return others.reduce(either, first);
   }
 
-  #map(expr: Expr, { messageName, entries }: Kind<"structExpr">, place: Place): Type {
+  #map(expr: Expr, { messageName, entries }: Kind<"structExpr">, place: ExpressionPlace): Type {
     if (messageName !== "") return this.#problem(expr, "messages cannot be built, only maps and lists");
     for (const { keyKind } of entries) if (keyKind.case === "mapKey") this.#infer(keyKind.value, place);
     const values = entries.flatMap(({ value }) => value ?? []);
     return map(this.#common(values, place));
   }
 
-  #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: Place): Type {
+  #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: ExpressionPlace): Type {
     const { iterVar: variable, iterRange: range } = comprehension;
     const { test, item } = readLoop(comprehension);
     if (Object.hasOwn(place.scope, variable)) {
@@ -300,7 +309,7 @@ export class Checker {
   }
 }
 
-function assuming(place: Place, condition: Expr | undefined, value: boolean): Place {
+function assuming(place: ExpressionPlace, condition: Expr | undefined, value: boolean): ExpressionPlace {
   const facts = factsWhen(condition, value);
   return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
 }

@@ -6,7 +6,7 @@
 import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../target-version.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
-import { Checker, type Finding, type Suspicion } from "./expression-check.ts";
+import { Checker, type ExpressionFinding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
 import { describeFailure, isMissing } from "./failure.ts";
 import { isHas, pathKey } from "./guards.ts";
@@ -42,7 +42,7 @@ export type ExpressionUse =
   /** A part of a text there. */
   | "text";
 
-export type ExpressionProblem = Omit<Finding, "expr"> & Partial<Position>;
+export type ExpressionProblem = Omit<ExpressionFinding, "expr"> & Partial<Position>;
 
 export type ExpressionResult =
   /** A bool or a string, or any JSON for a value in a template. */
@@ -159,7 +159,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   return { expression: expressionOf(root, contract), problems, warnings, patternWeight };
 }
 
-function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] {
+function resultProblem(root: Expr, type: Type, { result }: Contract): ExpressionFinding[] {
   if (result === "json" || result === "text") return noValue(root, type, result);
   if (fits(type, { kind: result })) return [];
   return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
@@ -168,7 +168,7 @@ function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] 
 const NOT_JSON: readonly string[] = ["timestamp", "duration", "bytes", "type", "semver"];
 const NOT_TEXT: readonly string[] = [...NOT_JSON, "list", "map", "object", "null_type"];
 
-function noValue(root: Expr, { kind }: Type, result: "json" | "text"): Finding[] {
+function noValue(root: Expr, { kind }: Type, result: "json" | "text"): ExpressionFinding[] {
   if (!(result === "json" ? NOT_JSON : NOT_TEXT).includes(kind)) return [];
   const remedy = ["timestamp", "duration", "bytes"].includes(kind) ? ": write string(…)" : "";
   const expected = result === "json" ? "what JSON has" : "text, a number or a bool";

@@ -3,7 +3,7 @@
  * HookTasks of a rule, or none, and each begins when the one before it has ended well.
  */
 
-import type { Decision, PolicyTrace, RuleTrace } from "../decision.ts";
+import type { Decision, PolicyTrace, RuleFinding } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";
 import { firstRun, intentOf, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
@@ -11,14 +11,12 @@ import { taskName } from "./task-identity.ts";
 import { NO_TASKS } from "./task-record.ts";
 import type { TaskIntent, TaskTrace } from "./task-trace.ts";
 
-type Finding = Omit<RuleTrace, "holds">;
-
 export function observeWithTasks(
   policy: CompiledPolicy,
   rule: CompiledRule,
   situation: Situation,
-  observed: Finding,
-): Finding {
+  observed: RuleFinding,
+): RuleFinding {
   const { rendersTasks, ...world } = situation.world;
   const judge = (tasks = world.tasks): readonly TaskTrace[] =>
     judgeTasks(policy, rule, { ...situation, world: { ...world, ...(tasks && { tasks }) } }, true);

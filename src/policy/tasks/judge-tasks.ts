@@ -133,7 +133,7 @@ function latestOf(records: readonly TaskRecord[]): TaskRecord | undefined {
   return records.toSorted((a, b) => b.identity.run - a.identity.run)[0];
 }
 
-interface Turn {
+interface TaskTurn {
   /** All tasks before it are done. */
   readonly isNext: boolean;
   readonly gatesMet: boolean;
@@ -143,7 +143,7 @@ function judgeTask(
   task: CompiledTask,
   latest: TaskRecord | undefined,
   situation: Situation,
-  turn: Turn,
+  turn: TaskTurn,
 ): TaskTrace {
   if (latest !== undefined && counts(task, latest, situation.now))
     return ofRecord(task, latest, situation.now);
@@ -239,7 +239,7 @@ const STORED: Readonly<Record<StoredState, (task: string, hookTask: string) => W
 function ofNone(
   task: CompiledTask,
   situation: Situation,
-  { isNext, gatesMet }: Turn,
+  { isNext, gatesMet }: TaskTurn,
 ): Omit<TaskTrace, "run"> {
   const own = { task: task.name, begins: task.begins };
   const needed = isNeeded(task, situation);

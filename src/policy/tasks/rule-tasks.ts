@@ -1,13 +1,11 @@
 /** What a rule, and a decision, say once tasks are judged, too. */
 
 import { changesAtEarliest } from "../instant.ts";
-import { type Decision, heldRules, type PolicyTrace, type RuleTrace } from "../decision.ts";
+import { type Decision, heldRules, type PolicyTrace, type RuleFinding } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";
 import { isDone, judgeTasks } from "./judge-tasks.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
-
-type Finding = Omit<RuleTrace, "holds">;
 
 /** While a task is unfinished, Cluster API asks again soon, because nothing tells it that the task has ended. */
 const UNFINISHED_RETRY_SECONDS = 10;
@@ -24,8 +22,8 @@ export function withTasks(
   policy: CompiledPolicy,
   rule: CompiledRule,
   situation: Situation,
-  finding: Finding,
-): Finding {
+  finding: RuleFinding,
+): RuleFinding {
   if (rule.tasks.length === 0) return finding;
   const gatesMet = finding.verdict === "Allowed";
   const tasks = judgeTasks(policy, rule, situation, gatesMet);
@@ -41,7 +39,7 @@ export function withTasks(
 function describeLeft(
   { message }: CompiledRule,
   left: readonly TaskTrace[],
-): Pick<Finding, "verdict" | "reason" | "said" | "message"> {
+): Pick<RuleFinding, "verdict" | "reason" | "said" | "message"> {
   const holding = left.filter(({ state }) => HOLDING.has(state));
   const failed = left.filter(({ state }) => state === "NotEvaluable");
   const [first] = holding.length > 0 ? byReason(holding) : failed;
@@ -64,7 +62,7 @@ function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
 }
 
 /** The rule is met but for its tasks, and none of these has failed. */
-function waitsForTasks({ verdict, reason }: Finding): boolean {
+function waitsForTasks({ verdict, reason }: RuleFinding): boolean {
   return verdict === "Blocked" && (reason === "TaskPending" || reason === "TaskRunning");
 }
 

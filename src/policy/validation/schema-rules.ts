@@ -5,7 +5,7 @@ import { strings } from "@bufbuild/cel/ext";
 import type { CrdSchema, ValidationRule } from "../../api/crd-schema.ts";
 
 /** A value of the object with the schema that it must fit. */
-export interface Place {
+export interface FieldPlace {
   readonly schema: CrdSchema;
   readonly value: unknown;
   readonly path: string;
@@ -35,7 +35,7 @@ function compilePattern(pattern: string): RegExp {
 }
 
 /** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */
-export function brokenRules({ schema, value, path }: Place): { path: string; message: string }[] {
+export function brokenRules({ schema, value, path }: FieldPlace): { path: string; message: string }[] {
   const rules = rulesOf(schema);
   if (rules.length === 0) return [];
   const self = toCel(value);

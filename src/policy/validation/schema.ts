@@ -12,7 +12,7 @@ import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
-import { brokenRules, type Place } from "./schema-rules.ts";
+import { brokenRules, type FieldPlace } from "./schema-rules.ts";
 import { found } from "../../lib/found.ts";
 import { describeSchemaError, unknownField } from "./field-message.ts";
 import { fits } from "./fits.ts";
@@ -119,8 +119,8 @@ export function fieldOf(
 }
 
 /** The places whose schema has more keywords than ajv checks. */
-function placesOf(root: Place): Place[] {
-  const places: Place[] = [];
+function placesOf(root: FieldPlace): FieldPlace[] {
+  const places: FieldPlace[] = [];
   const open = [root];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const { schema } = place;
@@ -131,7 +131,7 @@ function placesOf(root: Place): Place[] {
 }
 
 /** The values directly below that the schema knows. */
-export function placesIn({ schema, value, path }: Place): Place[] {
+export function placesIn({ schema, value, path }: FieldPlace): FieldPlace[] {
   const { items } = schema;
   if (Array.isArray(value)) {
     return items === undefined
@@ -235,7 +235,7 @@ function schemaBelow({ schema, key }: SchemaStep): CrdSchema | undefined {
   return schema?.items ?? (schema && fieldOf(schema, key));
 }
 
-function duplicates({ schema, value, path }: Place): FieldError[] {
+function duplicates({ schema, value, path }: FieldPlace): FieldError[] {
   const listType = schema["x-kubernetes-list-type"];
   if (!Array.isArray(value) || listType === undefined || listType === "atomic") return [];
   const first = new Map<string, number>();

@@ -6,7 +6,7 @@ import {
   compareOrder,
   inOrder,
   orderOf,
-  type Place,
+  type OrderPlace,
   takeTurns,
   Turns,
   withTurn,
@@ -47,14 +47,14 @@ test("the comparison is the order of the integers, also beside labels that are n
 });
 
 /** Clusters of a namespace, in the order in which they wait. */
-function waitingIn(namespace: string, count: number, order = 0): Place[] {
+function waitingIn(namespace: string, count: number, order = 0): OrderPlace[] {
   return Array.from({ length: count }, (_, since) => {
     return { group: 0, order, namespace, since, name: `c${since}` };
   });
 }
 
 /** The namespaces whose Clusters begin, one after the other: each time so many slots are free. */
-function begun(places: readonly Place[], free: () => number): string[] {
+function begun(places: readonly OrderPlace[], free: () => number): string[] {
   const namespaces: string[] = [];
   let turns: string[] | undefined;
   for (let waiting = new Set(places); waiting.size > 0;) {

@@ -5,7 +5,7 @@ import type { ServedHooks } from "../../../api/hook-catalog.ts";
 import { compilePolicy } from "../../../policy/compile.ts";
 import { type PolicyKind, policyName } from "../../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
-import type { Place, Suite } from "../suite.ts";
+import type { FilePlace, Suite } from "../suite.ts";
 import { valueAt } from "../../validate/value-at.ts";
 import { type Edit, edited, pathText } from "./edit.ts";
 import { editsOf } from "./edits.ts";
@@ -59,7 +59,7 @@ export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): 
 function mutating(
   kind: PolicyKind,
   policy: RawObject,
-  place: Place | undefined,
+  place: FilePlace | undefined,
   served: ServedHooks,
 ): MutatedPolicy["mutantOf"] {
   const seen = new Set([JSON.stringify(policy["spec"])]);
@@ -79,7 +79,7 @@ function isValid(kind: PolicyKind, object: RawObject, served: ServedHooks): bool
   return errors.length + notEnforceable.length === 0;
 }
 
-function placeOf(place: Place | undefined, { path }: Edit): Pick<Mutant, "file" | "line" | "column"> {
+function placeOf(place: FilePlace | undefined, { path }: Edit): Pick<Mutant, "file" | "line" | "column"> {
   return { file: place?.file ?? "-", ...(place?.position(pathText(path)) ?? { line: 1, column: 1 }) };
 }
 
