@@ -67,18 +67,22 @@ export function invalidCorpus(): InvalidPolicy[] {
   return invalidTables().flatMap(({ valid, at, cases }) =>
     Object.entries(cases).map(([name, { path, says, ...change }]) => {
       const steps = (change.at ?? at).split(/[.[\]]+/).filter((step) => step !== "");
-      return { name, object: changed(valid, steps, change) as KubeObject, path, says };
+      return { name, object: withChange(valid, steps, change) as KubeObject, path, says };
     }),
   );
 }
 
-function changed(value: unknown, [step, ...steps]: readonly string[], change: Partial<InvalidCase>): unknown {
+function withChange(
+  value: unknown,
+  [step, ...steps]: readonly string[],
+  change: Partial<InvalidCase>,
+): unknown {
   if (step === undefined) {
     if ("is" in change) return change.is;
     const fields = Object.entries({ ...(value as object), ...change.with });
     return Object.fromEntries(fields.filter(([name]) => name !== change.without));
   }
-  const inner = changed((value as Record<string, unknown>)[step], steps, change);
+  const inner = withChange((value as Record<string, unknown>)[step], steps, change);
   if (Array.isArray(value)) return value.with(Number(step), inner);
   return { ...(value as object), [step]: inner };
 }

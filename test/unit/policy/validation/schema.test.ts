@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import * as fc from "fast-check";
 import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../../corpus/corpus.ts";
