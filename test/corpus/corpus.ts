@@ -50,7 +50,12 @@ function textsIn(folder: string): [name: string, text: string][] {
 }
 
 function invalidTables(): InvalidTable[] {
-  return textsIn("invalid").flatMap(([, text]) => parseAllDocuments(text, YAML).map((table) => table.toJS()));
+  return textsIn("invalid").flatMap(([, text]) =>
+    parseAllDocuments(text, YAML).map((table) => {
+      for (const error of table.errors) throw error;
+      return table.toJS();
+    }),
+  );
 }
 
 /** The valid objects of the tables are among them. */

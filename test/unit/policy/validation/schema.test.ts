@@ -16,6 +16,10 @@ describe("a valid policy has no errors", () => {
 });
 
 describe("an invalid policy has one error, at its place", () => {
+  test("and a name of its own", () => {
+    const names = invalidCorpus().map(({ name }) => name);
+    assert.deepEqual(names.toSorted(), [...new Set(names)].toSorted());
+  });
   for (const { name, object, path, says } of invalidCorpus()) {
     test(name, () => {
       const errors = validatePolicy(kindOf(object), object);
