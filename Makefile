@@ -124,7 +124,7 @@ generate: $(INSTALLED) ## Generate the CRDs, their types and the chart's README
 .PHONY: verify
 verify: $(INSTALLED) ## Check that generated files are current
 	npm run --silent generate
-	git diff --exit-code -- '*.gen.ts' crds schemas manifests/helm
+	git diff --exit-code -- '*.gen.*' crds schemas manifests/helm
 
 .PHONY: soak
 soak: build ## Look for growing memory: MINUTES=60 of calls and churn, PACE=1 times that of ordinary life, into bench/results/soak.json

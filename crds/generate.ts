@@ -1,5 +1,5 @@
 /**
- * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, the schema and types of suites from
+ * Generates the CRDs, schemas/*.json and src/api/*.gen.* from crds/source/crds.yaml, the schema and types of suites from
  * src/cli/suite/suite-schema.ts, and the types of the JSON that the page shows from its schemas (npm run generate).
  * Running it twice changes nothing.
  */
@@ -70,21 +70,13 @@ interface Kind {
   readonly schema: Schema;
 }
 
-interface Source {
-  readonly kinds: readonly Kind[];
-  readonly definitions: Definitions;
-}
-
-/** Schemas and CEL rules that several fields share. */
-type Definitions = Readonly<Record<string, Schema | object[]>>;
-
-function readSource(): Source {
+function readKinds(): Kind[] {
   const source = readFileSync(join(ROOT, "crds/source/crds.yaml"), "utf8");
-  const { kinds, definitions }: Source = parse(source, { merge: true, maxAliasCount: -1 });
-  return {
-    kinds: kinds.map((kind) => ({ ...kind, schema: edited(kind.schema, withExactlyOne) })),
-    definitions: mapped(definitions, (it) => (Array.isArray(it) ? it : edited(it, withExactlyOne))),
-  };
+  const { kinds }: { readonly kinds: readonly Kind[] } = parse(source, { merge: true, maxAliasCount: -1 });
+  return kinds.map((kind) => {
+    const schema = edited(kind.schema, withExactlyOne);
+    return { ...kind, schema: withoutOthers(schema, kind.kind) };
+  });
 }
 
 function withExactlyOne({ "x-exactly-one": what, ...schema }: Schema): Schema {
@@ -262,87 +254,9 @@ async function generateOutputTypes(): Promise<string> {
   return await printTypes(Object.fromEntries(schemas), `// ${OUTPUT_NOTE}`);
 }
 
-/** The constants of schemas.gen.ts: what more than one field has. */
-class Constants {
-  /** By their text: name and type. */
-  readonly #written = new Map<string, readonly [name: string, type: string]>();
-  readonly #definitions: ReadonlyMap<string, string>;
-  readonly #sharedRules: ReadonlySet<string>;
-
-  constructor(kinds: readonly Kind[], definitions: Definitions) {
-    const texts = Object.entries(definitions).map(
-      ([name, value]) => [JSON.stringify(Array.isArray(value) ? value : bare(value)), name] as const,
-    );
-    this.#definitions = new Map(texts);
-    this.#sharedRules = sharedRulesOf(kinds);
-  }
-
-  text(): string {
-    return [...this.#written].map(([text, [name, type]]) => `const ${name}: ${type} = ${text};`).join("\n\n");
-  }
-
-  /**
-   * The text of `schema`, in which each value of a named type or definition is a constant. A type that differs between
-   * kinds, because a field is only for some, has a constant for each form; the later one's has its kind before its name.
-   * `place`: the type around it, and the field.
-   */
-  schema(schema: Schema, kind: string, place: string): string {
-    const { "x-type": type, "x-only": _, description: __, ...keywords } = schema;
-    const { properties, items, additionalProperties, "x-kubernetes-validations": rules } = keywords;
-    const at = type ?? place;
-    const inner = (part: Schema, field: string): string =>
-      this.schema(part, kind, `${at}${capitalized(field)}`);
-    const text = objectText({
-      ...mapped(keywords, (value) => JSON.stringify(value)),
-      ...(rules !== undefined && { "x-kubernetes-validations": this.#rules(rules, kind, at) }),
-      ...(properties !== undefined && { properties: objectText(mapped(properties, inner)) }),
-      ...(items !== undefined && { items: inner(items, "item") }),
-      ...(additionalProperties !== undefined && {
-        additionalProperties: inner(additionalProperties, "value"),
-      }),
-    });
-    const name = type ?? this.#definitions.get(JSON.stringify(bare(keywords)));
-    return name === undefined ? text : this.#constant(text, [name, "CrdSchema"], kind);
-  }
-
-  #rules(rules: readonly object[], kind: string, place: string): string {
-    const text = JSON.stringify(rules);
-    const name = this.#definitions.get(text) ?? `${place}Rules`;
-    return this.#sharedRules.has(text)
-      ? this.#constant(text, [name, "readonly ValidationRule[]"], kind)
-      : text;
-  }
-
-  #constant(text: string, [name, type]: readonly [string, string], kind: string): string {
-    const [known] = this.#written.get(text) ?? [];
-    if (known !== undefined) return known;
-    const isTaken = this.#written.values().some(([taken]) => taken === name);
-    const constant = isTaken ? `${kind}${capitalized(name)}` : name;
-    this.#written.set(text, [constant, type]);
-    return constant;
-  }
-}
-
-/** The CEL rules that different schemas have. */
-function sharedRulesOf(kinds: readonly Kind[]): ReadonlySet<string> {
-  const users = new Map<string, Set<string>>();
-  for (const { schema } of kinds) {
-    edited(bare(schema), (part) => {
-      const rules = JSON.stringify(part["x-kubernetes-validations"]);
-      users.set(rules, (users.get(rules) ?? new Set()).add(JSON.stringify(part)));
-      return part;
-    });
-  }
-  return new Set([...users].filter(([, parts]) => parts.size > 1).map(([rules]) => rules));
-}
-
 /** What the operator evaluates of it. */
 function bare(schema: Schema): Schema {
   return edited(schema, ({ description: _, "x-type": __, "x-only": ___, ...keywords }) => keywords);
-}
-
-function capitalized(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 function mapped<T, U>(
@@ -352,28 +266,38 @@ function mapped<T, U>(
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]));
 }
 
-function objectText(fields: Readonly<Record<string, string>>): string {
-  return `{ ${Object.entries(fields)
-    .map(([name, text]) => `${JSON.stringify(name)}: ${text}`)
-    .join(", ")} }`;
+/**
+ * As src/api/crd-schemas.ts takes them, without descriptions, which are for kubectl explain: what stands in several places is
+ * among the parts, and `{ "$part": 3 }` stands for it.
+ */
+function generateSchemas(kinds: readonly Kind[]): string {
+  const schemas = kinds.map(({ kind, schema }) => [kind, bare(schema)] as const);
+  const counts = new Map<string, number>();
+  const count = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const text = JSON.stringify(value);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+    if (counts.get(text) === 1) Object.values(value).forEach(count);
+  };
+  for (const [, schema] of schemas) count(schema);
+  const parts: string[] = [];
+  const numbers = new Map<string, number>();
+  const shared = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    const text = JSON.stringify(value);
+    const known = numbers.get(text);
+    if (known !== undefined) return { $part: known };
+    const inner = Array.isArray(value) ? value.map(shared) : mapped({ ...value }, shared);
+    if (counts.get(text) === 1 || text.length < SHORT) return inner;
+    numbers.set(text, parts.length);
+    return { $part: parts.push(JSON.stringify(inner)) - 1 };
+  };
+  const whole = schemas.map(([kind, schema]) => `${JSON.stringify(kind)}: ${JSON.stringify(shared(schema))}`);
+  return `{"parts": [\n${parts.join(",\n")}\n], "kinds": {\n${whole.join(",\n")}\n}}\n`;
 }
 
-/** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
-async function generateSchemas(kinds: readonly Kind[], definitions: Definitions): Promise<string> {
-  const constants = new Constants(kinds, definitions);
-  const schemas = kinds.map(({ kind, schema }) => [kind, constants.schema(schema, kind, kind)]);
-  const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
-  const source = `// ${NOTE}
-
-import type { CrdSchema, ValidationRule } from "./crd-schema.ts";
-
-${constants.text()}
-
-/** The openAPIV3Schema of each kind that users write, without descriptions. */
-export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${objectText(Object.fromEntries(schemas))};
-`;
-  return await format(source, { parser: "typescript", printWidth: 110 });
-}
+/** Characters of what is not worth a part. */
+const SHORT = 60;
 
 const DRAFT = "http://json-schema.org/draft-07/schema#";
 
@@ -446,8 +370,7 @@ function anyKind(names: readonly string[]): object {
   };
 }
 
-const { definitions, ...source } = readSource();
-const kinds = source.kinds.map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
+const kinds = readKinds();
 for (const kind of kinds) {
   writeFileSync(join(ROOT, `crds/${GROUP}_${kind.plural}.yaml`), await generateCrd(kind));
 }
@@ -461,6 +384,6 @@ const suite = {
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...written.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
-writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(written, definitions));
+writeFileSync(join(ROOT, "src/api/schemas.gen.json"), generateSchemas(written));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
 writeFileSync(join(ROOT, "src/page/output.gen.ts"), await generateOutputTypes());

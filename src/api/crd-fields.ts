@@ -2,7 +2,7 @@
 
 import { fieldsOf, isFields } from "../lib/fields.ts";
 import type { CrdSchema } from "./crd-schema.ts";
-import { CRD_SCHEMAS } from "./schemas.gen.ts";
+import { CRD_SCHEMAS } from "./crd-schemas.ts";
 
 /** Brings the CRDs of a release. */
 export const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";

@@ -1,4 +1,4 @@
-/** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: other keywords do not compile. */
+/** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: a test refuses other keywords. */
 
 export interface CrdSchema {
   /** The union is served as x-kubernetes-int-or-string. */

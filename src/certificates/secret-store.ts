@@ -6,7 +6,7 @@ import type { SecretData, StoredSecret } from "./stored-certificates.ts";
 import type { SecretStore } from "./rotation-steps.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/kube-error.ts";
+import { isAlreadyExists, isReplaced, unlessNotFound } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
 
 const NAME_LABEL = "app.kubernetes.io/name";
@@ -34,7 +34,7 @@ export function createSecretStore(
       const { uid, resourceVersion } = read;
       const patch = { metadata: { uid, resourceVersion }, data: encoded };
       const patched = client.mergePatch(SECRETS, { namespace, name }, patch, { signal });
-      return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
+      return (await unless(isReplaced, patched)) !== undefined;
     },
   };
 }

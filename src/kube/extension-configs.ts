@@ -25,9 +25,5 @@ export function extensionConfigsOf(group: unknown): Resource {
     const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
     throw new KubeError(message, { code: 404, reason: "NotFound" });
   }
-  return extensionConfigsAt(version);
-}
-
-export function extensionConfigsAt(version: string): Resource {
   return apiResource("extensionconfigs", `${GROUP}/${version}`, false, "ExtensionConfig");
 }

@@ -50,6 +50,8 @@ export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined
 /** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */
 export const isConflict = hasReason("Conflict");
 export const isAlreadyExists = hasReason("AlreadyExists");
+/** The object that was read is gone, has changed, or another one has its name. */
+export const isReplaced = (error: unknown): boolean => isNotFound(error) || isConflict(error);
 
 /** The API server no longer knows the resourceVersion, so a new list is needed. */
 export const isGone = (error: unknown): boolean =>

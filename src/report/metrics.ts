@@ -10,9 +10,9 @@ export type { Sample } from "./metric-makers.ts";
 
 /** From a decision in memory to one that used all of Cluster API's timeout. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** From a decision in the same turn of the event loop to one behind ten thousand others. */
 /** From a check to the backup of a large fleet. */
 const TASK_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600];
+/** From a decision in the same turn of the event loop to one behind ten thousand others. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Gauges of prom-client with the suffix of a counter, which promtool rejects; each sums up a metric by type. */

@@ -5,7 +5,7 @@
 
 import { discoverKind, KIND_NOT_SERVED } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
+import { isNotFound, isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
@@ -94,7 +94,7 @@ export class TaskObjects {
   async delete(account: TaskActor, ref: ObjectRef, uid: string): Promise<void> {
     const options = { asUser: userOf(account), uid, propagationPolicy: "Background" } as const;
     await this.#with(account, ref, async (resource) => {
-      await unless(isGone, this.#client.delete(resource, keyOf(ref), options));
+      await unless(isReplaced, this.#client.delete(resource, keyOf(ref), options));
     });
   }
 
@@ -160,9 +160,4 @@ function notServed({ apiVersion, kind }: ObjectKind, cause: unknown): KubeError 
 
 function badRequest(message: string): KubeError {
   return new KubeError(message, { code: 400, reason: "BadRequest" });
-}
-
-/** It is gone, or another one has its name. */
-function isGone(error: unknown): boolean {
-  return isNotFound(error) || isConflict(error);
 }

@@ -3,7 +3,7 @@
 import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
+import { isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import type { ObjectKey } from "../kube/resource.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { unless } from "../lib/thrown.ts";
@@ -69,7 +69,7 @@ export class TaskStore {
   }
 
   async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
-    await unless(isGone, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
+    await unless(isReplaced, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
   }
 }
 
@@ -82,9 +82,4 @@ function olderDefinition({ message }: KubeError): KubeError {
     code: 400,
     reason: "BadRequest",
   });
-}
-
-/** It is gone, or another one has its name. */
-function isGone(error: unknown): boolean {
-  return isNotFound(error) || isConflict(error);
 }

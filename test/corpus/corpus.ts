@@ -1,11 +1,10 @@
 /**
- * Policies, overrides and rollouts with a known verdict. An invalid one has exactly one thing wrong, and starts with two comments:
- * the path of the wrong field, and a part of what validatePolicy says about it.
+ * Policies, overrides and rollouts with a known verdict: a file for each valid one, and tables of invalid ones (InvalidTable).
  */
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import type { KubeObject } from "../controlplane/client.ts";
 
 export interface ValidPolicy {
@@ -18,26 +17,79 @@ export interface InvalidPolicy extends ValidPolicy {
   readonly says: string;
 }
 
-/** Read as kubectl reads YAML: version 1.1. */
-function read(folder: string): (ValidPolicy & { readonly source: string })[] {
-  const cwd = join(import.meta.dirname, folder);
-  const files = globSync("*.yaml", { cwd }).toSorted();
-  return files.map((file) => {
-    const source = readFileSync(join(cwd, file), "utf8");
-    return { name: file.replace(".yaml", ""), source, object: parse(source, { version: "1.1" }) };
-  });
+/** Objects that are invalid for one reason each, because each changes one thing of an object that is valid. */
+interface InvalidTable {
+  readonly valid: KubeObject;
+  /** The path of what the cases change; `""` is the object itself. */
+  readonly at: string;
+  readonly cases: Readonly<Record<string, InvalidCase>>;
 }
 
+interface InvalidCase {
+  /** Instead of the table's. */
+  readonly at?: string;
+  /** What stands there instead. */
+  readonly is?: unknown;
+  /** Fields that it gets. */
+  readonly with?: object;
+  /** The field that it loses. */
+  readonly without?: string;
+  /** Of the wrong field. */
+  readonly path: string;
+  /** A part of what validatePolicy says about it. */
+  readonly says: string;
+}
+
+/** As kubectl reads YAML. */
+const YAML = { version: "1.1" } as const;
+
+function textsIn(folder: string): [name: string, text: string][] {
+  const cwd = join(import.meta.dirname, folder);
+  const files = globSync("*.yaml", { cwd }).toSorted();
+  return files.map((file) => [file.replace(".yaml", ""), readFileSync(join(cwd, file), "utf8")]);
+}
+
+function invalidTables(): InvalidTable[] {
+  return textsIn("invalid").flatMap(([, text]) =>
+    parseAllDocuments(text, YAML).map((table) => {
+      for (const error of table.errors) throw error;
+      return table.toJS();
+    }),
+  );
+}
+
+/** The valid objects of the tables are among them. */
 export function validCorpus(): ValidPolicy[] {
-  return read("valid");
+  const files = textsIn("valid").map(([name, text]) => ({ name, object: parse(text, YAML) }));
+  const changed = invalidTables().map(({ valid, at }) => ({
+    name: `the ${valid.kind} that is changed at ${at}`,
+    object: valid,
+  }));
+  return [...files, ...changed];
 }
 
 export function invalidCorpus(): InvalidPolicy[] {
-  return read("invalid").map(({ name, object, source }) => {
-    const [, path, says] = /^# path: (.+)\n# says: (.+)\n/.exec(source) ?? [];
-    if (path === undefined || says === undefined) throw new Error(`${name}.yaml lacks its comments`);
-    return { name, object, path, says };
-  });
+  return invalidTables().flatMap(({ valid, at, cases }) =>
+    Object.entries(cases).map(([name, { path, says, ...change }]) => {
+      const steps = (change.at ?? at).split(/[.[\]]+/).filter((step) => step !== "");
+      return { name, object: withChange(valid, steps, change) as KubeObject, path, says };
+    }),
+  );
+}
+
+function withChange(
+  value: unknown,
+  [step, ...steps]: readonly string[],
+  change: Partial<InvalidCase>,
+): unknown {
+  if (step === undefined) {
+    if ("is" in change) return change.is;
+    const fields = Object.entries({ ...(value as object), ...change.with });
+    return Object.fromEntries(fields.filter(([name]) => name !== change.without));
+  }
+  const inner = withChange((value as Record<string, unknown>)[step], steps, change);
+  if (Array.isArray(value)) return value.with(Number(step), inner);
+  return { ...(value as object), [step]: inner };
 }
 
 export type Kind = "HookPolicy" | "ClusterHookPolicy" | "HookOverride" | "HookRollout";

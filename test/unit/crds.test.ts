@@ -24,7 +24,7 @@ import {
   MAX_TARGETS,
   VERSION,
 } from "../../src/api/hook-policy.ts";
-import { CRD_SCHEMAS } from "../../src/api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import type { Resource } from "../../src/kube/resource.ts";
 import { HOOK_TASKS, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../src/kube/resources.ts";
@@ -182,6 +182,42 @@ test("the patterns mean the same to JavaScript as to RE2", () => {
     for (const long of ["a", "a.", "a-", "-a", "a/"]) js.test(`${long.repeat(50_000)}!`);
     // Of the processor, whatever else the machine does: a pattern that backtracks takes seconds.
     assert.ok(process.cpuUsage(started).user < 100_000, `${pattern} is slow`);
+  }
+});
+
+test("the schemas have only keywords that the operator's own validation evaluates", () => {
+  const keywords: Readonly<Record<keyof CrdSchema, true>> = {
+    type: true,
+    format: true,
+    enum: true,
+    pattern: true,
+    minLength: true,
+    maxLength: true,
+    minimum: true,
+    maximum: true,
+    default: true,
+    required: true,
+    properties: true,
+    additionalProperties: true,
+    minProperties: true,
+    maxProperties: true,
+    "x-kubernetes-preserve-unknown-fields": true,
+    items: true,
+    minItems: true,
+    maxItems: true,
+    "x-kubernetes-list-type": true,
+    "x-kubernetes-list-map-keys": true,
+    "x-kubernetes-map-type": true,
+    "x-kubernetes-validations": true,
+    "x-expected": true,
+  };
+  for (const schema of Object.values(CRD_SCHEMAS)) {
+    for (const [path, part] of schemas(schema))
+      assert.deepEqual(
+        Object.keys(part).filter((keyword) => !Object.hasOwn(keywords, keyword)),
+        [],
+        path,
+      );
   }
 });
 

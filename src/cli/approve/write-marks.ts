@@ -3,7 +3,7 @@
 import type { ObjectMeta } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { unless } from "../../lib/thrown.ts";
-import { isConflict, isNotFound } from "../../kube/kube-error.ts";
+import { isReplaced } from "../../kube/kube-error.ts";
 import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
@@ -80,5 +80,5 @@ export async function setMarks(
   }
   const key = { name, ...(namespace !== undefined && { namespace }) };
   const patched = client.mergePatch(resource, key, { metadata });
-  return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
+  return (await unless(isReplaced, patched)) !== undefined;
 }

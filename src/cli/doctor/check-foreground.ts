@@ -3,13 +3,13 @@
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { APPLY } from "./check-install.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 export const FOREGROUND_POLICY = "hookpolicy-refuse-foreground-deletion";
 const OPT_OUT = "hookpolicy.dev/foreground-deletion";
 
 const NAMED = `ValidatingAdmissionPolicy ${FOREGROUND_POLICY}`;
-const APPLY = "apply the manifests of this release: kubectl apply -k .";
 /** The first version of Kubernetes that serves admissionregistration.k8s.io/v1 ValidatingAdmissionPolicies. */
 const SERVED_SINCE = 30;
 

@@ -19,7 +19,7 @@ import {
 } from "./doctor.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-const APPLY = "apply the manifests of this release: kubectl apply -k .";
+export const APPLY = "apply the manifests of this release: kubectl apply -k .";
 
 export function definitions({ definitions: read }: Evidence): Finding {
   const problems = [...read].flatMap(([kind, crd]): Finding[] => {

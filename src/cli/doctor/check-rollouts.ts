@@ -4,7 +4,7 @@ import { counted } from "../../lib/counted.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import type { FleetRollout } from "../fleet/fleet.ts";
+import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { CoverageSurvey } from "./check-coverage.ts";
 import {
@@ -19,7 +19,6 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import type { Fleet } from "../fleet/fleet.ts";
 import { memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");

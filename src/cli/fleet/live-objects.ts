@@ -90,31 +90,10 @@ interface QueryPlace {
 }
 
 /** Reads all objects of these places, since the names that gates look for can depend on the time. */
-export async function readObjects(client: KubeClient, places: readonly QueryPlace[]): Promise<ObjectReader> {
-  return await readUnless(client, places, []);
-}
-
-/** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
-export async function readAsOperator(
+export async function readObjects(
   client: KubeClient,
   places: readonly QueryPlace[],
-  objects: readonly RawObject[],
-): Promise<ObjectReader> {
-  const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
-  return await readUnless(client, places, said);
-}
-
-function notReady({ status }: RawObject): readonly Refusal[] {
-  const conditions = listOf(fieldsOf(status)["conditions"]).map(fieldsOf);
-  const ready = conditions.find(({ type }) => type === CONDITION.Ready);
-  if (ready?.["status"] !== "False") return [];
-  return [{ ok: false, reason: textOf(ready["reason"]), message: textOf(ready["message"]) }];
-}
-
-async function readUnless(
-  client: KubeClient,
-  places: readonly QueryPlace[],
-  refusals: readonly Refusal[],
+  refusals: readonly Refusal[] = [],
 ): Promise<ObjectReader> {
   const distinct = new Map(places.map((place) => [placeKey(place), place]));
   const reads = [...distinct].map(
@@ -128,6 +107,23 @@ async function readUnless(
       return { ...read, objects: read.objects.filter(({ metadata }) => metadata.namespace === namespace) };
     },
   };
+}
+
+/** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
+export async function readAsOperator(
+  client: KubeClient,
+  places: readonly QueryPlace[],
+  objects: readonly RawObject[],
+): Promise<ObjectReader> {
+  const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
+  return await readObjects(client, places, said);
+}
+
+function notReady({ status }: RawObject): readonly Refusal[] {
+  const conditions = listOf(fieldsOf(status)["conditions"]).map(fieldsOf);
+  const ready = conditions.find(({ type }) => type === CONDITION.Ready);
+  if (ready?.["status"] !== "False") return [];
+  return [{ ok: false, reason: textOf(ready["reason"]), message: textOf(ready["message"]) }];
 }
 
 function placeKey({ kind, namespace }: QueryPlace): string {

@@ -20,7 +20,7 @@ import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../
 import { ClusterResource } from "../../kube/cluster-resource.ts";
 import { viewCluster } from "../../policy/cluster.ts";
 import type { Cluster } from "../../api/meta.ts";
-import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
+import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
 
 /** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";
@@ -54,7 +54,7 @@ type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "repl
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
   const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
-  const unregister = await deletion(client, await extensionConfigs(client));
+  const unregister = await deletion(client, await registrations(client));
   const steps = [
     unregister,
     await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
@@ -74,13 +74,10 @@ const deploymentKey = ({ namespace }: UninstallOptions): Required<ObjectKey> => 
 
 const PODS = apiResource("pods", "v1", true, "Pod");
 
-/** Cluster API 1.10 serves v1alpha1, later versions v1beta2. `undefined`: Cluster API is not installed. */
-async function extensionConfigs(client: Client): Promise<Resource | undefined> {
+/** `undefined`: Cluster API is not installed. */
+async function registrations(client: Client): Promise<Resource | undefined> {
   const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
-  if (group === undefined) return undefined;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
-  const { preferredVersion } = group as { preferredVersion: { version: string } };
-  return extensionConfigsAt(preferredVersion.version);
+  return group === undefined ? undefined : extensionConfigsOf(group);
 }
 
 async function deletion(

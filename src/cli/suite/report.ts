@@ -18,7 +18,8 @@ import {
   type RuleTrace,
 } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
+import { isDone } from "../../policy/tasks/judge-tasks.ts";
+import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
@@ -201,14 +202,15 @@ function ruleLines(trace: RuleTrace, colour: Colour): string[] {
 
 function taskLine(trace: TaskTrace, colour: Colour): string {
   const { task, state, message, observed = message, nextAttempt: next } = trace;
-  const paint = DONE.has(state) ? colour.green : colour.red;
+  const paint = isDone(trace) ? colour.green : colour.red;
   const attempt = next && `; attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`;
   return `task ${task}: ${paint(state)}${attempt ?? ""}${observed === "" ? "" : `; ${observed}`}`;
 }
 
-const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
-
-function gateLine({ gate, met, wanted, wantedInFull = wanted, observed }: GateTrace, colour: Colour): string {
+function gateLine(
+  { gate, met, wanted, wantedInFull = wanted, observed }: GateTrace,
+  colour: Colour,
+): string {
   const marks = {
     true: colour.green("is met"),
     false: colour.red("waits"),

@@ -19,6 +19,7 @@ import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
 import {
   attemptBegun,
   cancelled,
+  hasFinished,
   kindOf,
   lastAttempt,
   openAttempt,
@@ -39,7 +40,6 @@ import { SuiteTaskObjects } from "./task-objects.ts";
 const MAX_STEPS = 20;
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
-const ENDED: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
 export class SuiteTasks {
   readonly memory: TaskMemory;
@@ -114,7 +114,7 @@ export class SuiteTasks {
       if (attempt !== undefined) return [timesOutAt(task, attempt)];
       const permit = this.#permit(task);
       const step = permit.may === "Begin" ? this.#next(task, permit) : undefined;
-      if (step?.do !== "Rest" || step.forMs === undefined || ENDED.has(task.status?.phase)) return [];
+      if (step?.do !== "Rest" || step.forMs === undefined || hasFinished(task)) return [];
       return [after(this.#session.now, step.forMs)];
     });
     return times.toSorted((a, b) => a.getTime() - b.getTime())[0];
@@ -185,7 +185,7 @@ export class SuiteTasks {
   }
 
   #isOver(task: HookTask): boolean {
-    const { spec, status } = task;
+    const { spec } = task;
     const operation = this.#pending(task);
     // A step has asked: its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
@@ -193,7 +193,7 @@ export class SuiteTasks {
     const own = begun.get(namespacedName(spec.clusterRef));
     // While it runs, a step may still ask about it.
     if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
-    return isOperationOver(spec, this.#clusterOf(task), served, ENDED.has(status?.phase));
+    return isOperationOver(spec, this.#clusterOf(task), served, hasFinished(task));
   }
 
   #permit(task: HookTask): Permit {

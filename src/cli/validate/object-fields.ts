@@ -2,7 +2,7 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { isFields } from "../../lib/fields.ts";
-import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
 import type { FieldPlace } from "../../policy/validation/schema-rules.ts";

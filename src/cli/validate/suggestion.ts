@@ -2,7 +2,7 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
-import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { fits } from "../../policy/validation/fits.ts";

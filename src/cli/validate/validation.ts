@@ -10,8 +10,7 @@ import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { found } from "../../lib/found.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
-import { lifetimeProblems } from "../fleet/idle-overrides.ts";
-import { SpecMemo } from "./spec-memo.ts";
+import { knownTo, lifetimeProblems, namesNothing } from "../fleet/idle-overrides.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { sizeErrors } from "../../policy/validation/spec-size.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
@@ -32,7 +31,6 @@ import { isPlace } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
-import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
@@ -87,10 +85,9 @@ interface Judgement {
 }
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
-  const specs = new SpecMemo();
   const judged = sources.map((source, index) => {
     options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
-    return judge(source, specs, options);
+    return judge(source, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
   const besides = [
@@ -123,7 +120,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   };
 }
 
-function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions): Judgement {
+function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const nothing = { source, errors: [], warnings: [], isSound: false };
   const problem = kindProblem(source.object);
   if (problem !== undefined) return { ...nothing, is: "unknown", errors: [problem] };
@@ -132,7 +129,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
   if (group !== GROUP || kind === undefined)
     return { ...nothing, is: "other", errors: isPlace(source.object) ? textErrors(source.object) : [] };
-  const { errors, warnings } = check(kind, source, specs, options);
+  const { errors, warnings } = check(kind, source, options);
   const place = namespaceFindings(source.object);
   const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
   return {
@@ -170,19 +167,12 @@ function findingsOf(
   return findings.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
-function check(
-  kind: OwnKind,
-  { object }: SourceObject,
-  specs: SpecMemo,
-  options: ValidationOptions,
-): Semantics {
+function check(kind: OwnKind, { object }: SourceObject, options: ValidationOptions): Semantics {
   if (kind === "HookOverride") return checkOverride(object, options);
   const size = sizeErrors(object["spec"]);
   if (size.length > 0) return { errors: size, warnings: [] };
   if (kind !== "HookRollout") {
-    return specs.check(kind, object, (schemaErrors) =>
-      checkSpec(viewPolicy(kind, object), schemaErrors, options),
-    );
+    return checkSpec(viewPolicy(kind, object), validatePolicy(kind, object), options);
   }
   const schemaErrors = validatePolicy("HookRollout", object);
   const { errors, warnings } = checkRollout(viewRollout(object).spec, schemaErrors);

@@ -2,7 +2,7 @@
 
 import type { ValidateFunction } from "ajv";
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { compiler, type Schema, sharing, withParts } from "./compiler.ts";
 
 export const ajv = compiler({ allErrors: true, verbose: true, allowUnionTypes: true });

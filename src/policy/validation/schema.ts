@@ -9,7 +9,7 @@ import { DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type FieldPlace } from "./schema-rules.ts";

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { Evidence, ReadResult } from "../../../../src/cli/doctor/doctor.ts";
 import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
-import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import {
   found,
   absent,

@@ -5,7 +5,7 @@ import test from "node:test";
 import type { Evidence, Finding, ReadResult, Settings } from "../../../../src/cli/doctor/doctor.ts";
 import { examine } from "../../../../src/cli/doctor/report.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
-import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
 import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { viewRegistration } from "../../../../src/hooks/registration.ts";

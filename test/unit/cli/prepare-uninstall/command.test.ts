@@ -45,7 +45,7 @@ async function apiServer(
   answers: Parameters<typeof answering>[1] = {},
 ): Promise<{ kubeconfig: string; deleted: () => string[] }> {
   const own: Record<string, object> = {
-    "GET /apis/runtime.cluster.x-k8s.io": { preferredVersion: { version: "v1beta2" } },
+    "GET /apis/runtime.cluster.x-k8s.io": { versions: [{ version: "v1beta2" }] },
     [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
     [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
   };

@@ -31,7 +31,7 @@ function serverOf(objects: Objects, version = "v1beta2") {
   const client = {
     getPath: async () => {
       if (version === "") throw NOT_FOUND;
-      return { preferredVersion: { version } };
+      return { versions: [{ version }] };
     },
     get: async (resource: Resource, key: ObjectKey) => found(keyOf(resource, key)),
     list: async (resource: Resource, { namespace, project }: ListOptions = {}) => {

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { folder, MAIN } from "../program.ts";
+import { stringify } from "yaml";
+import { invalidCorpus } from "../../../corpus/corpus.ts";
 import { hookpolicy } from "../resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -249,15 +251,21 @@ for (const [name, { args, says }] of Object.entries(USAGE)) {
   });
 }
 
-test("the corpus: valid policies have no errors but those of meaning, and each invalid one has one where it says", async () => {
-  const { stdout } = await hookpolicy(["validate", "-o", "json", "test/corpus/invalid"], { cwd: ROOT });
+test("each invalid object of the corpus has an error at its path", async (t) => {
+  const corpus = invalidCorpus();
+  const cwd = await folder(
+    t,
+    Object.fromEntries(
+      corpus.map(({ name, object }) => [`${name}.yaml`, stringify(object, { version: "1.1" })]),
+    ),
+  );
+  const { stdout } = await hookpolicy(["validate", "-o", "json", "."], { cwd });
   const { findings }: { findings: { file: string; severity: string; path: string }[] } = JSON.parse(stdout);
-  for (const file of new Set(findings.map((finding) => finding.file))) {
-    const [, path] = /^# path: (.+)\n/.exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
-    const errors = findings.filter((finding) => finding.file === file && finding.severity === "error");
+  for (const { name, path } of corpus) {
+    const errors = findings.filter(({ file, severity }) => file === `${name}.yaml` && severity === "error");
     assert.ok(
       errors.some((error) => error.path === path),
-      `${file}: ${path}`,
+      `${name}: ${path}`,
     );
   }
 });

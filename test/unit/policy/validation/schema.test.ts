@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import * as fc from "fast-check";
 import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../../corpus/corpus.ts";
@@ -16,6 +16,10 @@ describe("a valid policy has no errors", () => {
 });
 
 describe("an invalid policy has one error, at its place", () => {
+  test("and a name of its own", () => {
+    const names = invalidCorpus().map(({ name }) => name);
+    assert.deepEqual(names.toSorted(), [...new Set(names)].toSorted());
+  });
   for (const { name, object, path, says } of invalidCorpus()) {
     test(name, () => {
       const errors = validatePolicy(kindOf(object), object);
