@@ -128,7 +128,7 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
         const soak = spec.stages?.[index]?.minSuccessTime;
         return {
           ...stage,
-          state: stageState(each, stages[index - 1], { soak, now }),
+          state: stageState(stages, index, { soak, now }),
           waitsFor: waitsFor.map(awaitedText),
         };
       }),
