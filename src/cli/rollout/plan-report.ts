@@ -64,7 +64,7 @@ function pauseLines({ pauses }: FleetPlan): string[] {
     .slice(0, MAX_PAUSES)
     .map(
       ({ from, to, by, clusters }) =>
-        `From ${minute(from)} to ${minute(to)}, ${counted(clusters, "Cluster")} could have a slot and wait${clusters === 1 ? "s" : ""} for ${by}`,
+        `From ${minute(from)} to ${minute(to)}, whatever slots are free, ${counted(clusters, "Cluster")} wait${clusters === 1 ? "s" : ""} for ${by}`,
     );
   const more = pauses.length - shown.length;
   return more > 0 ? [...shown, `${counted(more, "more such wait")} (-o json lists all)`] : shown;
@@ -184,6 +184,7 @@ function minute(at: Date): string {
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
+/** Schema: schemas/output/rolloutplan.json. */
 export function planJson({ rollout, target, ...plan }: FleetPlan): object {
   return { rollout: rollout.name, ...(target !== undefined && { target }), ...plan };
 }
