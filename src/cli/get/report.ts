@@ -228,11 +228,12 @@ function ageNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 function silentNote(silent: Date, now: Date): string {
+  if (hasNoLease(silent))
+    return "no operator has a Lease, as without --leader-elect: whether one runs is unknown, and so is whether these rows are up to date; see 'hookpolicy doctor'";
   return `${signOfLife(silent, now)}, and these rows can be out of date; see 'hookpolicy doctor'`;
 }
 
 export function signOfLife(seen: Date, now: Date): string {
-  if (hasNoLease(seen)) return "no operator has a Lease: none runs, or one without --leader-elect";
   return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
