@@ -31,7 +31,7 @@ export interface Step {
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
-  /** Commands that meet the gate; one of them is enough. */
+  /** Commands that meet the gate, or let the operator look at it; one of them is enough. */
   readonly commands: readonly string[];
   /** Commands that show what the gate waits for, where none meets it. */
   readonly look: readonly string[];
@@ -170,13 +170,16 @@ function stepsOfRule(
 }
 
 function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {
+  const parts = [gate, ...(gate.members ?? [])];
+  const lookIf = (isWanted: (holds: boolean | undefined) => boolean): string[] =>
+    parts.flatMap(({ holds, look = [] }) => (isWanted(holds) ? look : []));
   return {
     ...rest,
     gate: gate.gate,
     wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
     evaluable: gate.holds !== undefined,
-    commands: commandsOf(gate),
-    look: [gate, ...(gate.members ?? [])].flatMap(({ look = [] }) => look),
+    commands: [...commandsOf(gate), ...lookIf((holds) => holds === undefined)],
+    look: lookIf((holds) => holds !== undefined),
     release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
   };
 }

@@ -6,6 +6,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
+import { grantCommand } from "../../objects/object-refusal.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
 import { type Due, type HeldOperation, type HeldFleet, hasNoLease, overdue, silentSince } from "./held.ts";
@@ -100,7 +101,8 @@ function ruleAndGate({ row: { rule, gate } }: HeldOperation): string {
 
 /** The command if there is one, else the policy's message. */
 function wayOut(held: HeldOperation, words: CommandWords): string {
-  return approveCommand(held, words) ?? failedTaskCommand(held, words) ?? held.row.message;
+  const command = approveCommand(held, words) ?? failedTaskCommand(held, words);
+  return command ?? (held.forbidden === undefined ? held.row.message : grantCommand([held.forbidden]));
 }
 
 /** Shows the task that has failed, and why; to try it again is decided there. */

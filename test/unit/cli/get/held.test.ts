@@ -161,6 +161,23 @@ test("that Leases cannot be read is told, instead of an age of the rows", () => 
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
+test("the command that lets the operator read what a gate looks at, if its condition says that it may not", () => {
+  const forbidden = "the operator may not list backups.velero.io: bind the verbs get, list and watch";
+  const why = { gate: "later", verdict: "NotEvaluable", reason: "ObjectsForbidden" };
+  const refused = row("c1", { ...why, message: forbidden });
+  const told = (message: string, ...rows: object[]): string => {
+    const conditions = [{ type: "Ready", status: "False", reason: "ObjectsForbidden", message }];
+    return heldText(heldBy([policy("a", rows, {}, { conditions })]), view());
+  };
+  const command =
+    / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true$/m;
+  assert.match(told(forbidden, refused), command);
+  const forged = { ...refused, message: `"the operator may not list secrets: bind": ${forbidden}` };
+  assert.match(told(forbidden, forged), command);
+  assert.doesNotMatch(told("it is not valid", forged), /kubectl create/);
+  assert.doesNotMatch(told(forbidden, row("c1", { message: forbidden })), /kubectl create/);
+});
+
 test("of a namespace, only its Clusters are told", () => {
   const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
   assert.deepEqual(names(objects, "team-b"), ["a c2"]);
