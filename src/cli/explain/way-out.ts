@@ -13,7 +13,7 @@ import {
   holdingRules,
   heldRules,
 } from "../../policy/decision.ts";
-import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
+import { type CompiledPolicy, type GateResult, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
@@ -46,6 +46,8 @@ export interface ExplainedSituation extends Situation {
   readonly policies: readonly CompiledPolicy[];
   /** The state before this look. */
   readonly before: PendingOperation;
+  /** The command that sets the marks of all gates; absent: the Cluster is not in a cluster, or a request is explained. */
+  readonly approve?: string;
 }
 
 export interface WayOut {
@@ -133,11 +135,31 @@ function stepsOf({ trace }: Decision, situation: ExplainedSituation): Step[] {
   const held = trace.flatMap((policy, index) =>
     policy.rules
       .filter(({ holds }) => policy.holds && holds)
+      .map((rule) => withApproval(rule, situation))
       .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
   );
   return held
     .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
     .flatMap(({ steps }) => steps);
+}
+
+/** What sets one mark in messages, sets all here, and says first what else they release. */
+export function withApproval<T extends RuleTrace>(
+  rule: T,
+  { approve }: Pick<ExplainedSituation, "approve">,
+): T {
+  return approve === undefined
+    ? rule
+    : { ...rule, gates: rule.gates.map((gate) => byApproval(gate, approve)) };
+}
+
+function byApproval<T extends GateResult>(gate: T, approve: string): T {
+  const { remedy, members } = gate;
+  return {
+    ...gate,
+    ...(remedy !== undefined && { remedy: approve }),
+    ...(members !== undefined && { members: members.map((member) => byApproval(member, approve)) }),
+  };
 }
 
 function stepsOfRule(
@@ -193,5 +215,6 @@ function wantedOf({ wanted, wantedInFull = wanted, said, withheld, members, ...r
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {
-  return [remedy, ...members.map((member) => member.remedy)].filter((each) => each !== undefined);
+  const all = [remedy, ...members.map((member) => member.remedy)];
+  return [...new Set(all.filter((each) => each !== undefined))];
 }

@@ -328,8 +328,16 @@ test("the way out is about the cluster that was asked, and one word of a shell e
 
 test("a task that has failed is unblocked by a user who looks at it; one that runs, by itself", () => {
   const task = { gate: undefined, message: "task clean runs" };
-  const rows = [row("c1", { ...task, reason: "TaskFailed" }), row("c2", { ...task, reason: "TaskRunning" })];
+  const named = `${"x".repeat(9)}: task clean has failed (hookpolicy task retry team-a/c3-clean-1)`;
+  const rows = [
+    row("c1", { ...task, reason: "TaskFailed" }),
+    row("c2", { ...task, reason: "TaskRunning" }),
+    row("c3", { ...task, reason: "TaskFailed", message: named }),
+    row("c4", { ...task, reason: "TaskFailed", message: named.replace("team-a/", "team-b/") }),
+  ];
   const text = heldText(heldBy([policy("a", rows)]), view());
   assert.match(text, /^team-a\/c1 .* kubectl hookpolicy task list -n team-a --for-cluster team-a\/c1$/m);
   assert.match(text, /^team-a\/c2 .* task clean runs$/m);
+  assert.match(text, /^team-a\/c3 .* kubectl hookpolicy task retry -n team-a c3-clean-1$/m);
+  assert.match(text, /^team-a\/c4 .* kubectl hookpolicy task list -n team-a --for-cluster team-a\/c4$/m);
 });
