@@ -35,7 +35,8 @@ type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: Recen
 export type Transition =
   | RolloutTransition
   | TaskTransition
-  | (OfPolicy<"Held"> & { readonly row: HeldRow })
+  /** `isNear`: less than the rule's warnBefore is left until its deadline. */
+  | (OfPolicy<"Held"> & { readonly row: HeldRow; readonly isNear?: boolean })
   /** Others delete what a held Cluster owns. */
   | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })
   /** An operation that the policy has held proceeds. */
@@ -132,6 +133,13 @@ function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTr
     const warnBeforeMs = policy.rules.find(({ name }) => name === rule)?.deadline?.warnBeforeMs;
     return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true, warnBeforeMs }];
   });
+}
+
+function isNear(policy: CompiledPolicy, trace: PolicyTrace, { rule }: HeldRow, now: Date): boolean {
+  return running(policy, trace).some(
+    ({ warnBeforeMs, deadlineAt, ...deadline }) =>
+      deadline.rule === rule && warnBeforeMs !== undefined && now >= after(deadlineAt, -warnBeforeMs),
+  );
 }
 
 function isRunning({ verdict, reason }: RuleTrace): boolean {
@@ -252,7 +260,7 @@ function rowChange(
   const row = heldRow(operation, { trace, policyUID, tornDown }, before, now);
   if (row?.holds === true) entry.hasHeld.add(key);
   const held: readonly Transition[] = beginsToHold(entry, before, row)
-    ? [{ type: "Held", policy, policyUID, row }]
+    ? [{ type: "Held", policy, policyUID, row, isNear: isNear(entry.compiled, trace, row, now) }]
     : [];
   const torn: readonly Transition[] = isNewlyTornDown(before, row)
     ? [{ type: "TornDown", policy, policyUID, row }]

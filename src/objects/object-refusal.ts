@@ -1,5 +1,6 @@
 /** Why the objects that a gate names are unknown, for users: the same on every replica, without observed values. */
 
+import { GROUP } from "../api/hook-policy.ts";
 import { isForbidden, isNotFound, KubeError } from "../kube/kube-error.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/api-discovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
@@ -73,8 +74,22 @@ interface AccessRequest {
 function mayNot({ verb, resource }: AccessRequest): string {
   return (
     `the operator may not ${verb} ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
-    `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`
+    `ClusterRole labelled ${GROUP}/aggregate-to-operator: "true"`
   );
+}
+
+/** The command of an administrator that lets the operator read these kinds, each as resourceName(). */
+export function grantCommand([first = "", ...others]: readonly string[]): string {
+  const role = `hookpolicy-${first}`;
+  const resources = [first, ...others].join(",");
+  return `kubectl create clusterrole ${role} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${role} ${GROUP}/aggregate-to-operator=true`;
+}
+
+const MAY_NOT = new RegExp(`^the operator may not (?:${VERBS.join("|")}) ([a-z0-9.-]+): `);
+
+/** The kind that the operator may not read, as it says itself: its name in RBAC. */
+export function forbiddenKind(message: string): string | undefined {
+  return MAY_NOT.exec(message)?.[1];
 }
 
 /** Whether the reason in a status is that the operator cannot read these objects; others may. */

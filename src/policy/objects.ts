@@ -22,7 +22,13 @@ export interface WatchedObject extends TooLargeMark {
 /** `ok` without objects: none exists. Not `ok`: the objects are unknown. */
 export type FoundObjects =
   | { readonly ok: true; readonly namespaced: boolean; readonly objects: readonly WatchedObject[] }
-  | { readonly ok: false; readonly reason: string; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly message: string;
+      /** The command that lets the operator read them: for the trace only. */
+      readonly grant?: string;
+    };
 
 /** The reason while a kind is read for the first time. */
 export const OBJECTS_NOT_LOADED = "ObjectsNotLoaded";

@@ -191,7 +191,10 @@ export interface GateResult {
   readonly observed: string;
   /** The command or action that meets the gate. */
   readonly remedy?: string;
-  /** The commands that show what a gate waits for that no command meets: for the trace only. */
+  /**
+   * The commands that show what a gate waits for that no command meets; or, if it is not evaluable, that make it so: for the
+   * trace only.
+   */
   readonly look?: readonly string[];
   /** Why there is no command, and what a person can do instead. */
   readonly withheld?: string;

@@ -3,8 +3,7 @@
  * command: what tenants write must not choose what administrators write.
  */
 
-import type { HookName } from "../api/runtime-hooks.ts";
-import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import type { ObjectMeta } from "../api/meta.ts";
 import { shellQuote } from "./message.ts";
 import type { PolicyKind } from "./policy-ref.ts";
 
@@ -88,11 +87,10 @@ function reservedDomain(key: string): string | undefined {
 }
 
 /**
- * The command that asks before it sets the mark, and looks at what else reads it: for a mark about which too little is
- * known here.
+ * The command that asks before it sets the mark, and looks at what else reads it: where the program is at hand, and for a
+ * mark about which too little is known here. `cluster`: namespace/name.
  */
-export function approveCommand({ metadata }: Cluster, hook: HookName): string {
-  const cluster = `${metadata.namespace ?? ""}/${metadata.name}`;
+export function approveCommand(cluster: string, hook: string): string {
   return `hookpolicy approve ${shellQuote(cluster)} --hook ${hook}`;
 }
 

@@ -58,11 +58,11 @@ export function aboutPolicy({ policyNote, related, identity, ...text }: EventTex
   return { ...text, identity: `${identity} policy`, note: policyNote(), regarding: related };
 }
 
-function held({ policy, policyUID, row }: Of<"Held">): EventText {
+function held({ policy, policyUID, row, isNear }: Of<"Held">): EventText {
   const { namespace, cluster, hook, rule, verdict, reason, message, step } = row;
   return {
     identity: ["Held", identityOf(policyUID, row), step, rule].join(" "),
-    type: verdict === "NotEvaluable" ? "Warning" : "Normal",
+    type: verdict === "NotEvaluable" || isNear === true ? "Warning" : "Normal",
     reason: "Held",
     note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
     policyNote: () => `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,

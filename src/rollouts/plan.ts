@@ -66,7 +66,7 @@ export interface PlannedStage {
   /** Absent: none of its Clusters runs, or begins at an instant that is known. */
   readonly begins?: Date;
   readonly ends?: Date;
-  /** When the next stage may begin; absent: never, or not at an instant that is known. */
+  /** When the next stage may begin; absent: it has passed, or does so never or at no instant that is known. */
   readonly passes?: Date;
   /** The Clusters without which it does not pass, and that waiting alone does not bring there. */
   readonly waitsFor: readonly RolloutAwaited[];
@@ -248,7 +248,7 @@ class Walk {
         passed,
         ...(begins instanceof Date && { begins }),
         ...(ends !== undefined && { ends }),
-        ...(passes !== undefined && { passes }),
+        ...(passes !== undefined && !passed && { passes }),
         waitsFor: passes === undefined ? waitsFor : [],
       };
     });
@@ -290,12 +290,13 @@ class Walk {
       succeeded: 0,
       passed: false,
     };
-    if (passed) return new Date(0);
-    if (size === 0) return needsNone(stage.minSucceeded) ? new Date(0) : undefined;
-    if (needed === 0) return new Date(0);
+    const { from } = this.#wish;
+    if (passed) return from;
+    if (size === 0) return needsNone(stage.minSucceeded) ? from : undefined;
+    if (needed === 0) return from;
     const ends = this.#planned.filter((each) => each.stage === stage.name).map((each) => each.ends);
     const enough =
-      succeeded >= needed ? (soakingSince ?? this.#wish.from) : ends.toSorted(byTime)[needed - succeeded - 1];
+      succeeded >= needed ? (soakingSince ?? from) : ends.toSorted(byTime)[needed - succeeded - 1];
     return enough && after(enough, stage.minSuccessTimeMs);
   }
 

@@ -138,11 +138,14 @@ export function countStage(
     needed,
     isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
     progress,
-    awaited: awaitedOf(progress, counting > tolerated),
+    awaited: awaitedOf(progress, { version, failuresCount: counting > tolerated }),
   };
 }
 
-/** `runs`, `hasFailed`: the uids of those whose operation to the version runs, or has failed. */
+/**
+ * `runs`, `hasFailed`: the uids of those whose operation to the version runs, or has failed. One on its way to a newer version
+ * is not asked for this one.
+ */
 function progressOf(
   { member, cluster, health, hasReached }: MemberState,
   {
@@ -159,16 +162,22 @@ function progressOf(
   if (hasFailed.has(uid)) return "failed";
   if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
   if (!wants(cluster, version)) return "notAsked";
-  return hasReached && health === "Healthy" ? "succeeded" : "waiting";
+  if (hasReached) return health === "Healthy" ? "succeeded" : "waiting";
+  return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
 }
 
 const AWAITED = ["Failed", "Unhealthy", "NotCalled", "NotAsked"] as const;
 type AwaitedReason = (typeof AWAITED)[number];
 
-/** Failures that are tolerated keep no stage from passing. */
-function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, failuresCount: boolean): RolloutAwaited[] {
+interface Awaiting {
+  readonly version: string;
+  /** Failures that are tolerated keep no stage from passing. */
+  readonly failuresCount: boolean;
+}
+
+function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, awaiting: Awaiting): RolloutAwaited[] {
   const found = [...progress].flatMap(([state, each]) => {
-    const reason = whyAwaited(state, each, failuresCount);
+    const reason = whyAwaited(state, each, awaiting);
     const { namespace = "", name } = state.cluster.metadata;
     return reason === undefined ? [] : [{ namespace, name, reason }];
   });
@@ -180,13 +189,13 @@ function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, failuresCount: 
 }
 
 function whyAwaited(
-  { hasReached, isAwaited }: MemberState,
+  { member, cluster, hasReached, isAwaited }: MemberState,
   progress: Progress,
-  failuresCount: boolean,
+  { version, failuresCount }: Awaiting,
 ): AwaitedReason | undefined {
   if (progress === "failed") return failuresCount ? "Failed" : undefined;
-  if (progress === "notAsked") return "NotAsked";
-  if (progress !== "waiting") return undefined;
+  if (progress === "running" || progress === "succeeded") return undefined;
+  if (!wants(cluster, version)) return "NotAsked";
   if (hasReached) return "Unhealthy";
-  return isAwaited ? undefined : "NotCalled";
+  return isAwaited || member.marked ? undefined : "NotCalled";
 }

@@ -180,7 +180,7 @@ describe("what the docs say", () => {
       await gone();
     },
     "hookpolicy explain team-a/prod-1": prints(
-      /^Blocked: BeforeClusterDelete of .*\n( +note .*\n)? +run +kubectl annotate /,
+      /^Blocked: BeforeClusterDelete of .*\n( +note .*\n)? +run +hookpolicy approve team-a\/prod-1 --hook BeforeClusterDelete/,
     ),
     "hookpolicy get -n team-a": prints(/^team-a\/prod-1 .* hookpolicy approve team-a\/prod-1 /m),
     "hookpolicy doctor": async (command) => {

@@ -100,7 +100,7 @@ async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage
     await cp.apply(labDefinitions());
   });
   // Every call is logged, so that one can watch Cluster API poll.
-  const flags = { "log-format": "text", "log-level": "debug" };
+  const flags = { "log-format": "text", "log-level": "debug", "leader-elect": "true" };
   const operator = await step("HookPolicy runs under its own ServiceAccount", () =>
     startOperator(cp, { flags }),
   );

@@ -40,6 +40,8 @@ Refuse the deletion itself, until it is approved:
   hookpolicy approve ${namespace}/${cluster} --hook BeforeClusterDelete
   ${remove}
 
+If the API server refuses one of them because a webhook timed out ("context deadline exceeded"), nothing was stored: run it again.
+
 Then write a policy of your own: change a copy of test/demo/policies.yaml, or take one of docs/recipes. Any Cluster of the class
 lab will do, as in test/demo/cluster.yaml; another spec.topology.version begins an upgrade. The demo plays the providers of all
 these Clusters, and a Node for each replica. Nothing here is a Pod: HookPolicy and Cluster API run as processes, and their

@@ -1,7 +1,6 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
 import { counted } from "../../lib/counted.ts";
-import { GROUP } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
@@ -21,6 +20,7 @@ import {
   warning,
 } from "./doctor.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
+import { grantCommand } from "../../objects/object-refusal.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
@@ -175,12 +175,10 @@ export function grants(evidence: Evidence): Finding {
     missing.ok && missing.value.length > 0 ? [{ resource, verbs: missing.value.join(", ") }] : [],
   );
   if (lacking[0] !== undefined) {
-    const { resource, verbs } = lacking[0];
-    const name = `hookpolicy-${resource}`;
-    const resources = lacking.map((each) => each.resource).join(",");
+    const resources = lacking.map((each) => each.resource);
     return error(
-      `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: rules that look at them hold`,
-      `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
+      `the operator may not ${lacking[0].verbs} ${some(resources)}: rules that look at them hold`,
+      grantCommand(resources),
     );
   }
   const { resource: unservedKind, missing: unsure } = asked.find(({ missing }) => !missing.ok) ?? {};

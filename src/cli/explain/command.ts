@@ -25,6 +25,7 @@ import { stderr, stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags, Omit<ExplainWish, "request"> {
+  readonly all?: true;
   readonly admission?: RequestName;
   readonly filename?: readonly string[];
   readonly capiVersion?: string;
@@ -63,6 +64,7 @@ export function addExplain(program: Command): void {
         .choices(REQUESTS)
         .conflicts("hook"),
     )
+    .option("--all", "show each policy that does not match the Cluster, and why")
     .option("--at <time>", `as if it were this time: ${INSTANTS}; default: now`, instant)
     .option(
       "-f, --filename <path>",
@@ -110,6 +112,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
     ...terminalOf(process.stdout, flags),
     program,
     connection: connectionWords(flags),
+    all: flags.all === true,
     files: (flags.filename ?? []).map((path) => ` -f ${shellQuote(path)}`).join(""),
     chosen: flags.at !== undefined,
     requested: flags.admission !== undefined,

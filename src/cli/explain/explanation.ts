@@ -6,6 +6,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import { approveCommand } from "../../policy/settable.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
@@ -220,7 +221,9 @@ function explainOperation(
   const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);
-  const situation = { fleet, world, call, now: at, policies, before, status };
+  const approve = options.live ? approveCommand(clusterKey(cluster), call.hook) : undefined;
+  const operationNow = { fleet, world, call, now: at, policies, before, status };
+  const situation = { ...operationNow, ...(approve !== undefined && { approve }) };
   const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);

@@ -31,7 +31,9 @@ export async function readExplainable(
     now,
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
-  const silence = silenceNote(raw, fleet, { seen: (await operatorSeen(client)).operatorSeen, now });
+  const seen = (await operatorSeen(client)).operatorSeen;
+  // The operator's times are compared with the API server's: this machine's clock may be wrong.
+  const silence = silenceNote(raw, fleet, { seen, now: client.serverClock.serverTime() });
   const known = { cluster, now, unread: unread.map(unreadNote), live: true };
   return { fleet, options: { ...wish, ...known, ...(silence !== undefined && { silence }) } };
 }

@@ -8,7 +8,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { withFalseParts } from "./false-parts.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type StatusContext } from "./stored-status.ts";
-import { isSinceKnown, type Release, releaseOf, type ExplainedSituation } from "./way-out.ts";
+import { isSinceKnown, type Release, releaseOf, type ExplainedSituation, withApproval } from "./way-out.ts";
 
 export interface ExplainedPolicy extends PolicyTrace {
   /** Why the policy does not apply to the Cluster; empty if it does. */
@@ -55,7 +55,11 @@ export function explainPolicy(
     mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
     release: releaseIfHeld(policy, trace.rules, situation),
     rules: trace.rules.map((rule) =>
-      withFalseParts(explainRule(trace, rule, policy, situation), known?.raw["spec"], situation),
+      withFalseParts(
+        withApproval(explainRule(trace, rule, policy, situation), situation),
+        known?.raw["spec"],
+        situation,
+      ),
     ),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)).length,
     ...(status !== undefined && { status }),

@@ -8,7 +8,7 @@ import { timestamp } from "../../policy/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { CommandWords } from "../get/report.ts";
+import { type CommandWords, typed } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
@@ -16,7 +16,7 @@ import type { StatusComparison } from "./stored-status.ts";
 import { openTask, taskBranch } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
-interface TreeOptions extends Pick<CommandWords, "connection"> {
+interface TreeOptions extends CommandWords {
   /** The flags that name the files of the policies; "": they are the API server's. */
   readonly files: string;
   /** The instant that was chosen: windows are listed from then on. */
@@ -232,8 +232,16 @@ const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
 
 export function commandText(
   command: string,
-  { colour, connection, files, from }: Pick<TreeOptions, "colour" | "connection" | "files" | "from">,
+  {
+    colour,
+    program,
+    connection,
+    files,
+    from,
+  }: Pick<TreeOptions, "colour" | "program" | "connection" | "files" | "from">,
 ): string {
-  if (!command.startsWith("hookpolicy windows ")) return colour.cyan(`${withRealUids(command)}${connection}`);
-  return colour.cyan(`${command}${files || connection}${from === undefined ? "" : ` --at ${from}`}`);
+  if (!command.startsWith("hookpolicy windows "))
+    return colour.cyan(typed(withRealUids(command), { program, connection }));
+  const when = from === undefined ? "" : ` --at ${from}`;
+  return colour.cyan(typed(command, { program, connection: `${files || connection}${when}` }));
 }

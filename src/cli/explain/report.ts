@@ -33,6 +33,8 @@ export interface TextOptions extends Terminal, CommandWords {
   readonly files: string;
   /** The chosen instant, as a flag takes it. */
   readonly from?: string;
+  /** Whether each policy that does not match is shown. */
+  readonly all?: boolean;
 }
 
 interface View extends TextOptions {
@@ -82,9 +84,11 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
     ...lifted(operation),
   ];
   const isRequest = operation.request !== undefined;
-  const trees = ranked(operation.policies).map((policy) =>
-    treeLines(policyBranch(policy, { ...view, isRequest }), columns),
-  );
+  const [shown, unmatched] = toShow(ranked(operation.policies), view);
+  const trees = [
+    ...shown.map((policy) => treeLines(policyBranch(policy, { ...view, isRequest }), columns)),
+    ...unmatched,
+  ];
   return [
     ...wrapped(headline(operation, view), columns ?? Infinity, "  "),
     ...indented(top, columns),
@@ -93,6 +97,17 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
     ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
     ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, view), columns)),
   ];
+}
+
+/** Other teams' policies would hide the ones that hold; a single one is worth its reason. */
+function toShow(
+  policies: readonly ExplainedPolicy[],
+  { all = false, colour }: View,
+): readonly [shown: readonly ExplainedPolicy[], unmatched: readonly string[]] {
+  const matched = policies.filter((policy) => policy.matched);
+  const count = policies.length - matched.length;
+  if (all || count < 2) return [policies, []];
+  return [matched, [colour.dim(`${count} policies do not match the Cluster: explain --all shows why`)]];
 }
 
 function admissionDetail(
@@ -155,16 +170,29 @@ function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detai
   return steps.flatMap((step, index) => {
     const before = steps[index - 1];
     const isFirst = before?.rule !== step.rule || policyName(before.policy) !== policyName(step.policy);
-    return [...(isFirst ? said(step) : []), ...deedOf(step, index === 0 ? "" : "and ", options)];
+    const isTold = (command: string): boolean =>
+      steps.slice(0, index).some(({ commands }) => commands.includes(command));
+    const deed = step.commands.some(isTold)
+      ? alsoFor(step)
+      : deedOf(step, index === 0 ? "" : "and ", options);
+    return [...(isFirst ? said(step) : []), ...deed];
   });
+}
+
+/** One command meets several gates. */
+function alsoFor(step: Step): Detail[] {
+  return [{ label: "and for", text: `${step.wanted} (${placeOf(step)})` }];
+}
+
+function placeOf(step: Step): string {
+  return `${policyName(step.policy)}, ${ruleName(step.rule)}${partOf(step)}`;
 }
 
 function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
-  const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${partOf(step)}`;
   const what = {
     label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
-    text: `${step.wanted} (${place})`,
+    text: `${step.wanted} (${placeOf(step)})`,
   };
   const look = step.look.map((command) => ({
     label: "see",

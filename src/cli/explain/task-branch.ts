@@ -2,23 +2,22 @@
 
 import type { RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { shellQuote } from "../../policy/message.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
+import { type CommandWords, typed } from "../get/report.ts";
+import { taskCommand } from "../task/task-command.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 
-interface TaskTreeOptions {
+interface TaskTreeOptions extends CommandWords {
   readonly colour: Colour;
-  /** "hookpolicy … --context prod": how commands end. */
-  readonly connection: string;
 }
 
-export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOptions): Branch {
+export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOptions): Branch {
   const { state, message, observed = "", attempts, nextAttempt, changesAt } = task;
   const command = (label: string, words: string): Detail => ({
     label,
-    text: colour.cyan(`${words}${connection}`),
+    text: colour.cyan(typed(words, program)),
     whole: true,
   });
   return {
@@ -83,9 +82,8 @@ function painted(state: TaskState, colour: Colour): (text: string) => string {
 /** Shows its HookTask; then, for one that has failed, tries it again. */
 export function commandsOf({ hookTask, state }: TaskTrace): readonly string[] {
   if (hookTask === undefined) return [];
-  const words = `-n ${shellQuote(hookTask.namespace)} ${shellQuote(hookTask.name)}`;
-  const show = `hookpolicy task show ${words}`;
-  return state === "Failed" ? [show, `hookpolicy task retry ${words}`] : [show];
+  const show = taskCommand("show", hookTask);
+  return state === "Failed" ? [show, taskCommand("retry", hookTask)] : [show];
 }
 
 const OPEN: ReadonlySet<TaskState> = new Set([

@@ -13,7 +13,7 @@ import {
   holdingRules,
   heldRules,
 } from "../../policy/decision.ts";
-import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
+import { type CompiledPolicy, type GateResult, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
@@ -31,7 +31,7 @@ export interface Step {
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
-  /** Commands that meet the gate; one of them is enough. */
+  /** Commands that meet the gate, or let the operator look at it; one of them is enough. */
   readonly commands: readonly string[];
   /** Commands that show what the gate waits for, where none meets it. */
   readonly look: readonly string[];
@@ -46,6 +46,8 @@ export interface ExplainedSituation extends Situation {
   readonly policies: readonly CompiledPolicy[];
   /** The state before this look. */
   readonly before: PendingOperation;
+  /** The command that sets the marks of all gates; absent: the Cluster is not in a cluster, or a request is explained. */
+  readonly approve?: string;
 }
 
 export interface WayOut {
@@ -135,11 +137,31 @@ function stepsOf({ trace }: Decision, situation: ExplainedSituation): Step[] {
   const held = trace.flatMap((policy, index) =>
     policy.rules
       .filter(({ holds }) => policy.holds && holds)
+      .map((rule) => withApproval(rule, situation))
       .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
   );
   return held
     .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
     .flatMap(({ steps }) => steps);
+}
+
+/** What sets one mark in messages, sets all here, and says first what else they release. */
+export function withApproval<T extends RuleTrace>(
+  rule: T,
+  { approve }: Pick<ExplainedSituation, "approve">,
+): T {
+  return approve === undefined
+    ? rule
+    : { ...rule, gates: rule.gates.map((gate) => byApproval(gate, approve)) };
+}
+
+function byApproval<T extends GateResult>(gate: T, approve: string): T {
+  const { remedy, members } = gate;
+  return {
+    ...gate,
+    ...(remedy !== undefined && { remedy: approve }),
+    ...(members !== undefined && { members: members.map((member) => byApproval(member, approve)) }),
+  };
 }
 
 function stepsOfRule(
@@ -172,13 +194,16 @@ function stepsOfRule(
 }
 
 function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {
+  const parts = [gate, ...(gate.members ?? [])];
+  const lookIf = (isWanted: (met: boolean | undefined) => boolean): string[] =>
+    parts.flatMap(({ met, look = [] }) => (isWanted(met) ? look : []));
   return {
     ...rest,
     gate: gate.gate,
     wanted: gate.met === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
     evaluable: gate.met !== undefined,
-    commands: commandsOf(gate),
-    look: [gate, ...(gate.members ?? [])].flatMap(({ look = [] }) => look),
+    commands: [...commandsOf(gate), ...lookIf((met) => met === undefined)],
+    look: lookIf((met) => met !== undefined),
     release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
   };
 }
@@ -192,5 +217,6 @@ function wantedOf({ wanted, wantedInFull = wanted, said, withheld, members, ...r
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {
-  return [remedy, ...members.map((member) => member.remedy)].filter((each) => each !== undefined);
+  const all = [remedy, ...members.map((member) => member.remedy)];
+  return [...new Set(all.filter((each) => each !== undefined))];
 }

@@ -9,7 +9,15 @@ import { unless } from "../../lib/thrown.ts";
 import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/cluster-resource.ts";
-import { isAbout, isSecret, type Refusal, refusalOf, SECRETS_REFUSED } from "../../objects/object-refusal.ts";
+import {
+  forbiddenKind,
+  grantCommand,
+  isAbout,
+  isSecret,
+  type Refusal,
+  refusalOf,
+  SECRETS_REFUSED,
+} from "../../objects/object-refusal.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
   type FoundObjects,
@@ -141,7 +149,7 @@ async function readPlace(
     const found = await discoverResource(client, kind);
     resource = found;
     const refused = refusals.find(({ message }) => isAbout(message, kind, found));
-    if (refused !== undefined) return refused;
+    if (refused !== undefined) return withGrant(refused);
     const raws = await listTyped(client, resource, resource.namespaced ? namespace : undefined);
     const objects = raws.map((raw): WatchedObject => ({ metadata: viewMetadata(raw["metadata"]), raw }));
     return { ok: true, namespaced: resource.namespaced, objects };
@@ -152,6 +160,11 @@ async function readPlace(
     // The API server has refused the user, not the operator.
     return { ...refusal, message: `you may not ${attempt(kind, resource, namespace)}` };
   }
+}
+
+function withGrant(refusal: Refusal): Refusal {
+  const kind = forbiddenKind(refusal.message);
+  return kind === undefined ? refusal : { ...refusal, grant: grantCommand([kind]) };
 }
 
 function attempt(kind: ObjectKind, resource: Resource | undefined, namespace: string | undefined): string {

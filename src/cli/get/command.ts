@@ -72,6 +72,7 @@ interface Query {
 
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
+  const { heldBy } = await import("./held.ts");
   const { followHeld, holdersOf, operatorSeen, readHeld, unreadNotes } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
@@ -80,7 +81,15 @@ async function get(flags: Flags, program: string): Promise<void> {
       const query = { flags, program, namespace };
       const view = await readHeld(client, namespace);
       stderr.lines(unreadNotes(view).map((note) => `warning: ${note}`));
-      if (flags.watch !== true) return await print(holdersOf(view), await operatorSeen(client), query);
+      if (flags.watch !== true) {
+        const seen = await operatorSeen(client);
+        // The operator's times are compared with the API server's: this machine's clock may be wrong.
+        return await print(
+          { ...heldBy(holdersOf(view), namespace), ...seen },
+          query,
+          client.serverClock.serverTime(),
+        );
+      }
       const scope = {
         cluster: view.unread === undefined,
         rollouts: !("unread" in view.rollouts),
@@ -93,9 +102,9 @@ async function get(flags: Flags, program: string): Promise<void> {
   );
 }
 
-function viewFor({ flags, program }: Query): HeldView {
+function viewFor({ flags, program }: Query, now = new Date()): HeldView {
   return {
-    now: new Date(),
+    now,
     by: flags.by,
     program,
     connection: connectionWords(flags),
@@ -103,15 +112,11 @@ function viewFor({ flags, program }: Query): HeldView {
   };
 }
 
-type OperatorSeen = Pick<HeldFleet, "operatorSeen" | "operatorUnread">;
-
-async function print(holders: readonly RawObject[], seen: OperatorSeen, query: Query): Promise<void> {
-  const { heldBy } = await import("./held.ts");
+async function print(fleet: HeldFleet, query: Query, now: Date): Promise<void> {
   const { heldJson, heldLines } = await import("./report.ts");
-  const fleet = { ...heldBy(holders, query.namespace), ...seen };
-  if (query.flags.output === "json") return stdout.json(heldJson(fleet, new Date()));
+  if (query.flags.output === "json") return stdout.json(heldJson(fleet, now));
   stderr.lines(emptyLines(fleet, query));
-  stdout.lines(heldLines(fleet, viewFor(query)));
+  stdout.lines(heldLines(fleet, viewFor(query, now)));
 }
 
 /** The namespace of the context may not be the one that is meant: one that the user has named is. */

@@ -2,12 +2,20 @@
 
 import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { DecisionRow, GateSpec, HookRollout, RolloutHeld, RuleSpec } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  type DecisionRow,
+  type GateSpec,
+  type HookRollout,
+  type RolloutHeld,
+  type RuleSpec,
+} from "../../api/hook-policy.ts";
+import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
-import { holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy or rollout that holds it. */
 export interface HeldOperation {
@@ -16,6 +24,8 @@ export interface HeldOperation {
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
   /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
+  /** The kind that the operator may not read for the gate: its name in RBAC. */
+  readonly forbidden?: string;
 }
 
 export interface HeldFleet {
@@ -88,6 +98,8 @@ interface Holder {
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
   readonly due: string | undefined;
+  /** Why the policy is not ready. */
+  readonly problem?: string;
 }
 
 function holderOf(raw: RawObject): Holder[] {
@@ -97,7 +109,17 @@ function holderOf(raw: RawObject): Holder[] {
   if (kind === "HookRollout") return [{ ref, ...holderOfRollout(viewRollout(raw)) }];
   const { spec, status } = viewPolicy(kind, raw);
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
-  return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
+  const problem = conditionOf({ status }, CONDITION.Ready)?.message;
+  return [
+    {
+      ref,
+      spec,
+      rows,
+      omitted: status?.decisionsOmitted ?? 0,
+      due: status?.nextTransitionTime,
+      ...(problem !== undefined && { problem }),
+    },
+  ];
 }
 
 /** A status without the number of omitted rows is of an operator that does not write the rows: its Clusters are counted. */
@@ -114,11 +136,25 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
   return { spec, rows, omitted, due: undefined };
 }
 
-function heldOf({ ref, spec, rows }: Holder, namespace: string | undefined): HeldOperation[] {
+function heldOf({ ref, spec, rows, problem }: Holder, namespace: string | undefined): HeldOperation[] {
   return rows
     .filter((row) => isIn(row, namespace))
     .filter((row) => holds(row, spec))
-    .map((row) => ({ policy: ref, row, approvable: isMetByMarks(gateOf(spec, row)) }));
+    .map((row) => ({
+      policy: ref,
+      row,
+      approvable: isMetByMarks(gateOf(spec, row)),
+      ...forbiddenOf(row, problem),
+    }));
+}
+
+/** The condition, unlike the row, has no words of the policy's author. */
+function forbiddenOf(
+  { reason, message }: DecisionRow,
+  problem: string | undefined,
+): Pick<HeldOperation, "forbidden"> {
+  const kind = reason === "ObjectsForbidden" ? forbiddenKind(problem ?? "") : undefined;
+  return kind !== undefined && message.includes(` ${kind}: `) ? { forbidden: kind } : {};
 }
 
 /**

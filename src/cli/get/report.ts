@@ -6,6 +6,9 @@ import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
+import { grantCommand } from "../../objects/object-refusal.ts";
+import { approveCommand } from "../../policy/settable.ts";
+import { taskCommand } from "../task/task-command.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
 import { type Due, type HeldOperation, type HeldFleet, hasNoLease, overdue, silentSince } from "./held.ts";
@@ -100,26 +103,34 @@ function ruleAndGate({ row: { rule, gate } }: HeldOperation): string {
 
 /** The command if there is one, else the policy's message. */
 function wayOut(held: HeldOperation, words: CommandWords): string {
-  return approveCommand(held, words) ?? failedTaskCommand(held, words) ?? held.row.message;
+  return commandFor(held, words) ?? held.row.message;
 }
 
-/** Shows the task that has failed, and why; to try it again is decided there. */
-function failedTaskCommand(
-  { row, policy: { namespace } }: HeldOperation,
-  { program, connection }: CommandWords,
-): string | undefined {
+/** As `explain` offers it. */
+export function commandFor(held: HeldOperation, words: CommandWords): string | undefined {
+  const { approvable, forbidden, row } = held;
+  const command = approvable
+    ? approveCommand(clusterOfRow(row), row.hook)
+    : (failedTaskCommand(held) ?? (forbidden === undefined ? undefined : grantCommand([forbidden])));
+  return command === undefined ? undefined : typed(command, words);
+}
+
+/** How the user starts the program, and the same connection. */
+export function typed(command: string, { program, connection }: CommandWords): string {
+  return `${command.replace(/^hookpolicy /, () => `${program} `)}${connection}`;
+}
+
+const RETRY = /\(hookpolicy task retry ([a-z0-9-]+)\/([a-z0-9.-]+)\)$/;
+
+/** The operator's words stand last; where they are cut, a list shows the task. */
+function failedTaskCommand({ row, policy }: HeldOperation): string | undefined {
   if (row.reason !== "TaskFailed" && row.reason !== "TaskAltered") return undefined;
+  const [, namespace = "", name = ""] = RETRY.exec(row.message) ?? [];
+  if (row.reason === "TaskFailed" && namespace === (policy.namespace ?? namespace) && name !== "")
+    return taskCommand("retry", { namespace, name });
   // The account of a ClusterHookPolicy may be in any namespace.
-  const where = namespace === undefined ? "-A" : `-n ${namespace}`;
-  return `${program} task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}${connection}`;
-}
-
-export function approveCommand(
-  { approvable, row }: HeldOperation,
-  { program, connection }: CommandWords,
-): string | undefined {
-  if (!approvable) return undefined;
-  return `${program} approve ${shellQuote(clusterOfRow(row))} --hook ${row.hook}${connection}`;
+  const where = policy.namespace === undefined ? "-A" : `-n ${policy.namespace}`;
+  return `hookpolicy task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}`;
 }
 
 /** An operation, followed by every policy that holds it. */
@@ -228,11 +239,12 @@ function ageNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 function silentNote(silent: Date, now: Date): string {
+  if (hasNoLease(silent))
+    return "no operator has a Lease, as without --leader-elect: whether one runs is unknown, and so is whether these rows are up to date; see 'hookpolicy doctor'";
   return `${signOfLife(silent, now)}, and these rows can be out of date; see 'hookpolicy doctor'`;
 }
 
 export function signOfLife(seen: Date, now: Date): string {
-  if (hasNoLease(seen)) return "no operator has a Lease: none runs, or one without --leader-elect";
   return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 

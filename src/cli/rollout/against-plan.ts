@@ -18,6 +18,8 @@ export interface EarlierPlan {
 interface EarlierStage {
   readonly name: string;
   readonly succeeded: number;
+  /** It had passed when the plan was made. */
+  readonly passed: boolean;
   readonly passes: Date | undefined;
   /** When its operations were planned to end. */
   readonly ends: readonly Date[];
@@ -47,9 +49,10 @@ function planIn(text: string): EarlierPlan | undefined {
     from: made,
     stages: listOf(stages)
       .map(fieldsOf)
-      .map(({ name, succeeded, passes }) => ({
+      .map(({ name, succeeded, passed, passes }) => ({
         name: textOf(name),
         succeeded: typeof succeeded === "number" ? succeeded : 0,
+        passed: passed === true,
         passes: instantOf(passes),
         ends: planned.filter(({ stage }) => stage === name).flatMap(({ ends }) => instantOf(ends) ?? []),
       })),
@@ -71,11 +74,7 @@ export function againstPlan({ status }: HookRollout, plan: EarlierPlan, now: Dat
       stage.name,
       String(expected),
       String(found?.succeeded ?? 0),
-      stage.passes === undefined
-        ? "unknown"
-        : stage.passes.getTime() === 0
-          ? "before"
-          : timestamp(stage.passes),
+      stage.passed ? "before" : stage.passes === undefined ? "unknown" : timestamp(stage.passes),
       comparison(stage, found, expected, now),
     ];
   });

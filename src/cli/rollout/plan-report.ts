@@ -22,7 +22,7 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     stage.name,
     String(stage.clusters),
     String(stage.succeeded),
-    ...timesOf(stage, isUnknown),
+    ...timesOf(stage, plan.from, isUnknown),
   ]);
   const to = target === undefined ? "" : ` to ${target}`;
   const heading = `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`;
@@ -64,7 +64,7 @@ function pauseLines({ pauses }: FleetPlan): string[] {
     .slice(0, MAX_PAUSES)
     .map(
       ({ from, to, by, clusters }) =>
-        `From ${minute(from)} to ${minute(to)}, ${counted(clusters, "Cluster")} could have a slot and wait${clusters === 1 ? "s" : ""} for ${by}`,
+        `From ${minute(from)} to ${minute(to)}, whatever slots are free, ${counted(clusters, "Cluster")} wait${clusters === 1 ? "s" : ""} for ${by}`,
     );
   const more = pauses.length - shown.length;
   return more > 0 ? [...shown, `${counted(more, "more such wait")} (-o json lists all)`] : shown;
@@ -144,7 +144,7 @@ function awaitedLine({ waitsFor, ...stage }: PlannedStage): string | undefined {
 
 /** Names the stage that the plan does not pass because it has no Cluster. */
 function emptyStage(stages: readonly PlannedStage[]): string[] {
-  const end = stages.findIndex(({ passes }) => passes === undefined);
+  const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
   const stage = stages[end];
   if (stage === undefined || stage.clusters > 0 || end === stages.length - 1) return [];
   return [
@@ -152,13 +152,16 @@ function emptyStage(stages: readonly PlannedStage[]): string[] {
   ];
 }
 
-function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, isUnknown: boolean): string[] {
+function timesOf(stage: PlannedStage, from: Date, isUnknown: boolean): string[] {
+  const { begins, ends, passes } = stage;
   const isDone = stage.succeeded === stage.clusters;
   const unknown = isUnknown ? "unknown" : "never";
-  return [
-    ...[begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at))),
-    passes === undefined ? unknown : passed ? "passed" : passes.getTime() === 0 ? "at once" : minute(passes),
-  ];
+  const times = [begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at)));
+  return [...times, stage.passed ? "passed" : passes === undefined ? unknown : passText(passes, from)];
+}
+
+function passText(passes: Date, from: Date): string {
+  return passes.getTime() === from.getTime() ? "at once" : minute(passes);
 }
 
 function endOf({ clusters }: FleetPlan): Date | undefined {
@@ -181,6 +184,7 @@ function minute(at: Date): string {
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
+/** Schema: schemas/output/rolloutplan.json. */
 export function planJson({ rollout, target, ...plan }: FleetPlan): object {
   return { rollout: rollout.name, ...(target !== undefined && { target }), ...plan };
 }

@@ -6,17 +6,27 @@ import { parseDuration } from "../../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../../policy/instant.ts";
 import { since } from "../terminal/age.ts";
 
+/** `stages`: of one target, with `stage` at `index`. */
 export function stageState(
-  stage: RolloutStageStatus,
-  before: RolloutStageStatus | undefined,
+  stages: readonly RolloutStageStatus[],
+  index: number,
   { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
 ): string {
+  const [stage, before] = [stages[index], stages[index - 1]];
+  if (stage === undefined) return "";
   if (stage.passed) return "passed";
+  const isIdle = stage.members > 0 && stage.soakingSince === undefined && !stages.some(isUnderWay);
+  if (isIdle) return "no Cluster asks for it";
   if (before !== undefined && !before.passed) return `waits for ${before.name}`;
   if (stage.soakingSince !== undefined)
     return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far${soakEndText(stage.soakingSince, parseDuration(soak) ?? 0)}`;
   if (stage.members === 0) return "has no Clusters";
   return "open";
+}
+
+/** Another version may have come since, and left the row of this one. */
+function isUnderWay({ waiting, running, failed }: RolloutStageStatus): boolean {
+  return waiting + running + failed > 0;
 }
 
 /** ", until 2026-11-22T12:00:00Z" */

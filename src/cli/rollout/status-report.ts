@@ -81,7 +81,7 @@ function stageLines(
     bar(stage, colour),
     `${stage.succeeded}/${stage.members}`,
     ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
-    stageState(stage, stages[index - 1], { soak: spec.stages?.[index]?.minSuccessTime, now }),
+    stageState(stages, index, { soak: spec.stages?.[index]?.minSuccessTime, now }),
   ]);
   const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);

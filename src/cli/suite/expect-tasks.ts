@@ -5,6 +5,7 @@ import { isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lastAttempt } from "../../tasks/progress.ts";
+import { nextAttemptOf } from "../../tasks/next-step.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { checkNames, unknownCluster } from "./check-names.ts";
 import { comparedText, type FieldComparison, NONE } from "./expect.ts";
@@ -50,7 +51,7 @@ function isOf({ clusterRef }: HookTask["spec"], cluster: string | undefined): bo
 function stateOf(task: HookTask | undefined): { readonly phase: string; readonly begun: number } {
   if (task === undefined) return { phase: "None", begun: 0 };
   const { phase = "Pending", begun = 0 } = task.status ?? {};
-  return { phase, begun };
+  return { phase: nextAttemptOf(task) === undefined ? phase : "Retrying", begun };
 }
 
 function shownObject(task: HookTask, objectOf: KnownTasks["objectOf"]): unknown {

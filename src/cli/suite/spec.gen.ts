@@ -160,8 +160,10 @@ export interface TaskExpectSpec {
   name: string;
   /** namespace/name of a Cluster of this suite */
   cluster?: string;
-  /** None: it has not begun for the operation that is pending, or was last */
-  phase?: "None" | "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
+  /**
+   * None: it has not begun for the operation that is pending, or was last; Retrying: an attempt has failed, and another follows
+   */
+  phase?: "None" | "Pending" | "Running" | "Retrying" | "Succeeded" | "Failed" | "Cancelled";
   /** How many have begun */
   attempts?: number;
   /** Fields of the object of its last attempt; without one, of what the task does */

@@ -39,8 +39,16 @@ export const EVENT_REASONS = [
   "TaskNotBegun",
 ] as const;
 
-/** As of a HookTask; None: there is no HookTask. */
-export const TASK_PHASES = ["None", "Pending", "Running", "Succeeded", "Failed", "Cancelled"] as const;
+/** As of a HookTask. None: there is no HookTask; Retrying: one that runs, between two attempts. */
+export const TASK_PHASES = [
+  "None",
+  "Pending",
+  "Running",
+  "Retrying",
+  "Succeeded",
+  "Failed",
+  "Cancelled",
+] as const;
 
 const OF_POLICY = ["kind", "namespace", "policy"];
 

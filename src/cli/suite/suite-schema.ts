@@ -191,7 +191,10 @@ const TASK = record(
   {
     name: text("A task of a policy of this suite"),
     cluster: CLUSTER,
-    phase: word(TASK_PHASES, "None: it has not begun for the operation that is pending, or was last"),
+    phase: word(
+      TASK_PHASES,
+      "None: it has not begun for the operation that is pending, or was last; Retrying: an attempt has failed, and another follows",
+    ),
     attempts: { type: "integer", minimum: 0, description: "How many have begun" },
     object: {
       "x-type": "RawObject",

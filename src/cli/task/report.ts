@@ -8,12 +8,13 @@ import { shellQuote } from "../../policy/message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf } from "../../tasks/next-step.ts";
-import type { CommandWords } from "../get/report.ts";
+import { type CommandWords, typed } from "../get/report.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
+import { taskCommand } from "./task-command.ts";
 import { noRetry } from "./retry.ts";
 import type { Phase, ReadTask } from "./tasks.ts";
 
@@ -160,16 +161,15 @@ function commandDetails(task: ReadTask, { colour, program, connection }: TaskVie
   const name = shellQuote(key.name);
   const command = (label: string, words: string): Detail => ({
     label,
-    text: colour.cyan(`${words}${connection}`),
+    text: colour.cyan(typed(words, { program, connection })),
     whole: true,
   });
-  const retry = `${program} task retry -n ${key.namespace} ${name}`;
   const remove = `kubectl delete hooktask -n ${key.namespace} ${name}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   return [
     ...logsCommands(object).map((words) => command("logs", words)),
     ...(task.isAltered && !isOver ? [command("begin again", remove)] : []),
-    ...(noRetry(task) === undefined ? [command("try again", retry)] : []),
+    ...(noRetry(task) === undefined ? [command("try again", taskCommand("retry", key))] : []),
     ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
   ];
 }

@@ -14,7 +14,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 import { typed } from "../fleet/live-objects.ts";
 import { followHeld, type HeldView, holdersOf, unreadNotes } from "../get/follow-held.ts";
 import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
-import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
+import { commandFor, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
 import { awaitedText, stageState } from "../rollout/stage-text.ts";
 import { PLAIN } from "../terminal/colour.ts";
@@ -78,7 +78,7 @@ export async function followFleet(
 
 function heldRow(held: HeldOperation, words: CommandWords): HeldRow {
   const { policy: _, clusterUID: _uid, approvable: _approvable, since: _since, ...rest } = heldObject(held);
-  const command = approveCommand(held, words);
+  const command = commandFor(held, words);
   return {
     key: heldKey(held),
     ...rest,
@@ -128,7 +128,7 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
         const soak = spec.stages?.[index]?.minSuccessTime;
         return {
           ...stage,
-          state: stageState(each, stages[index - 1], { soak, now }),
+          state: stageState(stages, index, { soak, now }),
           waitsFor: waitsFor.map(awaitedText),
         };
       }),

@@ -10,6 +10,7 @@ import { found as shortForm } from "../../lib/found.ts";
 import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
+import { clusterKey } from "../cluster.ts";
 import type { PolicyKind } from "../policy-ref.ts";
 import {
   approveCommand,
@@ -145,7 +146,7 @@ function remedyFor(
   if (withheld !== undefined) return { withheld };
   // Not everything that selects by labels is known here: approve looks.
   if (of === "HookPolicy" && mark.field === "label" && readers?.complete !== true)
-    return { remedy: approveCommand(cluster, call.hook) };
+    return { remedy: approveCommand(clusterKey(cluster), call.hook) };
   const value = wanted ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
   return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
 }

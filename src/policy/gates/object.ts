@@ -227,7 +227,10 @@ function look(gate: CompiledObjectGate, name: string | undefined, world: World):
   if ("met" in place) return place;
   const found = findObjects(world, gate.kind, place.namespaces);
   const wanted = describe(gate, name, found.ok && !found.namespaced ? "" : place.where);
-  if (!found.ok) return unevaluable(found.reason, wanted, found.message);
+  if (!found.ok) {
+    const { reason, message, grant } = found;
+    return { ...unevaluable(reason, wanted, message), ...(grant !== undefined && { look: [grant] }) };
+  }
   if (found.namespaced) {
     const doubt = provesByMissing(gate.count) ? place.doubt : undefined;
     return doubt === undefined

@@ -15,10 +15,11 @@ interface RequestBody {
   readonly spec?: { readonly user: string; readonly resourceAttributes: { readonly verb: string } };
 }
 
-/** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. */
+/** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. `clock`: what it shows. */
 export async function answering(
   t: TestContext,
   answers: Readonly<Record<string, object>>,
+  clock?: Date,
 ): Promise<{
   readonly kubeconfig: string;
   readonly asked: readonly string[];
@@ -33,6 +34,7 @@ export async function answering(
     asked.push(question);
     const answer = answers[question];
     const code = answer === undefined ? 404 : answer === FORBIDDEN ? 403 : 200;
+    if (clock !== undefined) response.setHeader("date", clock.toUTCString());
     response.writeHead(code, { "content-type": "application/json" });
     response.end(JSON.stringify(answer ?? { kind: "Status", reason: "NotFound", code: 404 }));
   });

@@ -54,9 +54,17 @@ export async function hookpolicy(
   });
 }
 
-/** What `-o json` of a command keeps to. */
+/** What `-o json` of a command keeps to. A time is near the present: none stands for another word, such as "at once". */
 export async function outputSchema(command: string): Promise<object> {
-  return JSON.parse(
-    await readFile(resolve(import.meta.dirname, `../../../schemas/output/${command}.json`), "utf8"),
+  const text = await readFile(
+    resolve(import.meta.dirname, `../../../schemas/output/${command}.json`),
+    "utf8",
   );
+  return JSON.parse(text, (_, value: unknown) =>
+    isTime(value) ? { ...value, pattern: String.raw`^2[01]\d\d-\d\d-\d\dT` } : value,
+  );
+}
+
+function isTime(value: unknown): value is object {
+  return typeof value === "object" && value !== null && "format" in value && value.format === "date-time";
 }

@@ -17,6 +17,7 @@ import {
   UPGRADE,
   heldAt,
 } from "../builders.ts";
+import { describeTransition } from "../../../src/report/event-text.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const DELETED_AT = "2026-11-21T11:00:00Z";
@@ -366,4 +367,26 @@ describe("a deadline", () => {
     passTo(fixture, at("+50m"));
     assert.deepEqual(fixture.transitions, []);
   });
+});
+
+test("a hold is told as a warning once less than warnBefore is left until its deadline", () => {
+  const deadline = { after: "100m", onExpiry: "KeepBlocking", warnBefore: "30m" } as const;
+  const typesOf = (backAt: string): string[] => {
+    const policy = gated([approval], { deadline });
+    const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    passTo(fixture, at("+10m"));
+    const { deletionTimestamp } = deleting.metadata;
+    const approved = cluster({
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      annotations: { [APPROVED]: "x" },
+    });
+    fixture.setCluster(approved);
+    passTo(fixture, at(backAt));
+    fixture.setCluster(deleting);
+    return fixture.holds
+      .map((each) => describeTransition(each))
+      .map(({ reason, type }) => `${reason} ${type}`);
+  };
+  assert.deepEqual(typesOf("+69m"), ["Held Normal", "Held Normal"]);
+  assert.deepEqual(typesOf("+71m"), ["Held Normal", "Held Warning"]);
 });

@@ -133,6 +133,38 @@ describe("a stage", () => {
     );
   });
 
+  test("counts those that ask for a newer version as not asked for the older one", () => {
+    const fleet = [
+      { name: "held", wave: "canary", reconciled: false },
+      { name: "running", wave: "canary", reconciled: false, marked: true, isAwaited: false },
+      { name: "reached", wave: "canary" },
+      { name: "r", version: OLD },
+    ];
+    const counts = {
+      members: 3,
+      notAsked: 0,
+      waiting: 0,
+      running: 0,
+      succeeded: 0,
+      failed: 0,
+      passed: false,
+    };
+    const passed = {
+      ...counts,
+      members: 1,
+      succeeded: 1,
+      soakingSince: "2026-11-23T11:00:00Z",
+      passed: true,
+    };
+    const stages = [
+      { ...passed, name: "canary" },
+      { ...passed, name: "rest" },
+    ];
+    const { targets } = statusOf({ stored: readyStatus({ targets: [{ version: OLD, stages }] }), fleet });
+    const [older] = targets?.filter(({ version }) => version === OLD) ?? [];
+    assert.deepEqual(older?.stages[0], { ...counts, name: "canary", notAsked: 2, succeeded: 1 });
+  });
+
   test("passes when all have succeeded for minSuccessTime, from when it was seen", () => {
     const spec = { stages: [{ ...STAGES[0], name: "canary", minSuccessTime: "1h" }, { name: "rest" }] };
     const fleet = [{ name: "c", wave: "canary" }, waiting];

@@ -19,7 +19,7 @@ const CLUSTER = {
   spec: { topology: { version: "v1.35.0" } },
 };
 
-function text(objects: readonly object[], options: object = {}): string {
+function text(objects: readonly object[], options: object = {}, live = false): string {
   // The last of two that have one name counts.
   const fleet = new Fleet([CLUSTER, ...objects] as RawObject[], {
     served: ALL_HOOKS,
@@ -28,7 +28,7 @@ function text(objects: readonly object[], options: object = {}): string {
   });
   const cluster = fleet.cluster("team-a", "prod-1");
   assert.ok(cluster);
-  const explanation = explain(fleet, { cluster, now: NOW, unread: [], live: false });
+  const explanation = explain(fleet, { cluster, now: NOW, unread: [], live });
   const standard = {
     colour: PLAIN,
     program: "kubectl hookpolicy",
@@ -70,8 +70,37 @@ test("what others tear down comes first, with what to do, and its commands stay 
 test("commands are about the cluster that was asked", () => {
   const lines = text([POLICY], { connection: " --context prod" }).split("\n");
   const commands = lines.filter((line) => /kubectl/.test(line));
-  assert.equal(commands.length, 3);
+  assert.equal(commands.length, 4);
   for (const command of commands) assert.match(command, / --context prod$/);
+});
+
+test("in a cluster, one command approves all gates, as get says it", () => {
+  const two = { name: "signed", annotation: { key: "example.com/signed" } };
+  const lines = text([gated([APPROVED, two, WINDOW])], { connection: " --context prod" }, true).split("\n");
+  const approve = "kubectl hookpolicy approve team-a/prod-1 --hook BeforeClusterDelete --context prod";
+  assert.deepEqual(
+    lines.slice(1, 5).map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),
+    [
+      `run | ${approve}`,
+      "for | annotation example.com/approved=yes on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed-delete, gate approved)",
+      "and for | annotation example.com/signed on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed-delete, gate signed)",
+      "and wait for | its window, which opens at 2027-01-01T00:00:00Z (HookPolicy team-a/protect, rule confirmed-delete, gate thawed)",
+    ],
+  );
+  assert.doesNotMatch(lines.join("\n"), /kubectl annotate/);
+});
+
+test("policies that do not match are counted; --all shows each", () => {
+  const other = (name: string): object => ({
+    ...POLICY,
+    metadata: { namespace: "team-a", name, uid: name },
+    spec: { ...POLICY.spec, clusterSelector: { matchLabels: { tier: name } } },
+  });
+  const many = [POLICY, other("one"), other("two")];
+  assert.match(text(many), /\n2 policies do not match the Cluster: explain --all shows why\n/);
+  assert.doesNotMatch(text(many), /does not match/);
+  assert.match(text(many, { all: true }), /\nHookPolicy team-a\/one: does not match\n/);
+  assert.match(text([POLICY, other("one")]), /\nHookPolicy team-a\/one: does not match\n/);
 });
 
 test("a terminal's lines are broken between words, but never a command", () => {
@@ -84,6 +113,7 @@ test("a terminal's lines are broken between words, but never a command", () => {
     commands.map((line) => /kubectl annotate.*|kubectl hookpolicy.*/.exec(line)?.[0]),
     [
       COMMAND,
+      "kubectl hookpolicy windows team-a/protect",
       "kubectl hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'",
       COMMAND,
     ],

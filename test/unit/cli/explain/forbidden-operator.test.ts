@@ -62,7 +62,11 @@ test("what the operator may not read holds the Cluster, although the user may re
   const refused = { status: "False", reason: "ObjectsForbidden", message: FORBIDDEN };
   const text = await explained(t, refused);
   assert.match(text, /^(Blocked|NotEvaluable): BeforeClusterDelete/);
-  assert.match(text, new RegExp(`^ +because +${FORBIDDEN} \\(HookPolicy team-a/gated, rule ok`, "m"));
+  assert.match(text, new RegExp(`^ +for +${FORBIDDEN} \\(HookPolicy team-a/gated, rule ok`, "m"));
+  assert.match(
+    text,
+    /^ +run +kubectl create clusterrole hookpolicy-configmaps --verb=get,list,watch --resource=configmaps && kubectl label clusterrole hookpolicy-configmaps hookpolicy\.dev\/aggregate-to-operator=true /m,
+  );
   assert.doesNotMatch(text, /proceeds/);
   const other = { ...refused, message: FORBIDDEN.replace("configmaps", "backups.velero.io") };
   assert.match(await explained(t, other), /^Allowed: /, "another kind");

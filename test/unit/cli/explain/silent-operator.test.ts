@@ -10,9 +10,14 @@ const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVe
 const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
 const VERSION = "cluster.x-k8s.io/v1beta2";
 
-async function firstLine(t: test.TestContext, status: object, leases: readonly object[]): Promise<string> {
+async function firstLine(
+  t: test.TestContext,
+  status: object,
+  leases: readonly object[],
+  clock?: Date,
+): Promise<string> {
   const cluster = { apiVersion: VERSION, kind: "Cluster", metadata, spec, status };
-  const { kubeconfig } = await answering(t, {
+  const answers = {
     ...SERVES_CLUSTERS,
     [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
     [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,
@@ -23,7 +28,8 @@ async function firstLine(t: test.TestContext, status: object, leases: readonly o
     "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/hookoverrides": list(),
     "GET /apis/coordination.k8s.io/v1/leases": list(...leases),
-  });
+  };
+  const { kubeconfig } = await answering(t, answers, clock);
   const args = ["explain", "team-a/prod-1", "--hook", "BeforeClusterDelete", "--kubeconfig", kubeconfig];
   const { stdout, stderr } = await hookpolicy(args);
   assert.equal(stderr, "");
@@ -53,4 +59,9 @@ test("explain says first that calls fail, or that no operator runs", async (t) =
     await firstLine(t, {}, [renewed(now)]),
     /^Allowed: BeforeClusterDelete of Cluster team-a\/prod-1/,
   );
+});
+
+test("an operator that runs does not seem silent to a machine whose clock is ahead", async (t) => {
+  const clock = new Date("2026-01-01T00:00:00Z");
+  assert.match(await firstLine(t, {}, [renewed(clock.toISOString())], clock), /^Allowed: /);
 });

@@ -95,3 +95,33 @@ test("get says in which namespace nothing is held, and how to see the others if 
   assert.equal(await said("-n", "team-a"), "nothing is held in namespace team-a\n");
   assert.equal(await said("-A"), "nothing is held\n");
 });
+
+test("get without a Lease says that it is unknown whether the operator runs, and takes the API server's clock", async (t) => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const clock = new Date("2026-01-01T00:00:00Z");
+  const since = "2025-12-31T23:00:00Z";
+  const row = { namespace: "team-a", cluster: "c1", clusterUID: "u", hook: "BeforeClusterDelete", rule: "r" };
+  const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstAsked: since, since };
+  const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
+  const policies = {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list({
+      metadata,
+      spec: { rules: [] },
+      status: { decisions: [held] },
+    }),
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
+  };
+  const shown = async (...leases: readonly object[]): Promise<string> => {
+    const answers = { ...policies, "GET /apis/coordination.k8s.io/v1/leases": list(...leases) };
+    const { kubeconfig } = await answering(t, answers, clock);
+    return (await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig])).stdout;
+  };
+  assert.match(
+    await shown(),
+    /^no operator has a Lease, as without --leader-elect: whether one runs is unknown, /m,
+  );
+  const renewed = { metadata: { ...metadata, name: "hookpolicy" }, spec: { renewTime: clock.toISOString() } };
+  const alive = await shown(renewed);
+  assert.match(alive, /^team-a\/c1 +BeforeClusterDelete +HookPolicy\/p +r +60m /m);
+  assert.doesNotMatch(alive, /operator|Lease/);
+});

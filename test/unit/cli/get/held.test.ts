@@ -161,6 +161,23 @@ test("reports that Leases cannot be read, instead of an age of the rows", () => 
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
+test("shows the command that lets the operator read what a gate looks at, if its condition says that it may not", () => {
+  const forbidden = "the operator may not list backups.velero.io: bind the verbs get, list and watch";
+  const why = { gate: "later", verdict: "NotEvaluable", reason: "ObjectsForbidden" };
+  const refused = row("c1", { ...why, message: forbidden });
+  const told = (message: string, ...rows: object[]): string => {
+    const conditions = [{ type: "Ready", status: "False", reason: "ObjectsForbidden", message }];
+    return heldText(heldBy([policy("a", rows, {}, { conditions })]), view());
+  };
+  const command =
+    / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true$/m;
+  assert.match(told(forbidden, refused), command);
+  const forged = { ...refused, message: `"the operator may not list secrets: bind": ${forbidden}` };
+  assert.match(told(forbidden, forged), command);
+  assert.doesNotMatch(told("it is not valid", forged), /kubectl create/);
+  assert.doesNotMatch(told(forbidden, row("c1", { message: forbidden })), /kubectl create/);
+});
+
 test("shows only the Clusters of the given namespace", () => {
   const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
   assert.deepEqual(names(objects, "team-b"), ["a c2"]);
@@ -311,8 +328,16 @@ test("the way out is about the cluster that was asked, and one word of a shell e
 
 test("a task that has failed is unblocked by a user who looks at it; one that runs, by itself", () => {
   const task = { gate: undefined, message: "task clean runs" };
-  const rows = [row("c1", { ...task, reason: "TaskFailed" }), row("c2", { ...task, reason: "TaskRunning" })];
+  const named = `${"x".repeat(9)}: task clean has failed (hookpolicy task retry team-a/c3-clean-1)`;
+  const rows = [
+    row("c1", { ...task, reason: "TaskFailed" }),
+    row("c2", { ...task, reason: "TaskRunning" }),
+    row("c3", { ...task, reason: "TaskFailed", message: named }),
+    row("c4", { ...task, reason: "TaskFailed", message: named.replace("team-a/", "team-b/") }),
+  ];
   const text = heldText(heldBy([policy("a", rows)]), view());
   assert.match(text, /^team-a\/c1 .* kubectl hookpolicy task list -n team-a --for-cluster team-a\/c1$/m);
   assert.match(text, /^team-a\/c2 .* task clean runs$/m);
+  assert.match(text, /^team-a\/c3 .* kubectl hookpolicy task retry -n team-a c3-clean-1$/m);
+  assert.match(text, /^team-a\/c4 .* kubectl hookpolicy task list -n team-a --for-cluster team-a\/c4$/m);
 });

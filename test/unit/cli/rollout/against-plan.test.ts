@@ -11,6 +11,7 @@ const PLAN = {
   target: TARGET,
   from: "2026-11-23T08:00:00.000Z",
   stages: [
+    { name: "first", succeeded: 1, passed: true },
     { name: "canary", succeeded: 1, passes: "2026-11-23T09:40:00.000Z" },
     { name: "staging", succeeded: 0, passes: "2026-11-23T11:00:00.000Z" },
     { name: "rest", succeeded: 0, passes: "2026-11-23T14:00:00.000Z" },
@@ -32,6 +33,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
   const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
   const counts = { members: 2, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
   const stages = [
+    { ...counts, name: "first", succeeded: 1, passed: true },
     { ...counts, name: "canary", succeeded: 1, passed: true },
     ...["staging", "rest", "last"].map((name) => ({ ...counts, name })),
   ];
@@ -42,6 +44,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
     [
       `Plan of 2026-11-23T08:00:00Z, against what has happened to ${TARGET}:`,
       "STAGE | PLANNED BY NOW | SUCCEEDED | PLANNED TO PASS",
+      "first | 1 | 1 | before | passed",
       "canary | 1 | 1 | 2026-11-23T09:40:00Z | passed",
       "staging | 0 | 0 | 2026-11-23T11:00:00Z | late: it has not passed",
       "rest | 1 | 0 | 2026-11-23T14:00:00Z | behind by 1",

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { answering } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
-import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
+import { checkOutput, clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
 describe("wrong usage", () => {
   const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
@@ -106,7 +106,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
     assert.match(stdout, /^1 Cluster must be released by an action first/m);
     assert.match(
       stdout,
-      /^From 2026-12-01T08:00Z to 2026-12-01T22:00Z, 1 Cluster could have a slot and waits for HookPolicy fleet\/night, rule r, gate g$/m,
+      /^From 2026-12-01T08:00Z to 2026-12-01T22:00Z, whatever slots are free, 1 Cluster waits for HookPolicy fleet\/night, rule r, gate g$/m,
     );
     assert.doesNotMatch(stdout, /There is no policy/);
     const none = await plan(t, [...FLEET, rolloutOf("upgrades", { maxConcurrency: 0 })]);
@@ -140,6 +140,9 @@ There is no policy, so the plan has only the windows and other gates of the stag
     const passed = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /never begin/);
     assert.match(passed.stdout, /^staging +0 +0 +- +- +at once$/m);
+    const json = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))], "-o", "json");
+    const { stages: planned } = JSON.parse(json.stdout) as { stages: { passes?: string }[] };
+    assert.equal(planned[1]?.passes, "2026-12-01T08:00:00.000Z");
   });
 
   describe("begins with the present", () => {
@@ -212,6 +215,9 @@ There is no policy, so the plan has only the windows and other gates of the stag
       const after = await plan(t, [...fleet, withStatus(passed)]);
       assert.match(after.stdout, /^canary +1 +1 +- +- +passed$/m);
       assert.match(rest(after.stdout), /^rest +1 +0 +2026-12-01T08:00Z/);
+      const json = await plan(t, [...fleet, withStatus(passed)], "-o", "json");
+      const { stages } = JSON.parse(json.stdout) as { stages: object[] };
+      assert.deepEqual(stages[0], { name: "canary", clusters: 1, succeeded: 1, passed: true, waitsFor: [] });
     });
 
     test("slots that are in use are free when their operations end", async (t) => {
@@ -305,6 +311,7 @@ test("the status as JSON has the objects as they are", async (t) => {
   const { stdout, stderr } = await hookpolicy(args);
   assert.equal(stderr, "");
   assert.partialDeepStrictEqual(JSON.parse(stdout), [rollout]);
+  await checkOutput("rolloutstatus", stdout);
 });
 
 test("a plan over the Clusters of the API server knows its Namespaces, which gates can select", async (t) => {

@@ -1,7 +1,9 @@
 /** A fleet of two Clusters in files, and the plan of a rollout over it. */
 
+import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { folder } from "../program.ts";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
 export const clusterOf = (name: string, wave: string, version = "v1.34.0"): object => ({
@@ -31,9 +33,16 @@ export const FLEET = [
   { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } },
 ];
 
+export async function checkOutput(command: string, text: string): Promise<void> {
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(await outputSchema(command), JSON.parse(text)), ajv.errorsText());
+}
+
 export async function plan(t: TestContext, objects: readonly object[], ...args: readonly string[]) {
   const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
   const cwd = await folder(t, { "fleet.yaml": text });
   const from = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
-  return await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
+  const done = await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
+  if (args.includes("json")) await checkOutput("rolloutplan", done.stdout);
+  return done;
 }

@@ -173,9 +173,15 @@ describe("the state of a stage", () => {
       / soaks for 24h, 60m so far, until \d{4}-\d\d-\d\dT[\d:]+Z$/,
     ));
   test("waits for the one before", () =>
-    assert.match(stateOf(stage("canary"), stage("rest")), / waits for canary$/));
+    assert.match(stateOf(stage("canary", { waiting: 1 }), stage("rest")), / waits for canary$/));
   test("open once that has passed", () =>
-    assert.match(stateOf(stage("canary", { passed: true }), stage("rest")), / open$/));
+    assert.match(stateOf(stage("canary", { passed: true }), stage("rest", { waiting: 1 })), / open$/));
+  test("of a version that no Cluster asks for any more", () => {
+    const moved = stage("canary", { notAsked: 4 });
+    assert.match(stateOf(moved), / no Cluster asks for it$/);
+    assert.match(stateOf(moved, stage("rest", { succeeded: 4 })), / no Cluster asks for it$/);
+    assert.match(stateOf(moved, stage("rest", { waiting: 1 })), / waits for canary$/);
+  });
 });
 
 test("creations and deletions have numbers, and no stages", () => {

@@ -80,9 +80,9 @@ describe("a task", () => {
         [clean({ retries: 1 })],
         [
           { call: DELETE },
-          { ...ended("Failed"), ...phase("Running", "clean", { attempts: 1 }) },
+          { ...ended("Failed"), ...phase("Retrying", "clean", { attempts: 1 }) },
           { call: DELETE, expect: { ...HELD, reason: "TaskRunning", nextChange: "2026-11-21T12:00:30Z" } },
-          { advance: "29s", ...phase("Running", "clean", { attempts: 1 }) },
+          { advance: "29s", ...phase("Retrying", "clean", { attempts: 1 }) },
           { advance: "1s", ...phase("Running", "clean", { attempts: 2 }) },
           { ...ended("Failed"), call: DELETE, expect: { ...HELD, reason: "TaskFailed" }, ...phase("Failed") },
           { retry: ["clean"], ...phase("Running", "clean", { attempts: 3 }) },

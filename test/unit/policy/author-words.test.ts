@@ -1,0 +1,51 @@
+/** The words of a rule's author stand first, and nothing that the operator adds takes their room. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import { MAX_ROW_MESSAGE } from "../../../src/api/hook-policy.ts";
+import { printable } from "../../../src/lib/printable.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { heldRow } from "../../../src/operations/rows.ts";
+import { newOperation } from "../../../src/operations/operation.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { truncate } from "../../../src/policy/message.ts";
+import { policyName } from "../../../src/policy/policy-ref.ts";
+import { runs } from "../../generated.ts";
+import { cluster, compiled, DELETE, hookPolicy, NOW, rule, world } from "../builders.ts";
+
+const MAX_BYTES = 1024;
+const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 240 });
+/** How much the operator says beside them. */
+const gates = fc.nat({ max: 7 });
+const policies = fc.array(fc.tuple(words, gates), { minLength: 1, maxLength: 6 });
+
+function policyOf([message, count]: readonly [string, number], index: number): PolicyObject {
+  const until = Array.from({ length: count + 1 }, (_, each) => ({
+    name: `gate-${each}`,
+    annotation: { key: `hooks.example.com/${"approved-".repeat(6)}${each}` },
+  }));
+  return hookPolicy({ rules: [rule({ message, until })] }, { name: `p${index}`, uid: `uid-${index}` });
+}
+
+const quoted = (message: string): string => printable(JSON.stringify(message));
+
+test("in a row and in the Cluster's condition, the author's words come first and whole", () => {
+  fc.assert(
+    fc.property(policies, (given) => {
+      const all = given.map(policyOf).map(compiled);
+      const { message, trace } = decide(all, world(), DELETE, NOW);
+      const said = given.map(([text]) => quoted(text));
+      assert.ok(message.startsWith(said[0]?.slice(0, 200) ?? "?"), message);
+      const brief = all.map(({ ref }, index) => `${said[index]}, ${policyName(ref)}, rule confirmed-delete`);
+      if (Buffer.byteLength(brief.join("; ")) <= MAX_BYTES)
+        for (const text of said) assert.ok(message.includes(text), `${text} is not in ${message}`);
+      const operation = newOperation(DELETE, cluster(), NOW, undefined);
+      for (const [index, policyTrace] of trace.entries()) {
+        const row = heldRow(operation, { trace: policyTrace, policyUID: `uid-${index}` }, undefined, NOW);
+        assert.ok(row?.message.startsWith(truncate(said[index] ?? "?", MAX_ROW_MESSAGE).replace(/…$/, "")));
+      }
+    }),
+    runs(2000),
+  );
+});
