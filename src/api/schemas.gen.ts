@@ -1665,6 +1665,7 @@ const RolloutAwaited: CrdSchema = {
     namespace: { type: "string", maxLength: 63 },
     name: { type: "string", maxLength: 253 },
     reason: reason,
+    message: { type: "string", maxLength: 256 },
   },
 };
 

@@ -11,16 +11,23 @@ const AT_REST: TopologyProgress = { reconciled: true };
  * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
  * the newer fields in status.v1beta2. Absent: the status does not show any progress.
  */
-export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
+export function viewProgress(
+  status: Fields,
+  generation: number | undefined,
+  { isPinned = false }: { readonly isPinned?: boolean } = {},
+): TopologyProgress | undefined {
   const newer = { ...status, ...fieldsOf(status["v1beta2"]) };
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = fieldsOf(newer["controlPlane"]);
+  const workersVersions = isPinned ? versionsIn(fieldsOf(newer["workers"])["versions"]) : undefined;
   const progress = present({
     heldAt,
     begun: begun || undefined,
     plan: versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []),
     version: onlyVersion(controlPlane),
     workersVersion: onlyVersion(fieldsOf(newer["workers"])),
+    workersVersions:
+      workersVersions !== undefined && workersVersions.length > 1 ? workersVersions : undefined,
   });
   if (progress === undefined) return reconciled ? AT_REST : undefined;
   return { ...progress, ...(reconciled && { reconciled }) };
