@@ -21,7 +21,7 @@ export function hasWorkersBehind(cluster: Cluster, version: string): boolean {
 
 const SHOWN = 3;
 
-/** The workers that stay behind the version until somebody raises their pin, in words; `undefined`: none does. */
+/** The workers that stay behind the version until a user raises their pin, in words; `undefined`: none does. */
 export function pinnedBehind({ topology }: Cluster, version: string): string | undefined {
   const behind = topology?.pinnedWorkers?.filter((workers) => isOlder(workers.version, version)) ?? [];
   const pins = behind.map((workers) => `${workers.name} to ${workers.version}`);

@@ -19,15 +19,14 @@ export function viewProgress(
   const newer = { ...status, ...fieldsOf(status["v1beta2"]) };
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = fieldsOf(newer["controlPlane"]);
-  const workersVersions = isPinned ? versionsIn(fieldsOf(newer["workers"])["versions"]) : undefined;
+  const workers = fieldsOf(newer["workers"]);
   const progress = present({
     heldAt,
     begun: begun || undefined,
     plan: versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []),
     version: onlyVersion(controlPlane),
-    workersVersion: onlyVersion(fieldsOf(newer["workers"])),
-    workersVersions:
-      workersVersions !== undefined && workersVersions.length > 1 ? workersVersions : undefined,
+    workersVersion: onlyVersion(workers),
+    workersVersions: isPinned ? severalVersions(workers) : undefined,
   });
   if (progress === undefined) return reconciled ? AT_REST : undefined;
   return { ...progress, ...(reconciled && { reconciled }) };
@@ -96,6 +95,11 @@ function planIn(message: string): readonly string[] | undefined {
 function onlyVersion({ versions }: Fields): string | undefined {
   const [version, ...others] = versionsIn(versions) ?? [];
   return others.length === 0 ? version : undefined;
+}
+
+function severalVersions({ versions }: Fields): readonly string[] | undefined {
+  const all = versionsIn(versions) ?? [];
+  return all.length > 1 ? all : undefined;
 }
 
 function versionsIn(raw: unknown): readonly string[] | undefined {

@@ -70,7 +70,6 @@ test("a Cluster whose workers are pinned to another version is not the same", ()
         },
       },
     );
-  const withStatus = { withStatus: false };
   assert.equal(sameCluster(pinned("v1.34.0"), pinned("v1.34.0"), withStatus), true);
   assert.equal(sameCluster(pinned("v1.34.0"), pinned("v1.35.0"), withStatus), false);
 });
