@@ -1,6 +1,7 @@
 /** Why a request about a Cluster is refused, in the form of the API server's own refusals. */
 
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { firstNames } from "../lib/first-names.ts";
 import { printable } from "../lib/printable.ts";
 import type { Attempt } from "../operations/attempt.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -10,6 +11,8 @@ import type { Denial } from "./denial.ts";
 
 /** Longer than any message of a decision. */
 const MAX_MESSAGE = 2048;
+/** Names of workers. */
+const SHOWN = 5;
 
 /** Cluster API's condition has the same message while the hook holds the Cluster. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
@@ -28,28 +31,36 @@ const WITHOUT = {
   NotLoaded:
     "HookPolicy is still loading policies and refuses every request until it has finished: try again",
   NotConfirmed: "HookPolicy could not confirm its decision with the API server",
+  TooManyVersions:
+    "it changes the versions of too many workers in different ways: pin fewer of them in one request",
   TooManyCalls:
     "too many requests about this Cluster wait for a decision of HookPolicy: try again in a second",
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
 } as const;
 
+const STATUS: Readonly<Partial<Record<keyof typeof WITHOUT, Pick<Denial, "code" | "reason">>>> = {
+  TooManyVersions: { code: 403, reason: "Forbidden" },
+  TooManyCalls: { code: 429, reason: "TooManyRequests" },
+};
+
 /** Without a decision the request is refused. */
 export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
   const isBusy = why === "TooManyCalls";
-  const status = isBusy
-    ? ({ code: 429, reason: "TooManyRequests" } as const)
-    : ({ code: 503, reason: "ServiceUnavailable" } as const);
+  const status = STATUS[why] ?? { code: 503, reason: "ServiceUnavailable" };
   const detail = reason === undefined ? "" : ` (${reason}): try again`;
   const message = `${subject(attempt)} now: ${WITHOUT[why]}${detail}`;
   return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
 }
 
-function subject({ call, foreground, cluster: { metadata } }: Attempt): string {
+function subject({ call, foreground, workers, cluster: { metadata } }: Attempt): string {
   const name = `Cluster ${metadata.namespace}/${metadata.name}`;
+  const version = targetVersion(call) ?? "this version";
+  if (workers !== undefined)
+    return `workers ${firstNames(workers, SHOWN)} of ${name} cannot be upgraded to ${version}`;
   if (foreground === true) return `${name} cannot be deleted in the foreground`;
   if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
   if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;
-  return `${name} cannot be upgraded to ${targetVersion(call) ?? "this version"}`;
+  return `${name} cannot be upgraded to ${version}`;
 }
 
 function denial(

@@ -4,7 +4,8 @@
  */
 
 import type { HookName } from "../api/runtime-hooks.ts";
-import { type Attempt, attemptOf } from "../operations/attempt.ts";
+import type { Attempt } from "../operations/attempt.ts";
+import { attemptsOf } from "../operations/worker-attempts.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
@@ -13,7 +14,7 @@ import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
 import type { AdmissionOutcome } from "./outcome.ts";
-import { ADMITTED, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
+import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
@@ -60,6 +61,8 @@ export interface ClusterAdmissionDeps {
 
 /** Parsing a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
+/** The webhook times out after 5 s, and each attempt is confirmed by itself. */
+const MAX_ATTEMPTS = 8;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
   const turns = new Turns({ places: 1, waitingOfOne: 16, waitMs: 1500, rests: true });
@@ -72,14 +75,17 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
       deps.recorder.undecodable(body.length);
       return NOT_REVIEWED;
     }
-    const attempt = attemptOf(review.change);
-    if (attempt === undefined) {
-      deps.recorder.unconcerned();
-      return encodeVerdict(review.uid, ADMITTED);
+    const attempts = attemptsOf(review.change);
+    if (attempts.length === 0) deps.recorder.unconcerned();
+    const warnings: string[] = [];
+    for (const attempt of attempts.slice(0, MAX_ATTEMPTS)) {
+      const isTooMuch = attempts.length > MAX_ATTEMPTS;
+      const outcome = await catchUp.decided(started, async () => await judge(attempt, deps, { isTooMuch }));
+      deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
+      if (outcome.denial !== undefined) return encodeVerdict(review.uid, outcome);
+      warnings.push(...(outcome.warnings ?? []));
     }
-    const outcome = await catchUp.decided(started, async () => await judge(attempt, deps));
-    deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
-    return encodeVerdict(review.uid, outcome);
+    return encodeVerdict(review.uid, { warnings });
   };
 }
 
@@ -92,7 +98,11 @@ async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview |
   return "refused" in decoded ? encodeVerdict(uid, { denial: tooBusy("Clusters") }) : decoded.result;
 }
 
-async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
+async function judge(
+  attempt: Attempt,
+  deps: ClusterAdmissionDeps,
+  { isTooMuch }: { readonly isTooMuch: boolean },
+): Promise<AdmissionOutcome> {
   const sender = deps.authenticated ? { fromApiServer: true as const } : {};
   const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
   const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
@@ -100,6 +110,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     return { verdict, denial, ...(reason !== undefined && { reason }) };
   };
   try {
+    if (isTooMuch) return without("TooManyVersions");
     if (!deps.source.loaded()) return without("NotLoaded");
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());

@@ -4,6 +4,7 @@ import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../policy/cluster.ts";
+import { viewWorkers, type Workers } from "../policy/workers.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
 import { MAX_REVIEW_BYTES } from "./review.ts";
 
@@ -24,8 +25,15 @@ export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
   if (!isClusterReview(raw)) return undefined;
   const { uid, operation, userInfo, dryRun = false, object, oldObject, options } = raw.request;
   const change = changeOf(operation, viewed(oldObject), viewed(object));
+  const workers = { before: workersOf(oldObject), after: workersOf(object) };
   const foreground = operation === "DELETE" && isForeground(options, oldObject);
-  return change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, foreground } };
+  return (
+    change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, foreground, workers } }
+  );
+}
+
+function workersOf(cluster: unknown): readonly Workers[] {
+  return viewWorkers(fieldsOf(fieldsOf(fieldsOf(cluster)["spec"])["topology"]));
 }
 
 /** As the API server decides (registry/generic/registry/store.go, shouldDeleteDependents): options win over a finalizer. */

@@ -11,6 +11,7 @@ export type AdmissionVerdict =
   | "NotLoaded"
   | "NotConfirmed"
   | "TooManyCalls"
+  | "TooManyVersions"
   | "InternalError";
 
 export interface AdmissionOutcome extends Verdict {

@@ -927,6 +927,8 @@ export interface RolloutAwaited {
   name: string;
   /** Why, in one CamelCase word. */
   reason: string;
+  /** Which workers are pinned, and to which version. */
+  message?: string;
 }
 export interface RolloutStageStatus {
   /** The name of the stage. */
@@ -945,8 +947,9 @@ export interface RolloutStageStatus {
   failed: number;
   /**
    * In the first stage that has not passed: Clusters without which it does not pass and that waiting
-   * alone does not bring there; at most 10. The reason is Failed, Unhealthy, NotCalled (Cluster API asks
-   * nothing about the Cluster at present), or NotAsked (it has another version in its spec).
+   * alone does not bring there; at most 10. The reason is Failed, Unhealthy, WorkersPinned (it is upgraded,
+   * but for workers that are pinned to an older version), NotCalled (Cluster API asks nothing about
+   * the Cluster at present), or NotAsked (it has another version in its spec).
    *
    * @maxItems 10
    */

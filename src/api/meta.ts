@@ -96,6 +96,8 @@ export interface TopologyProgress {
   readonly version?: string;
   /** Kubelet version of all workers. */
   readonly workersVersion?: string;
+  /** Kubelet versions of the workers, if there are several and some workers are pinned. */
+  readonly workersVersions?: readonly string[];
 }
 
 export interface ClusterTopology {
@@ -105,6 +107,19 @@ export interface ClusterTopology {
   readonly variables?: string;
   /** Length of the unpacked `variables`, if they have to be unpacked to be counted. */
   readonly variablesLength?: number;
+  /** Absent: all workers follow `version`. */
+  readonly pinnedWorkers?: readonly PinnedWorkers[];
+}
+
+/**
+ * Workers with a version of their own (`version` of an entry in spec.topology.workers, Cluster API 1.15). A version that is set
+ * counts whether the feature gate is on or not (internal/topology/pinning).
+ */
+export interface PinnedWorkers {
+  readonly kind: "MachineDeployment" | "MachinePool";
+  /** In the topology. */
+  readonly name: string;
+  readonly version: string;
 }
 
 /** In the form of v1beta2, also for v1beta1. */

@@ -65,6 +65,7 @@ function sameTopology(a: ClusterTopology | undefined, b: ClusterTopology | undef
   if (a === b) return true;
   if (a === undefined || b === undefined) return false;
   if (a.className !== b.className || a.version !== b.version) return false;
+  if (!isDeepStrictEqual(a.pinnedWorkers, b.pinnedWorkers)) return false;
   const [packedA, packedB] = [packedVariables(a), packedVariables(b)];
   // Unpacked variables may be megabytes.
   if (packedA !== undefined && packedB !== undefined) return packedA === packedB;

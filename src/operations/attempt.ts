@@ -5,6 +5,7 @@ import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
+import type { Workers } from "../policy/workers.ts";
 import type { ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
@@ -13,12 +14,16 @@ export interface Change {
   readonly after?: Cluster;
   /** A deletion in which the garbage collector deletes first what the Cluster owns, and waits for no hook. */
   readonly foreground?: boolean;
+  /** All workers of both; absent: unknown, so that only the version of the topology counts. */
+  readonly workers?: { readonly before: readonly Workers[]; readonly after: readonly Workers[] };
 }
 
 /** `cluster`: the stored one for a deletion, otherwise the Cluster as it would be stored. */
 export interface Attempt extends ClusterCall {
   /** A deletion in the foreground, which makes every hold worthless, whether it begins later or is there already. */
   readonly foreground?: true;
+  /** The names of the workers that alone are upgraded: see worker-attempts.ts. */
+  readonly workers?: readonly string[];
 }
 
 /** `undefined`: the request begins no operation, or an operation that the hook decides about later. */

@@ -38,7 +38,7 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
         {plan.stages.flatMap(({ name, waitsFor }) =>
           waitsFor.map(
             (each) =>
-              ` Stage ${name} waits for ${each.namespace}/${each.name} (${each.reason}): no time is known.`,
+              ` Stage ${name} waits for ${each.namespace}/${each.name} (${each.message ?? each.reason}): no time is known.`,
           ),
         )}
         {plan.later.length > 0 && ` After that: ${plan.later.join(", ")}.`}

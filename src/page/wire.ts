@@ -148,6 +148,7 @@ export interface PlanReport {
       readonly namespace: string;
       readonly name: string;
       readonly reason: string;
+      readonly message?: string;
     }[];
   }[];
   readonly clusters: readonly {

@@ -16,6 +16,7 @@ import {
 import { viewParts } from "./owned-parts.ts";
 import { viewProgress } from "./progress.ts";
 import { lookup } from "./selector.ts";
+import { viewWorkers } from "./workers.ts";
 
 /** Cluster API leaves both out of hook requests (cleanupCluster), and they are by far the largest. */
 const DROPPED_ANNOTATIONS = new Set([
@@ -33,16 +34,22 @@ export function viewCluster(raw: unknown, known?: Cluster): Cluster {
   const metadata = viewMetadata(object["metadata"]);
   const topology = spec["topology"];
   const status = fieldsOf(object["status"]);
-  const progress = viewProgress(status, metadata.generation);
+  const viewedTopology = isFields(topology)
+    ? (knownTopology(metadata, known) ?? viewTopology(topology))
+    : undefined;
+  const progress = viewProgress(status, metadata.generation, {
+    isPinned: viewedTopology?.pinnedWorkers !== undefined,
+  });
   const mayBeHeld = progress?.heldAt !== undefined || isDeletionPending(metadata);
-  const parts = isFields(topology)
-    ? viewParts(spec, status).filter(({ isGone }) => mayBeHeld || isGone === true)
-    : [];
+  const parts =
+    viewedTopology !== undefined
+      ? viewParts(spec, status).filter(({ isGone }) => mayBeHeld || isGone === true)
+      : [];
   return {
     metadata,
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
-    ...(isFields(topology) && { topology: knownTopology(metadata, known) ?? viewTopology(topology) }),
+    ...(viewedTopology !== undefined && { topology: viewedTopology }),
     ...(parts.length > 0 && { parts }),
     status: viewStatus(status),
     ...(progress !== undefined && { progress }),
@@ -71,10 +78,14 @@ function knownTopology(
 /** v1beta1 has `class`, v1beta2 `classRef.name` (Cluster API: api/core/v1beta2/cluster_types.go). */
 function viewTopology(topology: Fields): ClusterTopology {
   const variables = viewVariables(topology["variables"]);
+  const pinnedWorkers = viewWorkers(topology).flatMap(({ version, ...group }) =>
+    version === undefined ? [] : { ...group, version },
+  );
   return {
     className: nonEmptyText(fieldsOf(topology["classRef"])["name"]) ?? nonEmptyText(topology["class"]) ?? "",
     version: textOf(topology["version"]),
     ...(variables !== undefined && { variables }),
+    ...(pinnedWorkers.length > 0 && { pinnedWorkers }),
   };
 }
 

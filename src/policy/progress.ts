@@ -11,16 +11,22 @@ const AT_REST: TopologyProgress = { reconciled: true };
  * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
  * the newer fields in status.v1beta2. Absent: the status does not show any progress.
  */
-export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
+export function viewProgress(
+  status: Fields,
+  generation: number | undefined,
+  { isPinned = false }: { readonly isPinned?: boolean } = {},
+): TopologyProgress | undefined {
   const newer = { ...status, ...fieldsOf(status["v1beta2"]) };
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = fieldsOf(newer["controlPlane"]);
+  const workers = fieldsOf(newer["workers"]);
   const progress = present({
     heldAt,
     begun: begun || undefined,
     plan: versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []),
     version: onlyVersion(controlPlane),
-    workersVersion: onlyVersion(fieldsOf(newer["workers"])),
+    workersVersion: onlyVersion(workers),
+    workersVersions: isPinned ? severalVersions(workers) : undefined,
   });
   if (progress === undefined) return reconciled ? AT_REST : undefined;
   return { ...progress, ...(reconciled && { reconciled }) };
@@ -89,6 +95,11 @@ function planIn(message: string): readonly string[] | undefined {
 function onlyVersion({ versions }: Fields): string | undefined {
   const [version, ...others] = versionsIn(versions) ?? [];
   return others.length === 0 ? version : undefined;
+}
+
+function severalVersions({ versions }: Fields): readonly string[] | undefined {
+  const all = versionsIn(versions) ?? [];
+  return all.length > 1 ? all : undefined;
 }
 
 function versionsIn(raw: unknown): readonly string[] | undefined {

@@ -16,6 +16,8 @@ export interface PlanMember {
    * begins as soon as it may.
    */
   readonly state?: "Done" | "Stands";
+  /** Its operation ends, and it has not succeeded then: its workers are pinned to an older version. */
+  readonly staysBehind?: boolean;
   /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
   readonly releasedFrom: (at: Date) => Date | undefined;
   /** The same, if users have done what is up to them: its windows still hold; `undefined`: for ever. */
@@ -128,6 +130,7 @@ class Walk {
   #waiting: readonly WaitingMember[];
   readonly #unplaced: readonly string[];
   readonly #standing: readonly string[];
+  readonly #staysBehind: ReadonlySet<string>;
   readonly #pauses = new Map<string, PlannedPause>();
 
   constructor(rollout: CompiledRollout, members: readonly PlanMember[], wish: PlanWish) {
@@ -143,6 +146,7 @@ class Walk {
     );
     this.#waiting = inOrder(todo.flatMap((each) => this.#placeOf(each) ?? []));
     this.#standing = members.filter(({ state }) => state === "Stands").map(nameOf);
+    this.#staysBehind = new Set(members.filter(({ staysBehind }) => staysBehind === true).map(nameOf));
     this.#unplaced = todo.filter(({ member }) => member.stage === undefined).map(nameOf);
     for (const { stage } of all) if (stage !== undefined) this.#sizes.set(stage.name, this.#size(stage) + 1);
   }
@@ -294,7 +298,9 @@ class Walk {
     if (passed) return from;
     if (size === 0) return needsNone(stage.minSucceeded) ? from : undefined;
     if (needed === 0) return from;
-    const ends = this.#planned.filter((each) => each.stage === stage.name).map((each) => each.ends);
+    const ends = this.#planned
+      .filter((each) => each.stage === stage.name && !this.#staysBehind.has(namespacedName(each)))
+      .map((each) => each.ends);
     const enough =
       succeeded >= needed ? (soakingSince ?? from) : ends.toSorted(byTime)[needed - succeeded - 1];
     return enough && after(enough, stage.minSuccessTimeMs);

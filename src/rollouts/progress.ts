@@ -3,6 +3,7 @@
 import {
   type HookRolloutStatus,
   MAX_AWAITED,
+  MAX_ROW_MESSAGE,
   type RolloutAwaited,
   type RolloutClaim,
   type RolloutFailure,
@@ -11,7 +12,10 @@ import {
 import type { Cluster } from "../api/meta.ts";
 import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
+import { printable } from "../lib/printable.ts";
+import { hasWorkersBehind, pinnedBehind } from "../operations/workers-behind.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
 import { type Health, wants } from "./health.ts";
 import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";
@@ -162,24 +166,26 @@ function progressOf(
   if (hasFailed.has(uid)) return "failed";
   if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
   if (!wants(cluster, version)) return "notAsked";
-  if (hasReached) return health === "Healthy" ? "succeeded" : "waiting";
+  if (hasReached) return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
   return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
 }
 
-const AWAITED = ["Failed", "Unhealthy", "NotCalled", "NotAsked"] as const;
+const AWAITED = ["Failed", "Unhealthy", "WorkersPinned", "NotCalled", "NotAsked"] as const;
 type AwaitedReason = (typeof AWAITED)[number];
 
-interface Awaiting {
+interface Target {
   readonly version: string;
   /** Failures that are tolerated keep no stage from passing. */
   readonly failuresCount: boolean;
 }
 
-function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, awaiting: Awaiting): RolloutAwaited[] {
+function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, target: Target): RolloutAwaited[] {
   const found = [...progress].flatMap(([state, each]) => {
-    const reason = whyAwaited(state, each, awaiting);
+    const reason = whyAwaited(state, each, target);
+    if (reason === undefined) return [];
     const { namespace = "", name } = state.cluster.metadata;
-    return reason === undefined ? [] : [{ namespace, name, reason }];
+    const pins = reason === "WorkersPinned" ? pinsText(state, target.version) : undefined;
+    return [{ namespace, name, reason, ...(pins !== undefined && { message: pins }) }];
   });
   return found.toSorted(
     (a, b) =>
@@ -188,14 +194,22 @@ function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, awaiting: Await
   );
 }
 
+/** Why the Cluster does not succeed with the version until a user acts, although nothing fails; `undefined`: it does. */
+export function pinsText({ cluster }: MemberState, version: string): string | undefined {
+  const text = pinnedBehind(cluster, version);
+  return text === undefined ? undefined : truncate(printable(text), MAX_ROW_MESSAGE);
+}
+
 function whyAwaited(
-  { member, cluster, hasReached, isAwaited }: MemberState,
+  { member, cluster, health, hasReached, isAwaited }: MemberState,
   progress: Progress,
-  { version, failuresCount }: Awaiting,
+  { version, failuresCount }: Target,
 ): AwaitedReason | undefined {
   if (progress === "failed") return failuresCount ? "Failed" : undefined;
   if (progress === "running" || progress === "succeeded") return undefined;
   if (!wants(cluster, version)) return "NotAsked";
-  if (hasReached) return "Unhealthy";
-  return isAwaited || member.marked ? undefined : "NotCalled";
+  if (!hasReached) return isAwaited || member.marked ? undefined : "NotCalled";
+  if (health !== "Healthy") return "Unhealthy";
+  // The machines follow a pin that was raised.
+  return pinnedBehind(cluster, version) === undefined ? undefined : "WorkersPinned";
 }

@@ -15,6 +15,7 @@ import {
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 import { isCreationOver } from "../operations/shows.ts";
+import { hasWorkersBehind } from "../operations/workers-behind.ts";
 import { durationText } from "../policy/duration.ts";
 import { timestamp } from "../policy/instant.ts";
 import { isAtTarget, wants } from "./health.ts";
@@ -291,7 +292,7 @@ function targetsNow(input: RolloutInput, slots: KnownSlots, now: Date): RolloutT
   for (const { cluster, hasReached } of members) {
     const target = targetOf("Upgrade", cluster);
     wanted.add(target);
-    if (!hasReached) follow(target, cluster.metadata.namespace);
+    if (!hasReached || hasWorkersBehind(cluster, target)) follow(target, cluster.metadata.namespace);
   }
   const rest = known.filter((version) => !active.has(version) && wanted.has(version));
   const versions = [

@@ -14,6 +14,7 @@ import { moduleOf } from "../controlplane/parts.ts";
 const run = promisify(execFile);
 const MODULE = "sigs.k8s.io/cluster-api/api";
 const PAGE = "docs/compatibility.md, What comes with Cluster API";
+const PINS = "docs/compatibility.md, Pinned workers";
 
 /** Where nothing is read from outside, or a version is listed and not given, the next older one does. */
 async function newest(): Promise<{ readonly version: string; readonly folder: string }> {
@@ -48,7 +49,7 @@ describe("the newest Cluster API", () => {
     return [...body.matchAll(/`json:"(\w+)/g)].map(([, name = ""]) => name);
   };
 
-  test("takes a version for the Cluster alone, which hooks and admission are asked about", (t) => {
+  test("takes a version for the Cluster alone: workers with their own are known only from its main branch", (t) => {
     t.diagnostic(`looked at Cluster API ${version}`);
     const types = source("core/v1beta2/cluster_types.go");
     const structs = ["Topology", "ControlPlaneTopology", "WorkersTopology"];
@@ -56,7 +57,19 @@ describe("the newest Cluster API", () => {
     const versioned = [...structs, ...workers].filter((struct) =>
       fieldsOf(types, struct).some((field) => /version/i.test(field)),
     );
-    assert.deepEqual(versioned, ["Topology"], `Cluster API ${version} can pin workers: ${PAGE}`);
+    assert.deepEqual(
+      versioned,
+      ["Topology"],
+      `Cluster API ${version} can pin workers. Compare with ${PINS}: the field (src/policy/workers.ts), the hooks that a raised pin calls, TopologyReconciled and AfterClusterUpgrade while pins are behind (src/operations/workers-behind.ts), what its webhook refuses (src/operations/worker-attempts.ts), and v1beta1 (test/apiserver/pin-conversion.ts); then try its manager, and take its definition in test/apiserver/worker-pins.test.ts`,
+    );
+  });
+
+  test("reads workers where HookPolicy does: in lists of entries that have a name", () => {
+    const types = source("core/v1beta2/cluster_types.go");
+    assert.deepEqual(fieldsOf(types, "WorkersTopology"), ["machineDeployments", "machinePools"]);
+    for (const struct of ["MachineDeploymentTopology", "MachinePoolTopology"])
+      assert.ok(fieldsOf(types, struct).includes("name"), struct);
+    assert.ok(fieldsOf(types, "WorkersStatus").includes("versions"));
   });
 
   test("calls the hooks that HookPolicy knows, and no other of a Cluster's life", () => {

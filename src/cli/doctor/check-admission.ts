@@ -11,6 +11,8 @@ import { error, type Evidence, type Finding, ok, type Settings, some, unread, wa
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
+/** Configurations of earlier versions lack it. */
+const PINS_WEBHOOK = "workers.hookpolicy.dev";
 const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
 export function admission(evidence: Evidence, settings: Settings, { fleet }: CoverageSurvey): Finding {
@@ -39,6 +41,12 @@ export function admission(evidence: Evidence, settings: Settings, { fleet }: Cov
   if (webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail")) {
     return warning(
       "the failurePolicy of the webhook for Clusters is Ignore: while no replica answers, nothing is refused",
+      INSTALL,
+    );
+  }
+  if (!webhooks.some((each) => fieldsOf(each)["name"] === PINS_WEBHOOK)) {
+    return warning(
+      `the configuration for Clusters has no webhook ${PINS_WEBHOOK}: admission is not asked about workers that are pinned to another version`,
       INSTALL,
     );
   }

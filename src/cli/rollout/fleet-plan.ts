@@ -3,11 +3,12 @@
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
+import { hasWorkersBehind } from "../../operations/workers-behind.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
-import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
+import { countStage, type MemberState, pinsText, type Progress } from "../../rollouts/progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
@@ -84,7 +85,8 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     const is = found.stateOf(state);
     const own = parts.get(namespacedName(state.cluster.metadata));
     if (is === "Out" || own === undefined) return [];
-    return [{ ...planMember(own), ...(is && { state: is }) }];
+    const staysBehind = found.pinned.has(namespacedName(state.cluster.metadata));
+    return [{ ...planMember(own), ...(is && { state: is }), ...(staysBehind && { staysBehind }) }];
   });
   const halted = haltingStage(rollout, status) !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
@@ -132,6 +134,8 @@ interface FleetState {
   readonly stateOf: (state: MemberState) => PlanMember["state"] | "Out";
   readonly progress: ReadonlyMap<string, StageProgress>;
   readonly unasked: readonly string[];
+  /** Clusters that begin and do not succeed: their workers are pinned to an older version. */
+  readonly pinned: ReadonlySet<string>;
 }
 
 /** The newest version that one Cluster has or asks for, and another does not have. A file may have no status: it tells neither. */
@@ -143,7 +147,7 @@ function underWay({ rollout, states }: Pick<Start, "rollout" | "states">): strin
   );
   const [newest] = versions;
   const isDone = ({ cluster, hasReached }: MemberState): boolean =>
-    newest !== undefined && hasReached && wants(cluster, newest);
+    newest !== undefined && hasReached && wants(cluster, newest) && !hasWorkersBehind(cluster, newest);
   return newest === undefined || shown.every(isDone) ? undefined : newest;
 }
 
@@ -158,6 +162,7 @@ function withoutTarget({ rollout: { operation }, states }: Start): FleetState {
     stateOf: (state) => (someWait && !waits(state) ? "Out" : undefined),
     progress: new Map(),
     unasked: [],
+    pinned: new Set(),
   };
 }
 
@@ -166,13 +171,21 @@ function toTarget(start: Start, version: string): FleetState {
   const slots = { running: status.running ?? [], failed: status.failed ?? [], unknown: [] };
   const all = new Map<MemberState, Progress>();
   const unasked: string[] = [];
+  const pinned = new Set<string>();
+  const standing = new Set<string>();
   const progress = new Map(
     rollout.stages.map((stage): [string, StageProgress] => {
       const own = states.filter(({ member }) => member.stage === stage);
       const judged = countStage(own, slots, { version, stage, rollout, unknown: 0 });
       for (const [state, each] of judged.progress) all.set(state, each);
-      const [assumed, waitsFor] = split(judged.awaited, states, wish);
+      const [assumed, stands] = split(judged.awaited, states, wish);
       unasked.push(...assumed.map(namespacedName));
+      for (const each of stands) standing.add(namespacedName(each));
+      const ahead = pinnedAhead(judged.progress, version).filter(
+        (each) => !standing.has(namespacedName(each)),
+      );
+      for (const each of ahead) pinned.add(namespacedName(each));
+      const waitsFor = [...stands, ...ahead];
       const { needed, succeeded } = judged;
       return [
         stage.name,
@@ -180,7 +193,6 @@ function toTarget(start: Start, version: string): FleetState {
       ];
     }),
   );
-  const standing = new Set(progress.values().flatMap(({ waitsFor }) => waitsFor.map(namespacedName)));
   return {
     stateOf: (state) => {
       const each = all.get(state);
@@ -189,7 +201,20 @@ function toTarget(start: Start, version: string): FleetState {
     },
     progress,
     unasked,
+    pinned,
   };
+}
+
+/** Those that will be upgraded, and whose workers will be behind. */
+function pinnedAhead(
+  progress: ReadonlyMap<MemberState, Progress>,
+  version: string,
+): readonly RolloutAwaited[] {
+  return [...progress].flatMap(([state, each]) => {
+    const message = each === "succeeded" || each === "failed" ? undefined : pinsText(state, version);
+    const { namespace = "", name } = state.cluster.metadata;
+    return message === undefined ? [] : [{ namespace, name, reason: "WorkersPinned", message }];
+  });
 }
 
 /** Those that the plan takes as asked, and those that it cannot. */

@@ -38,13 +38,14 @@ export function soakEndText(soakingSince: string, soakMs: number): string {
 const WHY: Readonly<Record<string, string>> = {
   Failed: "failed",
   Unhealthy: "unhealthy",
+  WorkersPinned: "workers are pinned to an older version",
   NotCalled: "Cluster API asks nothing about it",
   NotAsked: "not asked for this version",
 };
 
 /** "team-a/c1 (not asked for this version)" */
-export function awaitedText({ namespace, name, reason }: RolloutAwaited): string {
-  return `${namespacedName({ namespace, name })} (${WHY[reason] ?? reason})`;
+export function awaitedText({ namespace, name, reason, message }: RolloutAwaited): string {
+  return `${namespacedName({ namespace, name })} (${message ?? WHY[reason] ?? reason})`;
 }
 
 /** "canary waits for team-a/c1 (failed), team-a/c2 (unhealthy)"; `undefined`: waiting alone brings it there. */

@@ -85,7 +85,14 @@ export const VARIABLES: Readonly<Record<VariableName, Type>> = {
   cluster: object({
     metadata: always(object(METADATA)),
     topology: optional(
-      object({ className: always(STRING), version: always(STRING), variables: always(map(JSON_VALUE)) }),
+      object({
+        className: always(STRING),
+        version: always(STRING),
+        variables: always(map(JSON_VALUE)),
+        pinnedWorkers: always(
+          list(object({ kind: always(STRING), name: always(STRING), version: always(STRING) })),
+        ),
+      }),
     ),
     status: always(
       object({

@@ -71,6 +71,7 @@ function viewTopology(topology: ClusterTopology): CelInput {
     className: () => topology.className,
     version: () => topology.version,
     variables: () => viewJson(parseVariables(topology)),
+    pinnedWorkers: () => viewJson(topology.pinnedWorkers ?? []),
   });
 }
 

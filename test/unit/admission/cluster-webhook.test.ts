@@ -1,4 +1,4 @@
-/** The matchConditions of the shipped webhook: they leave out only requests that begin no operation. */
+/** The matchConditions of the shipped webhooks: they leave out only requests that begin no operation. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
 import { decodeClusterReview } from "../../../src/admission/cluster-review.ts";
 import { attemptOf } from "../../../src/operations/attempt.ts";
+import { attemptsOf } from "../../../src/operations/worker-attempts.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 
 const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };
@@ -18,13 +19,14 @@ interface Webhook {
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
 }
 
-const [webhook]: readonly Webhook[] = parseYaml(readFileSync(MANIFEST, "utf8")).webhooks;
-assert.ok(webhook);
+const webhooks: readonly Webhook[] = parseYaml(readFileSync(MANIFEST, "utf8")).webhooks;
+const [webhook, workersWebhook] = webhooks;
+assert.ok(webhook !== undefined && workersWebhook !== undefined);
 const env = celEnv();
-const conditions = webhook.matchConditions.map(({ name, expression }) => ({
-  name,
-  holds: plan(env, parse(expression)),
-}));
+const compile = ({ matchConditions }: Webhook) =>
+  matchConditions.map(({ expression }) => plan(env, parse(expression)));
+const conditions = compile(webhook);
+const workersConditions = compile(workersWebhook);
 
 interface Request {
   readonly oldObject?: object;
@@ -33,11 +35,14 @@ interface Request {
 }
 
 /** As the API server does with failurePolicy Fail: a false condition leaves the request out, an error refuses it. */
-function isAwaited({ oldObject, object, options = null }: Request): boolean | "refused" {
+function isAwaited(
+  { oldObject, object, options = null }: Request,
+  expressions = conditions,
+): boolean | "refused" {
   const operation = object === undefined ? "DELETE" : oldObject === undefined ? "CREATE" : "UPDATE";
   const request = { operation, options };
   const variables = { request, object: object ?? null, oldObject: oldObject ?? null };
-  const results = conditions.map(({ holds }) => holds(variables as Parameters<typeof holds>[0]));
+  const results = expressions.map((holds) => holds(variables as Parameters<typeof holds>[0]));
   if (results.includes(false)) return false;
   return results.some(isCelError) ? "refused" : true;
 }
@@ -119,4 +124,61 @@ test("an update that leaves the version is left out", () => {
   const before = objectOf({}, { topology: { version: "v1.34.0" } });
   const after = objectOf({ labels: { a: "b" } }, { topology: { version: "v1.34.0", variables: [] } });
   assert.equal(isAwaited({ oldObject: before, object: after }), false);
+});
+
+const PINS = [undefined, "v1.33.0", "v1.34.0"];
+
+/** Two groups of workers each, of which one may be missing. */
+const WORKERS = [
+  undefined,
+  {},
+  ...["machineDeployments", "machinePools"].flatMap((list) =>
+    PINS.flatMap((first) => [
+      { [list]: [{ name: "a", version: first }] },
+      ...PINS.map((second) => ({
+        [list]: [
+          { name: "a", version: first },
+          { name: "b", version: second },
+        ],
+      })),
+    ]),
+  ),
+];
+
+const PINNED = [undefined, "v1.34.0", "v1.35.0"].flatMap((version) => [
+  ...WORKERS.flatMap((workers) => [
+    objectOf({}, { topology: version && { version, workers } }),
+    objectOf(
+      { annotations: { "cluster.x-k8s.io/paused": "" } },
+      { topology: version && { version, workers } },
+    ),
+  ]),
+  objectOf({}, undefined),
+]);
+
+test("a request that gives workers another version by a pin is left out by neither webhook", () => {
+  assert.equal(workersWebhook.failurePolicy, "Fail");
+  let [asked, left] = [0, 0];
+  for (const oldObject of PINNED)
+    for (const object of PINNED) {
+      const request = { uid: "r", kind: KIND, operation: "UPDATE", userInfo: {}, oldObject, object };
+      const decoded = decodeClusterReview(Buffer.from(JSON.stringify({ request })));
+      assert.ok(decoded);
+      const results = [conditions, workersConditions].map((each) => isAwaited({ oldObject, object }, each));
+      assert.ok(!results.includes("refused"), JSON.stringify(request));
+      const attempts = attemptsOf(decoded.change);
+      if (attempts.length > 0) assert.ok(results.includes(true), JSON.stringify(request));
+      if (attempts.some(({ workers }) => workers !== undefined))
+        assert.equal(results[1], true, JSON.stringify(request));
+      if (results[1] === true) asked += 1;
+      else left += 1;
+    }
+  assert.ok(asked > 1000 && left > 1000, `${asked} asked, ${left} left out`);
+});
+
+test("a Cluster with thousands of workers is compared in one pass", () => {
+  const many = Array.from({ length: 2000 }, (_, index) => ({ name: `md-${index}`, version: "v1.34.0" }));
+  const spec = { topology: { version: "v1.34.0", workers: { machineDeployments: many } } };
+  const [oldObject, object] = [objectOf({}, spec), objectOf({ labels: { a: "b" } }, spec)];
+  assert.equal(isAwaited({ oldObject, object }, workersConditions), false);
 });

@@ -58,6 +58,22 @@ test("two compact Clusters are compared without being unpacked", (t) => {
   assert.equal(inflate.mock.callCount(), 2, "one that is not compact has to be compared as it is");
 });
 
+test("a Cluster whose workers are pinned to another version is not the same", () => {
+  const pinned = (version: string) =>
+    cluster(
+      {},
+      {
+        topology: {
+          className: "lab",
+          version: "v1.35.0",
+          pinnedWorkers: [{ kind: "MachinePool", name: "a", version }],
+        },
+      },
+    );
+  assert.equal(sameCluster(pinned("v1.34.0"), pinned("v1.34.0"), withStatus), true);
+  assert.equal(sameCluster(pinned("v1.34.0"), pinned("v1.35.0"), withStatus), false);
+});
+
 test("the topology of an event is looked at only where the generation is another", () => {
   const raw = (generation: number | undefined, tier: string, uid = "a"): unknown => ({
     metadata: { name: "prod-1", uid, generation },

@@ -76,6 +76,32 @@ test("a Cluster without a status has an empty one", () => {
   assert.deepEqual(viewCluster({ metadata }).status, { conditions: [], initialization: {} });
 });
 
+const WORKERS = {
+  machineDeployments: [
+    { class: "w", name: "md-0", version: "v1.33.0" },
+    { class: "w", name: "md-1" },
+    { name: "md-2", version: 5 },
+    null,
+  ],
+  machinePools: [{ name: "mp-0", version: "v1.33.1" }],
+};
+const PINNED = { ...V1BETA2, spec: { topology: { ...V1BETA2.spec.topology, workers: WORKERS } } };
+
+test("workers that are pinned are in the view, for expressions, too; and so are the versions of all workers", () => {
+  const workers = { versions: [{ version: "v1.33.0" }, { version: "v1.34.0" }] };
+  const view = viewCluster({ ...PINNED, status: { ...PINNED.status, workers } });
+  assert.deepEqual(view.topology?.pinnedWorkers, [
+    { kind: "MachineDeployment", name: "md-0", version: "v1.33.0" },
+    { kind: "MachinePool", name: "mp-0", version: "v1.33.1" },
+  ]);
+  assert.deepEqual(view.progress?.workersVersions, ["v1.33.0", "v1.34.0"]);
+  const evaluated = (source: string, of = view): unknown =>
+    compileExpression(source, "gate").expression?.evaluate({ cluster: of, now: new Date() });
+  const source = "cluster.topology.pinnedWorkers.exists(w, w.name == 'md-0' && w.version == 'v1.33.0')";
+  assert.deepEqual(evaluated(source), { ok: true, value: true });
+  assert.deepEqual(evaluated(source, viewCluster(V1BETA2)), { ok: true, value: false });
+});
+
 test("what is of another type is left out", () => {
   const view = viewCluster({
     metadata,

@@ -87,6 +87,16 @@ describe("the steps of an upgrade", () => {
     assert.equal(read(), undefined);
   });
 
+  test("show all versions of the workers only where some are pinned and they have several", () => {
+    const read = (isPinned: boolean, ...list: string[]): unknown => {
+      const workers = { versions: list.map((version) => ({ version })) };
+      return viewProgress({ workers }, 1, { isPinned });
+    };
+    assert.deepEqual(read(true, "v1.34.0", "v1.35.0"), { workersVersions: ["v1.34.0", "v1.35.0"] });
+    assert.deepEqual(read(true, "v1.34.0"), { workersVersion: "v1.34.0" });
+    assert.equal(read(false, "v1.34.0", "v1.35.0"), undefined);
+  });
+
   test("are done where the condition is True and names the present generation", () => {
     const read = (over: object): unknown =>
       viewProgress({ conditions: [topology("", { status: "True", ...over })] }, 3)?.reconciled;

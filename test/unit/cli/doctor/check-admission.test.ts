@@ -19,6 +19,8 @@ const bundle = (ca: { readonly certificate: string }): string =>
   Buffer.from(ca.certificate).toString("base64");
 const given = (over: Partial<Evidence>) => (): Partial<Evidence> => ({ policies: found([denying]), ...over });
 
+const ownWorkers = { name: "workers.hookpolicy.dev", failurePolicy: "Fail" };
+
 const calling = found({
   webhooks: [
     {
@@ -26,8 +28,10 @@ const calling = found({
         caBundle: bundle(authority),
         service: { namespace: "hookpolicy-system", name: "hooks" },
       },
+      name: "clusters.hookpolicy.dev",
       failurePolicy: "Fail",
     },
+    { ...ownWorkers, clientConfig: { caBundle: bundle(authority) } },
   ],
 });
 const endpoints = (ready: boolean): Evidence["clusterEndpoints"] =>
@@ -78,6 +82,16 @@ describe("admission", () => {
       given({ clusterWebhook: webhookOf(bundle(authority), "Ignore") }),
       "warning",
       /while no replica answers, nothing is refused/,
+    ],
+    "that is not asked about pinned workers": [
+      "admission",
+      given({
+        clusterWebhook: found({
+          webhooks: [{ clientConfig: { caBundle: bundle(authority) }, failurePolicy: "Fail" }],
+        }),
+      }),
+      "warning",
+      /has no webhook workers\.hookpolicy\.dev: .* → set admission\.clusters=true/,
     ],
     "whose Service has no ready Pod": [
       "admission",

@@ -95,7 +95,7 @@ export const leaf = (await authority.issue({ commonName: HOST, names: [HOST] }))
 export const foreign = (await authority.issue({ commonName: "a", names: ["elsewhere.svc"] })).certificate;
 
 export const webhookOf = (caBundle: string, failurePolicy = "Fail"): ReadResult<RawObject> =>
-  found({ webhooks: [{ clientConfig: { caBundle }, failurePolicy }] });
+  found({ webhooks: [{ name: "workers.hookpolicy.dev", clientConfig: { caBundle }, failurePolicy }] });
 export const secretOf = (certificate: string, ca: string): Evidence["secrets"] =>
   new Map([[KEY, found({ "tls.crt": certificate, "ca.crt": ca })]]);
 export const registrations = (...raw: RawObject[]): Evidence["registrations"] =>

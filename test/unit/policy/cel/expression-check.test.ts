@@ -23,7 +23,7 @@ const WRONG: Readonly<Record<string, string>> = {
   "cluster['topolgy'].version == 'a'":
     '1:8 cluster["topolgy"]: unknown field, expected one of metadata, status, topology; did you mean "topology"?',
   "has(cluster.spec)":
-    "1:1 cluster.spec: unknown field, expected one of metadata, status, topology; spec.topology is cluster.topology, with className, version, variables, and nothing else of spec can be read",
+    "1:1 cluster.spec: unknown field, expected one of metadata, status, topology; spec.topology is cluster.topology, with className, version, variables, pinnedWorkers, and nothing else of spec can be read",
   "cluster.metadata.labels.example.com == 'a'":
     '1:32 cluster.metadata.labels.example.com: a value of type string has no fields; a key with dots or slashes stands in brackets and quotes, as in cluster.metadata.labels["example.com/…"]',
   "has(cluster.metadata.labels['a/b'])":
