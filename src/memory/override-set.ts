@@ -46,7 +46,7 @@ export class OverrideSet {
     return this.#entries.values();
   }
 
-  /** Includes expired ones: the decision looks at the clock. */
+  /** Includes expired ones, because the decision looks at the clock. */
   ofCluster(cluster: Cluster): readonly Override[] {
     return this.of(clusterKey(cluster));
   }
