@@ -84,20 +84,20 @@ const NOT_READ: FoundObjects = {
 };
 
 /** The place that a gate looks into; without a namespace: all of them. */
-interface QueryPlace {
+interface Place {
   readonly kind: ObjectKind;
   readonly namespace?: string;
 }
 
 /** Reads all objects of these places, since the names that gates look for can depend on the time. */
-export async function readObjects(client: KubeClient, places: readonly QueryPlace[]): Promise<ObjectReader> {
+export async function readObjects(client: KubeClient, places: readonly Place[]): Promise<ObjectReader> {
   return await readUnless(client, places, []);
 }
 
 /** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
 export async function readAsOperator(
   client: KubeClient,
-  places: readonly QueryPlace[],
+  places: readonly Place[],
   objects: readonly RawObject[],
 ): Promise<ObjectReader> {
   const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
@@ -113,7 +113,7 @@ function notReady({ status }: RawObject): readonly Refusal[] {
 
 async function readUnless(
   client: KubeClient,
-  places: readonly QueryPlace[],
+  places: readonly Place[],
   refusals: readonly Refusal[],
 ): Promise<ObjectReader> {
   const distinct = new Map(places.map((place) => [placeKey(place), place]));
@@ -130,13 +130,13 @@ async function readUnless(
   };
 }
 
-function placeKey({ kind, namespace }: QueryPlace): string {
+function placeKey({ kind, namespace }: Place): string {
   return namespace === undefined ? objectKindKey(kind) : `${objectKindKey(kind)} ${namespace}`;
 }
 
 async function readPlace(
   client: KubeClient,
-  { kind, namespace }: QueryPlace,
+  { kind, namespace }: Place,
   refusals: readonly Refusal[],
 ): Promise<FoundObjects> {
   if (isSecret(kind)) return SECRETS_REFUSED;

@@ -161,7 +161,7 @@ test("reports that Leases cannot be read, instead of an age of the rows", () => 
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
-test("shows only the Clusters of the given namespace", () => {
+test("of a namespace, only its Clusters are told", () => {
   const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
   assert.deepEqual(names(objects, "team-b"), ["a c2"]);
   assert.deepEqual(names(objects), ["a c1", "a c2"]);
