@@ -1,4 +1,4 @@
-/** Decides a review again while memory is behind the API server: a refusal would tell its user to do the same. */
+/** Decides a review again while memory is behind the API server, instead of a refusal that asks the user to try again. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AdmissionOutcome } from "./outcome.ts";

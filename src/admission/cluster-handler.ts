@@ -46,7 +46,7 @@ export interface AdmissionRecorder {
   decided(review: ClusterReview, attempt: Attempt, outcome: AdmissionOutcome, seconds: number): void;
   /** A review that begins no operation, which the API server's matchConditions should have left out. */
   unconcerned(): void;
-  /** Not a review of a Cluster: the API server refuses the request. */
+  /** Not a review of a Cluster, so that the API server refuses the request. */
   undecodable(bytes: number): void;
   failed(hook: HookName, error: unknown): void;
 }

@@ -1,4 +1,4 @@
-/** Examines a review without any IO: the part that takes time. */
+/** Examines a review without any IO, which is the part that takes time. */
 
 import { isDeepStrictEqual } from "node:util";
 import { withoutNulls } from "../lib/fields.ts";

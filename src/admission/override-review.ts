@@ -2,7 +2,8 @@
 
 import type { HookOverride, PolicyRefSpec } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import { compileOverride, covers, type Override } from "../policy/override.ts";
+import { compileOverride } from "../policy/compile-override.ts";
+import { covers, type Override } from "../policy/override.ts";
 import { missingTargets } from "../policy/override-targets.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/validation/schema.ts";

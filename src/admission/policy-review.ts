@@ -83,7 +83,7 @@ interface Ratchet {
 }
 
 /**
- * An invalid policy may be changed as long as no error is added: otherwise a user could not repair or add one rule
+ * An invalid policy may be changed as long as no error is added, or else a user could not repair or add one rule
  * before all of them are valid. Errors may move within lists.
  */
 function ratchet(errors: readonly FieldError[], known: readonly FieldError[]): Ratchet {

@@ -21,7 +21,7 @@ export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
 export interface AdmissionDeps {
   readonly settings: Settings;
-  /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
+  /** Absent if any client may call. The answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
   readonly log: Logger;
@@ -99,7 +99,7 @@ async function judgePolicy(
   return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
 }
 
-/** Any client can have any number of reviews refused: no log line above debug. */
+/** Logs at debug only, because any client can have any number of reviews refused. */
 function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
   log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
   return { denial };

@@ -6,7 +6,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 
-/** The contents of memory: only for warnings. */
+/** The contents of memory, only for warnings. */
 export interface AdmissionWorld {
   /** Whether loading has finished; before that, missing objects prove nothing. */
   loaded(): boolean;

@@ -1,4 +1,4 @@
-/** Whether the time of this machine may decide: the API server's clock has to show the same. */
+/** Whether decisions may use the time of this machine, which the API server's clock has to confirm. */
 
 /** The largest tolerated difference between this machine's clock and the API server's. */
 const MAX_SKEW_MS = 10_000;

@@ -1,4 +1,4 @@
-/** Compacts the Clusters that memory keeps by the thousand: variables take most of it, and few policies look at one. */
+/** Compresses the variables of the Clusters in memory. They take most of it, and few policies look at one. */
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Cluster } from "../api/meta.ts";
@@ -6,7 +6,7 @@ import { packedVariables, setPackedVariables } from "../policy/cluster.ts";
 
 /** In characters; compressing less gains nothing. */
 const MIN_LENGTH = 512;
-/** One buffer for every Cluster: thousands that come and go leave holes behind that the C library does not give back. */
+/** One buffer for all Clusters. Thousands of short-lived ones would leave holes that the C library does not give back. */
 const gathered = Buffer.allocUnsafeSlow(192 * 1024);
 /** Enough for most Clusters; by default each takes 16 KiB for a moment. */
 const PACKED_BYTES = 4096;

@@ -1,10 +1,10 @@
-/** What a spec takes in memory beside itself, once it is compiled; without compiling it. */
+/** Estimates, without compiling a spec, what it takes in memory in addition to itself once it is compiled. */
 
 import { isFields } from "../lib/fields.ts";
 import { isExpressionField } from "../policy/expression-fields.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
 
-/** Measured: the plan of an expression, by its letters and by the parts of its patterns (RE2). */
+/** Measured: the plan of an expression, by its characters and by the parts of its patterns (RE2). */
 const [BYTES_PER_LETTER, BYTES_PER_PART] = [350, 450];
 /** A pattern can be written so that its text does not show its parts. */
 const ESCAPE = /\\[xXuU0-7]/;

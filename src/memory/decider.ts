@@ -125,7 +125,7 @@ export class Decider {
     const compiled = this.#policies(cluster);
     const until = validUntil(compiled, decision);
     if (until === undefined) return undefined;
-    // This is kept for each Cluster: a Date and a key of its own would make it half as large again.
+    // Kept for each Cluster, so it has no Date and no key of its own, which would make it half as large again.
     const since = at.getTime();
     const revision = this.#revisionOf(namespace, name);
     const isValid = (now: Date): boolean =>
@@ -229,7 +229,7 @@ export class Decider {
   }
 }
 
-/** A hold that nothing but its end would change: neither a release nor the beginning of a task has to be confirmed. */
+/** Whether the hold needs no confirmation, because neither a release nor the beginning of a task follows from it. */
 function isFirmHold(decision: Decision): boolean {
   return holdsBesideTasks(decision) && decision.tasksDue !== true;
 }

@@ -90,7 +90,7 @@ export class Evaluator {
     else for (const cluster of this.#options.clusters.byNamespace(namespace)) this.evaluateLater(cluster);
   }
 
-  /** What is left to do about the policy: to adopt rows, to compare it with Clusters, and to evaluate it for them. */
+  /** What is left to do about the policy: adopt rows, compare it with Clusters, and evaluate it for them. */
   *policyPieces(entry: PolicyEntry): Pieces {
     for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
       this.#adoptRow(entry, row);
@@ -113,7 +113,7 @@ export class Evaluator {
     }
   }
 
-  /** If the turn ends before they are made, the Cluster's own look makes them. */
+  /** Those that are not made before the turn ends are made when the Cluster is looked at. */
   *#forecastsOf(operations: readonly PendingOperation[], cluster: Cluster, { entries }: Candidates): Pieces {
     let isDone = false;
     try {
@@ -168,7 +168,7 @@ export class Evaluator {
     this.#due.delete(operationKey(clusterUID, call.hook));
   }
 
-  /** What is due about the Cluster: to compare it with policies, to evaluate its operations, and their forecasts. */
+  /** What is due about the Cluster: compare it with policies, evaluate its operations, and make their forecasts. */
   *clusterPieces(key: string): Pieces {
     const cluster = this.#options.clusters.get(key);
     const isUncompared = this.#uncompared.delete(key);
@@ -222,7 +222,7 @@ export class Evaluator {
     this.#put(look.state, remembered);
     this.#report(entries, look, cluster);
     const key = operationKey(operation.clusterUID, call.hook);
-    // An earlier instant stays: the edges of other policies were found when those policies were evaluated.
+    // Keeps an earlier instant, because the edges of other policies were found when those were evaluated.
     const next = Math.min(this.#due.get(key) ?? Infinity, nextLook(inputs, look)?.getTime() ?? Infinity);
     if (next < Infinity) this.#due.set(key, next);
     this.#wakeFor(look.state);
@@ -265,8 +265,8 @@ export class Evaluator {
   }
 
   /**
-   * Forecasts for rows that have none: one decision can change the rows of thousands of policies. No decision depends on a
-   * forecast; the status waits for it for a while (policy-reconciler.ts).
+   * Makes forecasts for rows that have none, of which one decision can cause thousands. No decision depends on a forecast; the
+   * status waits for it for a while (policy-reconciler.ts).
    */
   *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): Pieces {
     const key = operationKey(operation.clusterUID, operation.call.hook);

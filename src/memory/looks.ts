@@ -1,6 +1,6 @@
 /**
- * What memory has to look at again: a Cluster or a policy, in a later turn of the event loop or when an instant has come.
- * What is left to do about it is in memory, so a look can end after any piece of work, and two looks that are due are one.
+ * Schedules when memory looks again at a Cluster or a policy: in a later turn of the event loop, or at an instant. Memory has
+ * what is left to do about it, so a look can end after any piece of work, and two looks that are due become one.
  */
 
 import { Alarm } from "../turns/alarm.ts";
@@ -78,7 +78,7 @@ export class Looks {
     for (const _ of this.#options.piecesOf(subject)) if (this.isTurnOver()) return this.soon(subject);
   }
 
-  /** The same at once: what changes by itself uses up the allowance of its namespace, too, and waits if that is used up. */
+  /** The same at once, unless the namespace has used up its allowance, on which what changes by itself draws, too. */
   unlessAtRest(subject: Subject): void {
     if (this.#alarm.restMs(subject) > 0) return this.soon(subject);
     const began = performance.now();
@@ -86,7 +86,7 @@ export class Looks {
     this.#alarm.spend(subject, performance.now() - began);
   }
 
-  /** The same if this turn has any time left: thousands of Clusters may change together. */
+  /** The same if this turn has any time left, because thousands of Clusters may change together. */
   inTime(subject: Subject): void {
     if (this.isTurnOver()) this.soon(subject);
     else this.unlessAtRest(subject);

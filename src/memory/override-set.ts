@@ -4,7 +4,8 @@ import { namespacedName } from "../lib/keys.ts";
 import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { compileOverride, type Override } from "../policy/override.ts";
+import { compileOverride } from "../policy/compile-override.ts";
+import type { Override } from "../policy/override.ts";
 
 export interface OverrideEntry {
   readonly key: string;
@@ -46,7 +47,7 @@ export class OverrideSet {
     return this.#entries.values();
   }
 
-  /** Includes expired ones: the decision looks at the clock. */
+  /** Includes expired ones, because the decision looks at the clock. */
   ofCluster(cluster: Cluster): readonly Override[] {
     return this.of(clusterKey(cluster));
   }

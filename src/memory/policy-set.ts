@@ -110,7 +110,7 @@ export class PolicySet {
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
     if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
-    // Stays true: it only makes more changes of Clusters count.
+    // Stays true, which only makes more changes of Clusters count.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.replace(object, compiled);

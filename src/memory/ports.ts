@@ -113,7 +113,7 @@ export interface LiveReader extends ServerTime {
   objects(query: ObjectQuery): Promise<FoundObjects>;
   /** The HookTasks of a Cluster in the namespace of a ServiceAccount. Absent: unknown, and rules with tasks hold. */
   tasks?(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
-  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
+  /** A word for why a read failed, such as "Forbidden". There are few of them, because it becomes a metric's label. */
   reasonOf(error: unknown): string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Records the results of operations that have proceeded and of requests that were refused: for every policy that spoke
+ * Records the results of operations that have proceeded and of requests that were refused: for every policy that applied
  * about them, and for overrides.
  */
 
@@ -89,7 +89,7 @@ export class Results {
     });
   }
 
-  /** Only the first refusal by each rule counts: a pipeline repeats its request for days. */
+  /** Only the first refusal by each rule counts, because a pipeline may repeat its request for days. */
   refused({ call, cluster }: DecisionRequest, { trace, basis }: Decision, now: Date): void {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;

@@ -1,4 +1,4 @@
-/** Cluster API waits 10 seconds for an answer: a release that would come later must not come at all. */
+/** Cluster API waits 10 seconds for an answer. A release that would come later must not come at all. */
 
 import type { Confirmation } from "../policy/decision.ts";
 

@@ -223,7 +223,7 @@ export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
   });
 }
 
-/** What a policy says about an operation now, beside what it said before. */
+/** What a policy says about an operation now, and what it said before. */
 export interface RowChange {
   readonly entry: PolicyEntry;
   readonly before: HeldRow | undefined;

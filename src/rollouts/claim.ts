@@ -17,7 +17,7 @@ export interface Candidate extends Pick<Member, "metadata" | "marked" | "values"
   /** A version; "" if the operation has none. */
   readonly target: string;
   readonly stage: CompiledStage | undefined;
-  /** The slot is for tasks of policies: the Cluster is not released yet. */
+  /** The slot is for tasks of policies, and the Cluster is not released yet. */
   readonly forTasks?: boolean;
 }
 
@@ -77,7 +77,7 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   return { begins: true, status: { ...status, running: [...others, taken], ...turns } };
 }
 
-/** The candidate's claim for the same target: it can be renewed even if no slot is free. */
+/** The candidate's claim for the same target, which can be renewed even if no slot is free. */
 export function ownClaim(
   { rollout, status, now }: Omit<Round, "slots">,
   { metadata: { uid }, target }: Pick<Candidate, "metadata" | "target">,

@@ -1,4 +1,4 @@
-/** The order in which Clusters begin: by their labels, and then in turns of their namespaces. */
+/** The order in which Clusters begin, which is by their labels, and then in turns of their namespaces. */
 
 import { compareText } from "../lib/compare-text.ts";
 import { MAX_RUNNING } from "../api/hook-policy.ts";

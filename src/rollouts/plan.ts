@@ -12,7 +12,7 @@ import { Slots } from "./slots.ts";
 export interface PlanMember {
   readonly member: Member;
   /**
-   * Done: it has succeeded. Stands: waiting alone does not bring it there, or its failure is tolerated. Absent: it runs, or
+   * Done: it has succeeded. Stands: it does not succeed without help, or its failure is tolerated. Absent: it runs, or
    * begins as soon as it may.
    */
   readonly state?: "Done" | "Stands";

@@ -36,12 +36,12 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly onError: (error: unknown) => void;
   /** Memory is behind: read the rollouts again. */
   readonly onStale: () => void;
-  /** A word for why a read failed: it becomes a metric's label. */
+  /** A word for why a read failed, which becomes a metric's label. */
   readonly reasonOf: (error: unknown) => string;
   readonly budgetMs?: number;
 }
 
-/** For a Cluster that does not show yet that it waits: a call is no evidence. */
+/** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 const SOON_SECONDS = 5;
 /** A part of the time in release.ts. */
 const BUDGET_MS = 5000;
@@ -198,7 +198,7 @@ export class Rollouts {
     snapshot: RolloutSnapshot | undefined,
   ): Promise<Confirmation> {
     if (holdsBesideTasks(decision) || snapshot === undefined) return { ok: true, decision };
-    // What memory no longer has would hold nothing below: a policy may hold in its place.
+    // A rollout that memory no longer has would hold nothing below, and a policy may hold in its place.
     if (decision.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
     const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
@@ -240,7 +240,7 @@ export class Rollouts {
     if (member === undefined || member.marked) return undefined;
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { metadata } = member;
-    // Before its stage opens, too: the order decides about the first slots, not who calls first.
+    // Also before its stage opens, so that the order decides about the first slots, not who calls first.
     if (entry.asked(metadata.uid)) this.#options.onDirty(rollout.name);
     const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
@@ -283,7 +283,7 @@ export class Rollouts {
     const member = memberOf(rollout, cluster, namespace);
     if (member !== undefined && !member.marked) {
       const stage = member.stage?.name;
-      // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
+      // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
       if (!isAwaited(call.hook, cluster, served))
         return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
       const closed = closedSince(entry, { stage: member.stage, target }, situation);

@@ -166,7 +166,7 @@ export class RolloutEntry {
     return this.#remembered(cluster).known?.member;
   }
 
-  /** Kept for as long as this copy of the Cluster: the expressions read nothing else. */
+  /** Kept as long as this copy of the Cluster, because the expressions read nothing else. */
   health(cluster: Cluster): Health {
     const remembered = this.#remembered(cluster);
     if (remembered.known === undefined) return "Unknown";
@@ -280,7 +280,7 @@ export class RolloutEntry {
     return own === undefined || isRenewable(own, this.#compiled, this.#world.now());
   }
 
-  /** The same object for as long as nothing changes: the queue sorts what is new. */
+  /** The same object as long as nothing changes, because the queue sorts only new ones. */
   #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): WaitingCluster[] {
     const { member, cluster, target, firstAsked, claimExpires } = operation;
     const { stage } = member;

@@ -125,7 +125,7 @@ export class RolloutQueue {
     return (this.#asked.get(uid) ?? -Infinity) >= since;
   }
 
-  /** Keeps the last order: thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
+  /** Keeps the last order, because thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
   #asBefore(waiting: readonly WaitingCluster[]): WaitingCluster[] {
     const others = new Set(waiting);
     const before = this.#sorted.filter((each) => others.delete(each));

@@ -1,4 +1,4 @@
-/** The slots in use: those of claims in the status, and of Clusters that show Cluster API's mark. */
+/** The slots in use, which are those of claims in the status, and of Clusters that show Cluster API's mark. */
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
@@ -117,7 +117,7 @@ export class Slots {
   }
 }
 
-/** Whether progressDeadline has passed: the Cluster has failed, and its slot is free. Tasks have deadlines of their own. */
+/** Whether progressDeadline has passed, so that the Cluster has failed, and its slot is free. Tasks have deadlines of their own. */
 export function isOverdue(
   { progressDeadlineMs }: CompiledRollout,
   { claimedAt, tasks }: Pick<RolloutClaim, "claimedAt" | "tasks">,
@@ -130,7 +130,7 @@ export function isOverdue(
 
 /** The Cluster may still show the mark. */
 export const DEADLINE_EXCEEDED = "ProgressDeadlineExceeded";
-/** The Cluster shows the mark and never had a slot: it counts until the deadline, and never halts the rollout. */
+/** The Cluster shows the mark but never had a slot. It counts until the deadline, and never halts the rollout. */
 export const UNCLAIMED = "UnclaimedOperation";
 export const UNHEALTHY = "Unhealthy";
 /** The version changed while the upgrade ran, so no slot was taken for it; the Cluster keeps its slot until it ends. */

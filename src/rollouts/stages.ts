@@ -56,7 +56,7 @@ export function hasPassed(
 
 /**
  * The first stage with more failures than it tolerates, or with any, once the status may have no room for more of them.
- * Creations and deletions never halt a rollout: one that hangs stops no other.
+ * Creations and deletions never halt a rollout, because one that hangs does not concern the others.
  */
 export function haltingStage(
   rollout: CompiledRollout,

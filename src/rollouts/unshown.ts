@@ -1,4 +1,4 @@
-/** Clusters that do not show how far they are: those of files often have no status. */
+/** Clusters that do not show how far they are, as those of files often have no status. */
 
 import type { MemberState } from "./progress.ts";
 

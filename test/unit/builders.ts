@@ -28,7 +28,7 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../../src/policy/objects.ts";
-import { compileOverride } from "../../src/policy/override.ts";
+import { compileOverride } from "../../src/policy/compile-override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
 import { markOf } from "../../src/operations/marks.ts";

@@ -136,6 +136,19 @@ function imports(): Import[] {
   });
 }
 
+/** Without what is imported as a type only. */
+function loadedBy(file: string): string[] {
+  const path = join(SRC, file);
+  const statements = readFileSync(path, "utf8").matchAll(
+    /^(?:import|export)\s+(?!type\b)([^;"']*?)\bfrom\s*"(\.[^"]+)"/gm,
+  );
+  return [...statements]
+    .filter(
+      ([, names = ""]) => names.replaceAll(/[{}\s]/g, "") === "" || /(?:^|[{,])\s*(?!type\b)\w/.test(names),
+    )
+    .map(([, , specifier = ""]) => relative(SRC, resolve(dirname(path), specifier)));
+}
+
 test("every import points down the layers", () => {
   const found = imports();
   assert.ok(found.length > 50, "the imports were found");
@@ -168,6 +181,21 @@ test("the pure core reads no clock, no environment and writes no log", () => {
   assert.ok(pure.length > 90, "the files were found");
   const wrong = pure.filter((file) => banned.test(readFileSync(join(SRC, file), "utf8")));
   assert.deepEqual(wrong, []);
+});
+
+test("what decides about a call loads no validation", () => {
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    for (const to of loadedBy(file)) load(to);
+  };
+  for (const file of ["hooks/hook-handler.ts", "release/decisions.ts"]) load(file);
+  assert.ok(loaded.size > 50, "the imports were found");
+  assert.deepEqual(
+    [...loaded].filter((file) => file.startsWith("policy/validation/")),
+    [],
+  );
 });
 
 test("no file imports itself by way of others, types included", () => {

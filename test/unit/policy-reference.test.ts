@@ -7,7 +7,7 @@ import test from "node:test";
 import { parse } from "yaml";
 import type { CrdSchema } from "../../src/api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../src/api/crd-schemas.ts";
-import { compileOverride } from "../../src/policy/override.ts";
+import { compileOverride } from "../../src/policy/compile-override.ts";
 import { checkRollout } from "../../src/policy/validation/rollout-semantics.ts";
 import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { compiled, hookPolicy, metadata } from "./builders.ts";

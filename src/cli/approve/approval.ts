@@ -104,7 +104,7 @@ export interface ApprovalScope {
   readonly hook?: HookName | undefined;
   /** "key=value": marks on the Namespace that the user names. */
   readonly namespaceMarks: readonly string[];
-  /** Whether no one is asked: then only marks on the Cluster and those that are named are set. */
+  /** Whether nothing is asked, so that only marks on the Cluster and those that are named are set. */
   readonly unattended: boolean;
   /** Everything that reads marks. */
   readonly readers: MarkReaders;
@@ -199,7 +199,7 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
   );
 }
 
-/** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
+/** Prefers a mark on the Cluster, because a mark on the Namespace affects every Cluster in it. */
 function markFor(scene: Scene, gate: GateRef, call: HookCall): Mark | undefined {
   const marks = marksFor(scene, gate, call).filter((mark) => whyWithheld(scene, mark, gate) === undefined);
   return marks.find(({ on }) => on === "Cluster") ?? marks[0];
@@ -293,7 +293,7 @@ function prospects(
   };
 }
 
-/** The rollouts that hold the operation as it is now: no mark gives it a slot. */
+/** The rollouts that hold the operation as it is now, because no mark gives it a slot. */
 function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle[] {
   const world = worldOf(scene, operation, undefined);
   return explainRollouts(scene.fleet, { world, call: operation.call, now: scene.now }, { live: true })

@@ -20,10 +20,10 @@ export interface MarkWriter {
   readonly say: (line: string) => void;
 }
 
-/** Cluster API writes Clusters all the time: as long as the plan is the same, it needs no new confirmation. */
+/** Cluster API writes Clusters all the time. As long as the plan is the same, it needs no new confirmation. */
 const MAX_WRITES = 10;
 
-/** Reads again before each write: a prompt can stay open for hours, and only the shown plan is confirmed. */
+/** Reads again before each write, because a prompt can stay open for hours, and only the shown plan is confirmed. */
 export async function writeMarks(shown: ApprovalPlan, { look, set, say }: MarkWriter): Promise<void> {
   const done = new Set<string>();
   for (let writes = 0; writes < MAX_WRITES; writes += 1) {

@@ -39,7 +39,7 @@ export function addCompletion(program: Command): void {
 /** The longest time that a user waits for names. */
 const TIMEOUT_MS = 3000;
 
-/** No failure may disturb the user's input: the answer is then empty. */
+/** A failure must not disturb the user's input, so the answer is then empty. */
 export async function answerCompletion(words: readonly string[], program: Command): Promise<void> {
   const answer = answerTo(words, program);
   const typed = words.at(-1) ?? "";

@@ -62,7 +62,7 @@ export function serviceOf(
   return typeof namespace === "string" && typeof name === "string" ? { namespace, name } : undefined;
 }
 
-/** Unread endpoints say nothing: the check "operator" counts the replicas, too. */
+/** Endpoints that cannot be read are not reported, because the check "operator" counts the replicas, too. */
 function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Evidence): Finding | undefined {
   const service = serviceOf(webhook);
   if (service === undefined || !read.ok) return undefined;

@@ -95,7 +95,7 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
   return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
-/** A problem of this webhook is only a warning: it helps authors, and decisions do not depend on it. */
+/** A problem of this webhook is only a warning, because it helps authors, and decisions do not depend on it. */
 export function webhook(evidence: Evidence, settings: Settings): Finding {
   const { webhook: read } = evidence;
   if (!read.ok) {

@@ -1,4 +1,4 @@
-/** Checks whether the API server refuses to delete Clusters in the foreground: the garbage collector waits for no hook. */
+/** Checks whether the API server refuses to delete Clusters in the foreground, where the garbage collector waits for no hook. */
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { viewMetadata } from "../../policy/cluster.ts";

@@ -140,7 +140,7 @@ const READ_REMEDIES: Readonly<Record<FailedRead["why"], string>> = {
   Failed: "run it again: the API server could not answer that",
 };
 
-/** Objects that have a problem each. The remedy of the first stands for all where only one is shown. */
+/** Objects with a problem each. Where only one remedy is shown, it is that of the first. */
 export function problems(state: "error" | "warning", detail: string, all: readonly Problem[]): Finding {
   return { state, detail, remedy: all[0]?.remedy ?? "", problems: all };
 }

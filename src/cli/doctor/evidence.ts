@@ -1,4 +1,4 @@
-/** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
+/** Reads the evidence of `hookpolicy doctor` once. Nothing is written, as the only creation is a dry run. */
 
 import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";

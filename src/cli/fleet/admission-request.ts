@@ -41,7 +41,7 @@ function changeOf(name: RequestName, cluster: Cluster, version: string): Change 
   return { before: cluster, after: { ...cluster, ...(topology && { topology: { ...topology, version } }) } };
 }
 
-/** The Cluster as the API server would store it anew: with another uid, and without a status. */
+/** The Cluster as the API server would store it if it were created again, with another uid and without a status. */
 function newborn(cluster: Cluster): Cluster {
   const { progress: _, metadata, ...rest } = cluster;
   const { deletionTimestamp: _gone, ...kept } = metadata;

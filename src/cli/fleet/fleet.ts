@@ -28,7 +28,8 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../../policy/objects.ts";
-import { compileOverride, type Override } from "../../policy/override.ts";
+import { compileOverride } from "../../policy/compile-override.ts";
+import type { Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
 import type { World } from "../../policy/world.ts";

@@ -1,7 +1,7 @@
 /** Finds what keeps the HookOverrides of files from having an effect. */
 
 import type { HookOverride, PolicyRefSpec } from "../../api/hook-policy.ts";
-import { compileOverride } from "../../policy/override.ts";
+import { compileOverride } from "../../policy/compile-override.ts";
 import { CLUSTER_REF, missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";

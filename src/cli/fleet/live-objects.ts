@@ -92,7 +92,7 @@ const NOT_READ: FoundObjects = {
 };
 
 /** The place that a gate looks into; without a namespace: all of them. */
-interface QueryPlace {
+interface Place {
   readonly kind: ObjectKind;
   readonly namespace?: string;
 }
@@ -100,7 +100,7 @@ interface QueryPlace {
 /** Reads all objects of these places, since the names that gates look for can depend on the time. */
 export async function readObjects(
   client: KubeClient,
-  places: readonly QueryPlace[],
+  places: readonly Place[],
   refusals: readonly Refusal[] = [],
 ): Promise<ObjectReader> {
   const distinct = new Map(places.map((place) => [placeKey(place), place]));
@@ -120,7 +120,7 @@ export async function readObjects(
 /** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
 export async function readAsOperator(
   client: KubeClient,
-  places: readonly QueryPlace[],
+  places: readonly Place[],
   objects: readonly RawObject[],
 ): Promise<ObjectReader> {
   const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
@@ -134,13 +134,13 @@ function notReady({ status }: RawObject): readonly Refusal[] {
   return [{ ok: false, reason: textOf(ready["reason"]), message: textOf(ready["message"]) }];
 }
 
-function placeKey({ kind, namespace }: QueryPlace): string {
+function placeKey({ kind, namespace }: Place): string {
   return namespace === undefined ? objectKindKey(kind) : `${objectKindKey(kind)} ${namespace}`;
 }
 
 async function readPlace(
   client: KubeClient,
-  { kind, namespace }: QueryPlace,
+  { kind, namespace }: Place,
   refusals: readonly Refusal[],
 ): Promise<FoundObjects> {
   if (isSecret(kind)) return SECRETS_REFUSED;

@@ -1,4 +1,4 @@
-/** The operations of a Cluster that only rollouts hold: no policy's status has a row of them. */
+/** The operations of a Cluster that only rollouts hold, of which no policy's status has a row. */
 
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";

@@ -72,7 +72,7 @@ export function silentSince(
   return hasNoLease(operatorSeen) ? NEVER_SEEN : new Date(latest);
 }
 
-/** Policies whose status the operator should have written by now: their rows can be out of date. */
+/** Policies whose status the operator should have written by now, so that their rows can be out of date. */
 export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
   return due
     .filter(({ since }) => Date.parse(since) < now.getTime() - OVERDUE_MS)

@@ -248,7 +248,7 @@ export function signOfLife(seen: Date, now: Date): string {
   return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
-/** The first instant that was missed: what has happened since then is in no row. */
+/** The first instant that was missed. What has happened since then is in no row. */
 function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
   if (first === undefined) return [];
   const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more policy")})`;

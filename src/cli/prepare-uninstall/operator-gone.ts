@@ -1,4 +1,4 @@
-/** Writes into statuses that no operator updates them any more: otherwise they would stay Ready. */
+/** Writes into statuses that no operator updates them any more, or else they would stay Ready. */
 
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Condition } from "../../api/meta.ts";

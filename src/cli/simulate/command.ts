@@ -155,7 +155,7 @@ function noClusterIn({ against, filename }: Flags): string {
   return `there is no Cluster to simulate in ${[fleet, ...filename].join(", ")}: add Clusters with --against or -f`;
 }
 
-/** Compared with nothing, a weakened policy is a new one: no change could fail but that it blocks more. */
+/** Without a policy to compare with, a weakened policy is a new one, of which only additional blocks could fail. */
 function warnOfNothingBefore({ against, failOn }: Flags): void {
   if (against === LIVE) {
     stderr.line("warning: the API server has no policy and no HookRollout: nothing can be newly allowed");

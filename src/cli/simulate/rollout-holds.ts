@@ -33,7 +33,7 @@ export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
 }
 
-/** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
+/** The first rollout that holds an operation counts, in the order of names in which the operator asks them. */
 export function rolloutHolds(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],

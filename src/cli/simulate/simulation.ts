@@ -269,7 +269,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Operat
     turns: side.walks.turns({ ...operation, lookAgain: () => seconds }, first, to),
     answerAt: (turn) => ({
       ...turn.answer,
-      // Computed on demand: only JSON has the message.
+      // Computed on demand, because only JSON has the message.
       get message() {
         return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
       },

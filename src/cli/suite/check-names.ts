@@ -1,4 +1,4 @@
-/** Checks the names in a suite: a misspelt name must not make a test pass. */
+/** Checks the names in a suite, because a misspelt name must not make a test pass. */
 
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
@@ -64,7 +64,7 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
   return all.map(({ name }) => name);
 }
 
-/** Throws for a name that is not among those that exist; an absent one is no mistake. */
+/** Throws for a name that does not exist. An absent name is allowed. */
 function check(field: string, name: string | undefined, names: readonly string[], what: string): void {
   if (name === undefined || names.includes(name)) return;
   throw new SuiteError(`${what} ${JSON.stringify(name)}${didYouMean(name, names)}`, field);

@@ -133,7 +133,7 @@ export class SuiteTasks {
     }
   }
 
-  /** What is created stays: the suite looks at it. */
+  /** What is created stays, so that the suite can look at it. */
   #next(task: HookTask, permit: Permit): NextStep {
     const { now } = this.#session;
     const isOver = this.#isOver(task);
@@ -187,7 +187,7 @@ export class SuiteTasks {
   #isOver(task: HookTask): boolean {
     const { spec } = task;
     const operation = this.#pending(task);
-    // A step has asked: its Cluster need not show all that a real one would.
+    // A step has asked, so its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
     const { served, begun } = this.#session;
     const own = begun.get(namespacedName(spec.clusterRef));

@@ -1,4 +1,4 @@
-/** What tasks create, apply and delete in a suite: they do it with every right, and the objects join the suite's own. */
+/** What tasks create, apply and delete in a suite, with every right. The objects join those of the suite. */
 
 import { isDeepStrictEqual } from "node:util";
 import { KubeError } from "../../kube/kube-error.ts";

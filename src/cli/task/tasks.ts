@@ -31,9 +31,9 @@ export interface ReadTask {
   readonly cluster: string;
   readonly policy: PolicyRef;
   readonly phase: Phase;
-  /** Its operation has ended or is no longer wanted: it counts no more. */
+  /** Its operation has ended or is no longer wanted, so it no longer counts. */
   readonly isOver: boolean;
-  /** Its action is not known to be the one that the operator stored: it counts for nothing. */
+  /** Its action may not be the one that the operator stored, so it does not count. */
   readonly isAltered: boolean;
 }
 

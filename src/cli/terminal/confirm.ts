@@ -14,7 +14,7 @@ export function nameServer(server: string): void {
 interface Confirmation {
   /** What a flag has answered. */
   readonly yes: boolean;
-  /** Where the change happens: it is named before the question, and also where none is asked. */
+  /** Where the change happens, which is named before the question, and also where none is asked. */
   readonly server: string;
 }
 

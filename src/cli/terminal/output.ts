@@ -9,7 +9,7 @@ import { shown } from "./colour.ts";
 const CLEAR_SCREEN = "\u001B[H\u001B[2J\u001B[3J";
 const CLEAR_LINE = "\r\u001B[K";
 
-/** The caller defines the lines: a line break within one is escaped, so that no value can start a line of its own. */
+/** The caller defines the lines. A line break within one is escaped, so that no value can start a line of its own. */
 class Output {
   readonly #name: "stdout" | "stderr";
 

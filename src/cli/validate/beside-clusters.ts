@@ -6,7 +6,7 @@ import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { isCluster } from "../fleet/kinds.ts";
 import { missingNamespaces, unknownSelection } from "../fleet/missing-namespaces.ts";
-import type { SiblingProblem } from "./beside-rollouts.ts";
+import type { Beside } from "./beside-rollouts.ts";
 
 type BesideOptions = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
 
@@ -15,7 +15,7 @@ export function besideClusters(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   { kustomizations = [], ...options }: BesideOptions,
-): readonly SiblingProblem[] {
+): readonly Beside[] {
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
   if (clusterProblems(placed, kustomizations).size > 0) return [];

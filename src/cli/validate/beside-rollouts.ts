@@ -12,7 +12,7 @@ import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import type { SourceObject } from "../files/load.ts";
 import { ownKind, policyKind, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-export interface SiblingProblem extends FieldError {
+export interface Beside extends FieldError {
   readonly source: SourceObject;
 }
 
@@ -26,7 +26,7 @@ interface Rollout extends HookRollout {
 const WITHIN_UPGRADE: readonly HookName[] = [...STEP_HOOKS, "AfterClusterUpgrade"];
 
 /** `sources`: without errors. A rollout or policy in mode Audit holds nothing. */
-export function besideRollouts(sources: readonly SourceObject[]): readonly SiblingProblem[] {
+export function besideRollouts(sources: readonly SourceObject[]): readonly Beside[] {
   const rollouts = sources
     .filter(({ object }) => ownKind(object) === "HookRollout")
     .map((source): Rollout => ({ ...viewRollout(source.object), source }))
@@ -41,7 +41,7 @@ export function besideRollouts(sources: readonly SourceObject[]): readonly Sibli
   ];
 }
 
-function sharedClusters(rollout: Rollout, earlier: readonly Rollout[]): readonly SiblingProblem[] {
+function sharedClusters(rollout: Rollout, earlier: readonly Rollout[]): readonly Beside[] {
   const { metadata, spec, source } = rollout;
   const other = earlier.find(
     (each) =>
@@ -58,11 +58,7 @@ function placeOf({ source }: Rollout): string {
   return `${source.file}:${source.position("metadata.name").line}`;
 }
 
-function heldSlots(
-  source: SourceObject,
-  kind: PolicyKind,
-  upgrades: readonly Rollout[],
-): readonly SiblingProblem[] {
+function heldSlots(source: SourceObject, kind: PolicyKind, upgrades: readonly Rollout[]): readonly Beside[] {
   const { metadata, spec } = viewPolicy(kind, source.object);
   if (spec.mode === "Audit") return [];
   const selection = selectionOf(kind, { metadata, spec });

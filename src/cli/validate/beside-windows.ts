@@ -8,7 +8,7 @@ import { compileWindow } from "../../policy/window/window.ts";
 import { windowProblems } from "../../policy/window/window-check.ts";
 import type { SourceObject } from "../files/load.ts";
 import { policyKind, viewPolicy } from "../fleet/kinds.ts";
-import { type SiblingProblem, mayShare, type Selection, selectionOf } from "./beside-rollouts.ts";
+import { type Beside, mayShare, type Selection, selectionOf } from "./beside-rollouts.ts";
 import { meets } from "./time-lint.ts";
 
 /** A window that must be open for the rule. */
@@ -24,7 +24,7 @@ interface PlacedWindow {
 }
 
 /** `sources`: without errors. */
-export function besideWindows(sources: readonly SourceObject[], now: Date): readonly SiblingProblem[] {
+export function besideWindows(sources: readonly SourceObject[], now: Date): readonly Beside[] {
   const windows = sources.flatMap(windowsIn);
   const meet = meeting(now);
   return windows.flatMap((window, index) => {

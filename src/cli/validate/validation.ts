@@ -39,7 +39,7 @@ import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
-import { type SiblingProblem, besideRollouts } from "./beside-rollouts.ts";
+import { type Beside, besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
 import type { TemplateSchemas } from "./template-schemas.ts";
 
@@ -296,7 +296,7 @@ function besideOverrides(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   now: Date,
-): readonly SiblingProblem[] {
+): readonly Beside[] {
   const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
   if (overrides.length === 0) return [];
   const known = knownTo(sources.map(({ object }) => object));

@@ -79,7 +79,7 @@ export function isNamed({ namespace, name }: HolderRef, wanted: string): boolean
 export interface ListedWindow extends PolicyWindow {
   readonly openings: readonly Opening[];
   readonly denyHasPassed: boolean;
-  /** The search gave up here: what comes after is not known. */
+  /** The search gave up here, and what comes after is not known. */
   readonly searchedUntil: Date | undefined;
 }
 

@@ -12,15 +12,15 @@ export const CLUSTER_UID = "hookpolicy.dev/cluster-uid";
 const TEXTS = { labels: [MANAGED_BY, TASK_LABEL], annotations: [CLUSTER_UID] } as const;
 
 /**
- * What would be missing on the object that is sent, or be another value there; paths begin below metadata. `isComputed`: values that
+ * What would be missing on the object that is sent, or be another value there; paths begin below metadata. `isOpen`: values that
  * are not known yet, which may turn out to fit.
  */
 export function metadataProblems(
   metadata: Fields,
   ownedByCluster: boolean,
-  isComputed: (value: unknown) => boolean = () => false,
+  isOpen: (value: unknown) => boolean = () => false,
 ): readonly FieldError[] {
-  const left = (value: unknown): boolean => value === undefined || value === null || isComputed(value);
+  const left = (value: unknown): boolean => value === undefined || value === null || isOpen(value);
   const owners =
     ownedByCluster && !left(metadata["ownerReferences"])
       ? [{ path: "ownerReferences", message: "ownedByCluster sets them. Use one of the two" }]

@@ -147,12 +147,12 @@ function metadataErrors(
     add("name", "expected a text that is not empty");
   if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
     add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
-  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isComputed))
+  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen))
     add(path, message);
   return errors;
 }
 
-function isComputed(value: unknown): boolean {
+function isOpen(value: unknown): boolean {
   return typeof value === "string" && hasExpression(value);
 }
 

@@ -5,7 +5,8 @@ import test, { describe } from "node:test";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { compileOverride, type Override } from "../../../src/policy/override.ts";
+import { compileOverride } from "../../../src/policy/compile-override.ts";
+import type { Override } from "../../../src/policy/override.ts";
 import type { World } from "../../../src/policy/world.ts";
 import {
   APPROVED,

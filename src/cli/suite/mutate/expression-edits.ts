@@ -19,7 +19,7 @@ const TURNED: Readonly<Record<string, string>> = {
   exists: "all",
 };
 
-/** The arguments of these functions have a format: any other text would be an error, which every suite notices. */
+/** The arguments of these functions have a format, and any other text would be an error, which every suite notices. */
 const FORMATTED = /\b(?:duration|timestamp|semver|matches|quantity)\(\s*$/;
 
 export function* changedExpressions(expression: string): Generator<string> {

@@ -27,7 +27,7 @@ export interface Mutant {
 
 /** A policy, the suites that use it, and its small changes. */
 export interface MutatedPolicy {
-  /** The text of the policy: the same policy in several suites is changed in all of them. */
+  /** The text of the policy. The same policy in several suites is changed in all of them. */
   readonly text: string;
   readonly suites: readonly Suite[];
   readonly edits: readonly Edit[];

@@ -6,7 +6,7 @@ import { type MutationResult, scoreOf } from "./mutation.ts";
 
 /** Longer values are cut to the part in which they differ. */
 const MAX_VALUE = 72;
-/** Letters shown before the first difference. */
+/** Characters shown before the first difference. */
 const LEAD = 24;
 
 export function mutationLines(result: MutationResult, colour: Colour): string[] {
