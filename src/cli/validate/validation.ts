@@ -28,7 +28,7 @@ import {
   viewRollout,
 } from "../fleet/kinds.ts";
 import { asWritten, textErrors } from "../fleet/text-fields.ts";
-import { isPlace } from "../fleet/cluster-files.ts";
+import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
@@ -93,10 +93,11 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     return judge(source, specs, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
+  const unbuilt = unbuiltIn(sources, options.kustomizations ?? []);
   const besides = [
     ...besideRollouts(sound),
     ...besideWindows(sound, options.now),
-    ...besideClusters(sources, sound, options),
+    ...besideClusters(sources, sound, { ...options, unbuilt }),
     ...besideOverrides(sources, sound, options.now),
   ];
   const beside = Map.groupBy(besides, ({ source }) => source);
@@ -107,6 +108,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
       ...repeated(sources).map(({ source, message }) =>
         finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
+      ...unbuilt.found.map(({ source, ...each }) => finding(source, "warning", { ...each, id: "not-built" })),
     ],
     unknown: count("unknown"),
     checked: {
