@@ -55,3 +55,9 @@ export function asWritten(message: string, source: SourceObject, { line, column 
     ? message
     : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
 }
+
+/** Where quotes do not make the value right. */
+export function withoutQuotes(message: string): string {
+  const at = message.indexOf(IN_QUOTES);
+  return at === -1 ? message : message.slice(0, at);
+}

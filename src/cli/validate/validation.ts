@@ -27,7 +27,7 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
-import { asWritten, textErrors } from "../fleet/text-fields.ts";
+import { asWritten, textErrors, withoutQuotes } from "../fleet/text-fields.ts";
 import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
@@ -291,7 +291,7 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
   const kind = severity === "error" ? ownKind(source.object) : undefined;
   const suggestion = kind && suggestionFor(kind, source.object, path);
   if (suggestion === undefined) return { ...position, message: asWritten(message, source, position) };
-  return { ...position, message: message.replace(/: write it in quotes, .*$/, ""), suggestion };
+  return { ...position, message: withoutQuotes(message), suggestion };
 }
 
 /** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */
