@@ -604,7 +604,7 @@ const TaskSpecRules: readonly ValidationRule[] = [
     message: "a task must have exactly one of create, apply and delete",
   },
   {
-    rule: "has(self.succeeded) || has(self.delete) || (has(self.create) && (self.create.apiVersion + '/' + self.create.kind) in ['batch/v1/Job', 'v1/Pod']) || (has(self.apply) && (self.apply.apiVersion + '/' + self.apply.kind) in ['batch/v1/Job', 'v1/Pod']) || (!has(self.create) && !has(self.apply))",
+    rule: "has(self.succeeded) || has(self.delete) || (has(self.create) && (self.create.apiVersion.startsWith('hookpolicy.dev/') || (self.create.apiVersion + '/' + self.create.kind) in ['batch/v1/Job', 'v1/Pod', 'v1/Secret'])) || (has(self.apply) && (self.apply.apiVersion.startsWith('hookpolicy.dev/') || (self.apply.apiVersion + '/' + self.apply.kind) in ['batch/v1/Job', 'v1/Pod', 'v1/Secret'])) || (!has(self.create) && !has(self.apply))",
     messageExpression:
       '"nothing says when a " + (has(self.create) ? self.create.kind : self.apply.kind) + " is done: set succeeded, a CEL expression over object (\\"true\\" if it only has to exist)"',
     message: "nothing says when the object is done. Set succeeded, a CEL expression over object",
@@ -657,9 +657,37 @@ const TaskTemplate: CrdSchema = {
       "x-expected": "a kind in CamelCase and in the singular, such as Job, without expressions",
     },
   },
+  "x-kubernetes-validations": [
+    {
+      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+      message:
+        "Secrets are out of reach, as everyone who may read HookTasks could read their values. Let a Job, or an operator for secrets, write it",
+      reason: "FieldValueForbidden",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "!self.apiVersion.startsWith('hookpolicy.dev/')",
+      message: "tasks must not change what hookpolicy.dev decides by",
+      reason: "FieldValueForbidden",
+      fieldPath: ".apiVersion",
+    },
+  ],
 };
 
 const TaskDeleteSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+    message:
+      "Secrets are out of reach, as everyone who may read HookTasks could read their values. Let a Job, or an operator for secrets, write it",
+    reason: "FieldValueForbidden",
+    fieldPath: ".kind",
+  },
+  {
+    rule: "!self.apiVersion.startsWith('hookpolicy.dev/')",
+    message: "tasks must not change what hookpolicy.dev decides by",
+    reason: "FieldValueForbidden",
+    fieldPath: ".apiVersion",
+  },
   {
     rule: "has(self.name) != has(self.selector)",
     messageExpression:

@@ -33,6 +33,7 @@ import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
+import { coreTextErrors } from "./core-texts.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
@@ -232,7 +233,7 @@ function checkSpec(
     mode,
     owner: { kind, ...(namespace !== undefined && { namespace }) },
   });
-  const all = [...schemaErrors, ...errors];
+  const all = [...schemaErrors, ...errors, ...coreTextErrors(rules)];
   if (all.length > 0) return { errors: all, warnings };
   return {
     errors: notEnforceable(rules, served),
