@@ -9,72 +9,25 @@ import { groupOf } from "../fleet/kinds.ts";
 const GROUPS = ["", "apps", "batch", "networking.k8s.io", "rbac.authorization.k8s.io"];
 
 /** Each value below is a text. */
-export const TEXT_MAPS = [
-  ...["annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "selector"],
-  ...["options", "volumeAttributes"],
-];
+export const TEXT_MAPS = `
+  annotations binaryData data labels matchLabels nodeSelector selector options volumeAttributes
+`
+  .trim()
+  .split(/\s+/);
 
 /** The fields that are texts, or lists of texts, wherever these kinds have them. */
-export const TEXTS = [
-  ...["args", "command", "containerName", "image", "imagePullPolicy", "name", "value", "workingDir"],
-  ...[
-    "claimName",
-    "fsType",
-    "key",
-    "medium",
-    "mountPath",
-    "path",
-    "secretName",
-    "server",
-    "subPath",
-    "subPathExpr",
-  ],
-  ...[
-    "driver",
-    "storageClassName",
-    "volumeMode",
-    "volumeName",
-    "accessModes",
-    "devicePath",
-    "fieldPath",
-    "resource",
-  ],
-  ...["action", "effect", "operator", "topologyKey", "whenUnsatisfiable", "namespace", "namespaces", "level"],
-  ...["completionMode", "concurrencyPolicy", "podReplacementPolicy", "schedule", "timeZone", "restartPolicy"],
-  ...["dnsPolicy", "host", "hostname", "nodeName", "priorityClassName", "runtimeClassName", "schedulerName"],
-  ...[
-    "serviceAccount",
-    "serviceAccountName",
-    "subdomain",
-    "hostnames",
-    "ip",
-    "nameservers",
-    "searches",
-    "audience",
-  ],
-  ...[
-    "apiGroup",
-    "apiGroups",
-    "resourceNames",
-    "resources",
-    "verbs",
-    "nonResourceURLs",
-    "user",
-    "role",
-    "type",
-  ],
-  ...[
-    "clusterIP",
-    "externalName",
-    "protocol",
-    "sessionAffinity",
-    "cidr",
-    "except",
-    "policyTypes",
-    "add",
-    "drop",
-  ],
-];
+export const TEXTS = `
+  args command containerName image imagePullPolicy name value workingDir claimName fsType key medium
+  mountPath path secretName server subPath subPathExpr driver storageClassName volumeMode volumeName
+  accessModes devicePath fieldPath resource action effect operator topologyKey whenUnsatisfiable
+  namespace namespaces level completionMode concurrencyPolicy podReplacementPolicy schedule timeZone
+  restartPolicy dnsPolicy host hostname nodeName priorityClassName runtimeClassName schedulerName
+  serviceAccount serviceAccountName subdomain hostnames ip nameservers searches audience apiGroup
+  apiGroups resourceNames resources verbs nonResourceURLs user role type clusterIP externalName
+  protocol sessionAffinity cidr except policyTypes add drop
+`
+  .trim()
+  .split(/\s+/);
 
 /** Of rules that may have other errors. */
 export function coreTextErrors(rules: readonly unknown[]): readonly FieldError[] {

@@ -137,10 +137,13 @@ function metadataErrors(
     add("name", "expected a text that is not empty");
   if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
     add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
-  const asText = (value: unknown): string => wrongType(value, "string");
-  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen, asText))
+  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen, notText))
     add(path, message);
   return errors;
+}
+
+function notText(value: unknown): string {
+  return wrongType(value, "string");
 }
 
 function isOpen(value: unknown): boolean {
