@@ -5,7 +5,7 @@ import { found, wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { SourceObject } from "../files/load.ts";
 import type { Position } from "../files/parsed.ts";
-import { isCluster, type RawObject } from "./kinds.ts";
+import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 
 /** The texts of ObjectMeta (apimachinery, meta/v1). */
 const METADATA = [
@@ -23,6 +23,7 @@ export function textErrors(object: RawObject): readonly FieldError[] {
   const metadata = fieldsOf(object["metadata"]);
   const topology = fieldsOf(fieldsOf(object["spec"])["topology"]);
   return [
+    ...(isCluster(object) || isNamespace(object) ? misplaced(object) : []),
     ...METADATA.flatMap((field) => textError(`metadata.${field}`, metadata[field])),
     ...["labels", "annotations"].flatMap((field) => mapErrors(`metadata.${field}`, metadata[field])),
     ...(isCluster(object)
@@ -32,6 +33,13 @@ export function textErrors(object: RawObject): readonly FieldError[] {
         ]
       : []),
   ];
+}
+
+/** The API server drops them, and no selector sees them. */
+function misplaced(object: RawObject): readonly FieldError[] {
+  return ["labels", "annotations"]
+    .filter((field) => object[field] !== undefined)
+    .map((field) => ({ path: field, message: `unknown field "${field}": it belongs in metadata` }));
 }
 
 function textError(path: string, value: unknown): readonly FieldError[] {

@@ -40,6 +40,7 @@ import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import { versionWarnings } from "./version-lint.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
+import { nullValues } from "./null-values.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
 import { type Beside, besideRollouts } from "./beside-rollouts.ts";
@@ -145,6 +146,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
     errors: [
       ...errors,
       ...(templates?.errors ?? []),
+      ...nullValues(source.object),
       ...metadataErrors(source.object),
       ...place.errors,
       ...statusErrors(kind, source.object),
