@@ -24,5 +24,5 @@ test("each warning of validate is in the docs, and no other", () => {
   const [, section = ""] =
     /^### Warnings\n(.*?)^##/ms.exec(readFileSync(join(ROOT, "docs/cli.md"), "utf8")) ?? [];
   const told = [...section.matchAll(/^\| `([a-z-]+)`/gm)].map(([, id]) => id);
-  assert.deepEqual([...new Set(made)].toSorted(), told.toSorted());
+  assert.deepEqual(new Set(told), new Set(made));
 });
