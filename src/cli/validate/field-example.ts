@@ -209,7 +209,7 @@ function nameIn(text: string | undefined, other: string): object {
 }
 
 /** In YAML, in one line. */
-export function flow(value: unknown): string {
+function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each) => flow(each)).join(", ")}]`;
   if (!isFields(value)) return typeof value === "string" ? scalar(value) : JSON.stringify(value);
   const fields = Object.entries(value).map(([key, each]) => `${key}: ${flow(each)}`);
