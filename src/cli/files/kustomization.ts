@@ -1,71 +1,190 @@
-/** Finds the files that a kustomization changes, so that they are not what is applied. */
+/** Finds what kustomizations change in the objects of files, so that the files are not what is applied. */
 
 import { basename, dirname, join, normalize } from "node:path";
-import { type Fields, fieldsOf, listOf } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import type { ParsedDocument } from "./parsed.ts";
+import { isSelected, isTarget } from "./kustomize-target.ts";
+import { parseYaml } from "./yaml.ts";
 
-export interface Kustomization {
+/** An object of a file, or a kustomization, with its position. */
+interface InFile extends Omit<ParsedDocument, "value"> {
   readonly file: string;
-  readonly fields: Fields;
+  readonly object: Fields;
+  readonly lines: () => readonly string[];
 }
+
+export type Kustomization = InFile;
 
 export function isKustomization(file: string): boolean {
   return /^(?:kustomization\.ya?ml|Kustomization)$/.test(basename(file));
 }
 
-/** What changes the objects that it takes from files; images and generators change no Cluster. */
-const CHANGES = [
-  "components",
-  "namespace",
-  "namePrefix",
-  "nameSuffix",
-  "labels",
-  "commonLabels",
-  "commonAnnotations",
-  "patches",
-  "patchesStrategicMerge",
-  "patchesJson6902",
-  "replacements",
-  "transformers",
-  "vars",
-];
-
-/** The kustomization that changes a file, or has it as a patch, by the normalised path of the file. */
-export function changedFiles(all: readonly Kustomization[]): ReadonlyMap<string, Kustomization> {
-  const byFolder = new Map(all.map((each) => [folderOf(each), each]));
-  const found = all
-    .filter(({ fields }) => CHANGES.some((field) => field in fields))
-    .flatMap((each) => [...filesOf(each, byFolder)].map((file): [string, Kustomization] => [file, each]));
-  return new Map(found.toReversed());
+/** A field of the kustomization, and whether it changes an object. */
+interface Change {
+  readonly field: string;
+  readonly hits: (object: Fields) => boolean;
 }
 
-/** "patches and namespace" */
-export function changesOf({ fields }: Kustomization): string {
-  return CHANGES.filter((field) => field in fields).join(" and ");
+/** What a kustomization does to the files that it takes; files are by their normalised path. */
+export interface Build {
+  readonly kustomization: Kustomization;
+  /** Those of its resources, of the kustomizations below, too. */
+  readonly files: ReadonlySet<string>;
+  /** They have no whole objects. */
+  readonly patches: ReadonlySet<string>;
+  readonly changes: readonly Change[];
 }
 
-export function folderOf({ file }: Kustomization): string {
+/** The kustomizations that change anything. */
+export function buildsOf(all: readonly Kustomization[], objects: readonly InFile[]): readonly Build[] {
+  const known: Known = {
+    byFolder: new Map(all.map((each) => [folderOf(each), each])),
+    byFile: Map.groupBy(objects, ({ file }) => normalize(file)),
+  };
+  return all
+    .map((kustomization) => {
+      const below = withBelow(kustomization, known, ["resources", "bases", "components"]);
+      // A label that one of them adds can be what a target of another selects.
+      const marks = [...below].some((each) => MARKS.some((field) => field in each.object));
+      const together = withBelow(kustomization, known, ["components"]);
+      return {
+        kustomization,
+        files: new Set([...below].flatMap((each) => resourcesOf(each, known))),
+        patches: new Set([...together].flatMap((each) => patchFilesOf(each))),
+        changes: [...together].flatMap((each) => changesOf(each, known, marks)),
+      };
+    })
+    .filter(({ changes }) => changes.length > 0);
+}
+
+export function folderOf({ file }: Pick<Kustomization, "file">): string {
   return normalize(dirname(file));
 }
 
-/** Follows the kustomizations below it; a folder without one has no files in the build. */
-function filesOf(from: Kustomization, byFolder: ReadonlyMap<string, Kustomization>): ReadonlySet<string> {
-  const files = new Set<string>();
-  const seen = new Set([from]);
-  for (const each of seen) {
-    for (const path of pathsIn(each.fields)) {
-      const target = normalize(join(folderOf(each), path));
-      const below = byFolder.get(target.replace(/\/$/, ""));
-      if (below === undefined) files.add(target);
-      else seen.add(below);
-    }
-  }
-  return files;
+interface Known {
+  readonly byFolder: ReadonlyMap<string, Kustomization>;
+  readonly byFile: ReadonlyMap<string, readonly InFile[]>;
 }
 
-function pathsIn(fields: Fields): readonly string[] {
-  const named = ["resources", "bases", "components", "patchesStrategicMerge"].flatMap((field) =>
-    listOf(fields[field]),
+const MARKS = ["labels", "commonLabels", "commonAnnotations"];
+
+/** It, and those that these fields name, and so on. */
+function withBelow(
+  from: Kustomization,
+  { byFolder }: Known,
+  fields: readonly string[],
+): ReadonlySet<Kustomization> {
+  const seen = new Set([from]);
+  for (const each of seen) {
+    for (const path of fields.flatMap((field) => textsOf(each.object[field]))) {
+      const below = byFolder.get(pathFrom(each, path));
+      if (below !== undefined) seen.add(below);
+    }
+  }
+  return seen;
+}
+
+function resourcesOf(each: Kustomization, { byFolder }: Known): readonly string[] {
+  return ["resources", "bases"]
+    .flatMap((field) => textsOf(each.object[field]))
+    .map((path) => pathFrom(each, path))
+    .filter((path) => !byFolder.has(path));
+}
+
+function patchFilesOf(each: Kustomization): readonly string[] {
+  const paths = ["patches", "patchesJson6902"].flatMap((field) =>
+    listOf(each.object[field]).map((patch) => fieldsOf(patch)["path"]),
   );
-  const patches = listOf(fields["patches"]).map((patch) => fieldsOf(patch)["path"]);
-  return [...named, ...patches].filter((path) => typeof path === "string");
+  const named = [...paths, ...textsOf(each.object["patchesStrategicMerge"])];
+  return named.filter((path) => typeof path === "string").map((path) => pathFrom(each, path));
+}
+
+/** A folder has no slash at its end. */
+function pathFrom(kustomization: Kustomization, path: string): string {
+  return normalize(join(folderOf(kustomization), path)).replace(/\/$/, "");
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return listOf(value).filter((each) => typeof each === "string");
+}
+
+const EVERY = (): boolean => true;
+
+/** `marks`: labels and annotations may be others than those of the file. */
+function changesOf(each: Kustomization, known: Known, marks: boolean): readonly Change[] {
+  const { object } = each;
+  const whole = [
+    "namespace",
+    "namePrefix",
+    "nameSuffix",
+    "labels",
+    ...MARKS.slice(1),
+    "transformers",
+    "vars",
+  ];
+  const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
+  const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
+  return [
+    ...whole
+      .filter((field) => field in object)
+      .map((field) => ({ field, hits: WHOLE[field]?.(object[field]) ?? EVERY })),
+    ...patches.flatMap((field) =>
+      listOf(object[field]).map((patch) => ({ field, hits: patched(patch, { each, known, marks }) })),
+    ),
+    ...(unknown ? [{ field: "components", hits: EVERY }] : []),
+  ];
+}
+
+/** What changes every object of a kind; transformers can do anything. */
+const WHOLE: Readonly<Record<string, (value: unknown) => Change["hits"]>> = {
+  namespace: (value) => (object) => {
+    const { name, namespace } = fieldsOf(object["metadata"]);
+    return (object["kind"] === "Namespace" ? name : namespace) !== value;
+  },
+  namePrefix: renamed,
+  nameSuffix: renamed,
+  labels: (value) => {
+    const pairs = listOf(value).map((each) => fieldsOf(fieldsOf(each)["pairs"]));
+    return (object) => pairs.some((each) => isMarked(object, "labels", each));
+  },
+  commonLabels: (value) => (object) => isMarked(object, "labels", fieldsOf(value)),
+  commonAnnotations: (value) => (object) => isMarked(object, "annotations", fieldsOf(value)),
+  vars: () => (object) => JSON.stringify(object).includes("$("),
+};
+
+function renamed(value: unknown): Change["hits"] {
+  return ({ kind }) => value !== "" && kind !== "Namespace";
+}
+
+function isMarked({ metadata }: Fields, field: "labels" | "annotations", marks: Fields): boolean {
+  const there = fieldsOf(fieldsOf(metadata)[field]);
+  return Object.entries(marks).some(([key, value]) => there[key] !== value);
+}
+
+interface From {
+  readonly each: Kustomization;
+  readonly known: Known;
+  readonly marks: boolean;
+}
+
+/** What is not known of a patch could change everything. */
+function patched(patch: unknown, from: From): Change["hits"] {
+  const { target, targets, path, patch: text } = fieldsOf(patch);
+  if (targets !== undefined) {
+    const selects = listOf(targets).map((each) => fieldsOf(each)["select"]);
+    return (object) => selects.some((select) => isSelected(object, select, from.marks));
+  }
+  if (target !== undefined) return (object) => isSelected(object, target, from.marks);
+  const partial = partsIn(typeof patch === "string" ? patch : (text ?? path), from);
+  if (partial.length === 0) return EVERY;
+  return (object) => partial.some((part) => isTarget(object, part));
+}
+
+/** The parts of objects in a patch, which is a path or YAML. */
+function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
+  if (typeof patch !== "string") return [];
+  const loaded = known.byFile.get(pathFrom(each, patch));
+  if (loaded !== undefined) return loaded.map(({ object }) => object);
+  const documents = patch.includes("\n") || patch.includes("{") ? parseYaml(patch).documents : [];
+  return documents.map(({ value }) => value).filter((value) => isFields(value));
 }

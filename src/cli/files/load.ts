@@ -84,7 +84,7 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   if (named && isEmpty && found.length === 0) found.push({ file, message: "holds no object" });
   const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
   const kustomizations = isKustomization(file)
-    ? documents.map(({ value }) => ({ file, fields: fieldsOf(value) }))
+    ? documents.map(({ value, ...place }) => ({ file, object: fieldsOf(value), ...place, lines }))
     : [];
   return { objects, problems: found, ignored, kustomizations, broken };
 }

@@ -2,17 +2,15 @@
 
 import { normalize } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf, listOf, nonEmptyText } from "../../lib/fields.ts";
+import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { reachOf } from "../../policy/gates/gates.ts";
-import { objectKindKey } from "../../policy/objects.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { changedFiles, changesOf, folderOf, type Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
 import { nameProblem, templateProblem } from "./object-names.ts";
 import { textErrors } from "./text-fields.ts";
-import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";
+import { groupOf, isCluster, kindKeyOf, type RawObject } from "./kinds.ts";
+import { buildFirst, isPlace, kindsOfGates, type Unbuilt } from "./unbuilt.ts";
 
 /**
  * A wrong Cluster makes a wrong all-clear: these are errors in each command that reads Clusters. So does a wrong object that
@@ -20,36 +18,28 @@ import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } f
  */
 export function clusterProblems(
   sources: readonly SourceObject[],
-  kustomizations: readonly Kustomization[],
+  { changed, folders }: Unbuilt,
   policies: readonly RawObject[] = [],
 ): ReadonlyMap<SourceObject, FieldError> {
-  const changed = changedFiles(kustomizations);
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
-  const counting = sources.filter(({ object }) => isPlace(object) || kinds.has(kindKeyOf(object)));
+  const counting = sources
+    .filter(({ object }) => isPlace(object) || kinds.has(kindKeyOf(object)))
+    .filter((source) => !changed.has(source));
   const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
   for (const source of counting) {
     const { object, file } = source;
-    const kustomization = changed.get(normalize(file));
     const problem =
       (isPlace(object) ? templateIn(object) : undefined) ??
       textErrors(object)[0] ??
       twice.get(source) ??
-      (isCluster(object) ? partly(object, kustomization) : undefined);
+      (isCluster(object) ? partly(object) : undefined);
     if (problem === undefined) continue;
-    const advice = kustomization === undefined ? "" : `: ${buildFirst(kustomization)}`;
+    const folder = folders.get(normalize(file));
+    const advice = folder === undefined ? "" : `: ${buildFirst(folder)}`;
     problems.set(source, { ...problem, message: `${problem.message}${advice}` });
   }
   return problems;
-}
-
-/** Policies find it by its name. */
-export function isPlace(object: RawObject): boolean {
-  return isCluster(object) || isNamespace(object);
-}
-
-function buildFirst(kustomization: Kustomization): string {
-  return `build it first, as in kubectl kustomize ${folderOf(kustomization)} | hookpolicy … -`;
 }
 
 function templateIn({ metadata, spec }: RawObject): FieldError | undefined {
@@ -95,27 +85,14 @@ function titleOf(object: RawObject): string {
   return `${String(object["kind"])} ${namespacedName({ ...place, name })}`;
 }
 
-/** The kinds of objects that gates look at, by objectKindKey. */
-function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
-  const specs = objects.filter((object) => ownKind(object) !== undefined).map(({ spec }) => fieldsOf(spec));
-  const gates = specs
-    .flatMap(({ rules, stages }) => [...listOf(rules), ...listOf(stages)])
-    .flatMap((rule) => listOf(fieldsOf(rule)["until"]));
-  return new Set(gates.flatMap(reachOf).map(({ kind }) => objectKindKey(kind)));
-}
-
-/** A Cluster that the API server would not accept, or that a kustomization changes. */
-function partly({ spec }: RawObject, kustomization: Kustomization | undefined): FieldError | undefined {
+/** A Cluster that the API server would not accept. */
+function partly({ spec }: RawObject): FieldError | undefined {
   const { topology } = fieldsOf(spec);
   const { class: className, classRef } = fieldsOf(topology);
   const isWhole = nonEmptyText(className) ?? nonEmptyText(fieldsOf(classRef)["name"]);
-  if (topology !== undefined && isWhole === undefined) {
-    return {
-      path: "spec.topology",
-      message: "names no ClusterClass, so this is a part of a Cluster, such as a patch",
-    };
-  }
-  if (kustomization === undefined) return undefined;
-  const message = `is not the Cluster that is applied, because ${kustomization.file} changes it (${changesOf(kustomization)})`;
-  return { path: "metadata.name", message };
+  if (topology === undefined || isWhole !== undefined) return undefined;
+  return {
+    path: "spec.topology",
+    message: "names no ClusterClass, so this is a part of a Cluster, such as a patch",
+  };
 }

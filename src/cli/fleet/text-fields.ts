@@ -6,7 +6,7 @@ import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { SourceObject } from "../files/load.ts";
 import type { Position } from "../files/parsed.ts";
-import { isCluster, type RawObject } from "./kinds.ts";
+import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 
 /** The texts of ObjectMeta (apimachinery, meta/v1). */
 const METADATA = [
@@ -24,6 +24,7 @@ export function textErrors(object: RawObject): readonly FieldError[] {
   const metadata = fieldsOf(object["metadata"]);
   const topology = fieldsOf(fieldsOf(object["spec"])["topology"]);
   return [
+    ...(isCluster(object) || isNamespace(object) ? misplaced(object) : []),
     ...METADATA.flatMap((field) => textError(`metadata.${field}`, metadata[field])),
     ...["labels", "annotations"].flatMap((field) => mapErrors(`metadata.${field}`, metadata[field])),
     ...(isCluster(object)
@@ -33,6 +34,13 @@ export function textErrors(object: RawObject): readonly FieldError[] {
         ]
       : []),
   ];
+}
+
+/** The API server drops them, and no selector sees them. */
+function misplaced(object: RawObject): readonly FieldError[] {
+  return ["labels", "annotations"]
+    .filter((field) => object[field] !== undefined)
+    .map((field) => ({ path: field, message: `unknown field "${field}": it belongs in metadata` }));
 }
 
 function textError(path: string, value: unknown): readonly FieldError[] {
@@ -55,4 +63,10 @@ export function asWritten(message: string, source: SourceObject, { line, column 
   return word === undefined
     ? message
     : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
+}
+
+/** Where quotes do not make the value right. */
+export function withoutQuotes(message: string): string {
+  const at = message.indexOf(IN_QUOTES);
+  return at === -1 ? message : message.slice(0, at);
 }

@@ -199,7 +199,10 @@ function notes(simulation: Simulation, times: Times): string[] {
 function unseenNote({ unseen }: Simulation): string[] {
   if (unseen.length === 0) return [];
   const what = "an approval, an object, a window or another version (--to-version) can show one";
-  return [`changed, without a difference in any answer: ${firstNames(unseen, MAX_NAMED)}; ${what}`];
+  const plan = unseen.some((each) => each.startsWith("HookRollout "))
+    ? "; for a rollout, hookpolicy rollout plan shows when each Cluster begins"
+    : "";
+  return [`changed, without a difference in any answer: ${firstNames(unseen, MAX_NAMED)}; ${what}${plan}`];
 }
 
 const WEEK = 7 * 24 * 3_600_000;

@@ -5,8 +5,11 @@ import type { CrdSchema } from "../../api/crd-schema.ts";
 import { isFields } from "../../lib/fields.ts";
 import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { toType } from "../validate/suggestion.ts";
+import { withoutQuotes } from "../fleet/text-fields.ts";
+import { schemaAt, toType } from "../validate/suggestion.ts";
+import { stepsOf } from "../validate/value-at.ts";
 import type { HookPolicyTest } from "./spec.gen.ts";
+import { SUITE_SCHEMA } from "./suite-schema.ts";
 import { isSuite } from "./suite-validators.ts";
 
 /** Returns the object as a suite, or all errors in the order of the file. */
@@ -17,16 +20,22 @@ export function checkSuite(
   const errors = (isSuite.errors ?? []).filter(
     ({ keyword, schemaPath }) => keyword !== "if" && !/(?:anyOf|oneOf)\/\d/.test(schemaPath),
   );
-  return { errors: errors.map(fieldError) };
+  const wrongType = new Set(errors.filter(({ keyword }) => keyword === "type").map(pathOf));
+  return {
+    errors: errors
+      .filter((error) => error.keyword === "type" || !wrongType.has(pathOf(error)))
+      .map(fieldError),
+  };
 }
 
 function fieldError(error: ErrorObject): FieldError {
   const [path, message] = [pathOf(error), describe(error)];
-  const { keyword, data, parentSchema, params } = error;
+  const { keyword, data, params } = error;
   const wrongValue = keyword === "format" || (keyword === "type" && !Array.isArray(params["type"]));
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part of SUITE_SCHEMA, which has no other keywords that toType() reads
-  const hint = wrongValue ? toType(parentSchema as CrdSchema, data, path) : undefined;
-  return { path, message: hint === undefined ? message : `${message}; ${hint}` };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no other keywords that toType() reads
+  const schema = schemaAt(SUITE_SCHEMA as unknown as CrdSchema, stepsOf(path));
+  const hint = wrongValue && schema !== undefined ? toType(schema, data, path) : undefined;
+  return { path, message: hint === undefined ? message : `${withoutQuotes(message)}; ${hint}` };
 }
 
 const FORMATS: Readonly<Record<string, string>> = {

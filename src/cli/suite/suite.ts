@@ -7,6 +7,7 @@ import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
+import { unbuiltIn } from "../fleet/unbuilt.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import { checkSuite } from "./suite-check.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
@@ -145,10 +146,11 @@ class SuiteLoader {
   }
 
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
-    const { objects, problems } = await this.#load([file]);
+    const { objects, problems, kustomizations = [] } = await this.#load([file]);
     const own = objects.filter(({ object }) => is(object));
     const wrong = own.flatMap((source) => textErrors(source.object).map((each) => problemAt(source, each)));
-    for (const problem of [...problems, ...wrong])
+    const unbuilt = unbuiltIn(objects, kustomizations, is).found.map((each) => problemAt(each.source, each));
+    for (const problem of [...problems, ...unbuilt, ...wrong])
       this.problems.push({ ...problem, file: this.#fromHere(problem.file) });
     const found = own.map(({ object }) => object);
     for (const { object, file: name, position } of objects)

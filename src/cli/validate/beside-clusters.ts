@@ -1,24 +1,24 @@
 /** Finds policies and rollouts that select none of the Clusters beside them, or of which that is unknown. */
 
-import type { LoadedFiles, SourceObject } from "../files/load.ts";
-import { clusterProblems, isPlace } from "../fleet/cluster-files.ts";
+import type { SourceObject } from "../files/load.ts";
+import { clusterProblems } from "../fleet/cluster-files.ts";
+import { isPlace, type Unbuilt } from "../fleet/unbuilt.ts";
 import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { isCluster } from "../fleet/kinds.ts";
 import { missingNamespaces, unknownSelection } from "../fleet/missing-namespaces.ts";
 import type { Beside } from "./beside-rollouts.ts";
 
-type BesideOptions = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
-
 /** `sound`: without errors. Nothing is said where a Cluster is not as a cluster would have it. */
 export function besideClusters(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
-  { kustomizations = [], ...options }: BesideOptions,
+  { unbuilt, ...options }: FleetOptions & { readonly unbuilt: Unbuilt },
 ): readonly Beside[] {
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
-  if (clusterProblems(placed, kustomizations).size > 0) return [];
+  if (placed.some((source) => unbuilt.changed.has(source))) return [];
+  if (clusterProblems(placed, unbuilt).size > 0) return [];
   const fleet = new Fleet(
     placed.map(({ object }) => object),
     options,

@@ -2,6 +2,7 @@
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { clusterProblems } from "../fleet/cluster-files.ts";
+import { countsBeside, unbuiltIn } from "../fleet/unbuilt.ts";
 import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found } from "../../lib/found.ts";
@@ -43,12 +44,15 @@ export function objectProblems(
   { objects: sources, kustomizations = [] }: Pick<LoadedFiles, "objects" | "kustomizations">,
   policies: readonly RawObject[] = [],
 ): readonly FileProblem[] {
-  const clusters = clusterProblems(sources, kustomizations, policies);
-  return sources.flatMap((source) => {
+  const all = [...policies, ...sources.map(({ object }) => object)];
+  const unbuilt = unbuiltIn(sources, kustomizations, countsBeside(all));
+  const clusters = clusterProblems(sources, unbuilt, policies);
+  const single = sources.flatMap((source) => {
     const problem = kindProblem(source.object) ?? clusters.get(source);
     const problems = problem === undefined ? ownProblems(source.object) : [problem];
     return problems.map((each) => problemAt(source, each));
   });
+  return [...unbuilt.found.map((each) => problemAt(each.source, each)), ...single];
 }
 
 /** In the metadata of HookPolicy's kinds. */

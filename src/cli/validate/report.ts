@@ -78,11 +78,10 @@ function summary(
   const what = kinds.map(([kind, count]) => counted(count, kind)).join(", ") || "no policies";
   const errors = countOf(findings, "error");
   const warnings = countOf(findings, "warning");
+  // A file that cannot be parsed has an error, as a wrong field is one.
+  const all = errors + problems.length;
   const parts = [
-    errors === 0 && problems.length === 0 ? colour.green("no errors") : colour.red(counted(errors, "error")),
-    ...(problems.length > 0
-      ? [colour.red(counted(problems.length, "problem with files", "problems with files"))]
-      : []),
+    all === 0 ? colour.green("no errors") : colour.red(counted(all, "error")),
     ...(warnings > 0 ? [colour.yellow(counted(warnings, "warning"))] : []),
   ];
   const left = [

@@ -13,6 +13,7 @@ import { lookalike } from "../files/spaces.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
 import { isTemplate } from "../fleet/object-names.ts";
+import { exampleFor, PLAIN, scalar } from "./field-example.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 
 /** `undefined`: nothing is certain enough. */
@@ -21,7 +22,7 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   // Looks into the value, then into the name of the field.
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
-  if (value === undefined || value === null) return undefined;
+  if (value === undefined) return undefined;
   if (isTemplate(value)) return RENDER_FIRST;
   if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
   const schema = schemaAt(CRD_SCHEMAS[kind], stepsOf(path));
@@ -35,11 +36,15 @@ function labelOf(root: CrdSchema, path: string, value: unknown): string | undefi
   if (selector?.properties?.["matchLabels"] === undefined) return undefined;
   if (isFields(value)) return `write matchLabels instead of ${steps.at(-1)}`;
   if (typeof value !== "string") return undefined;
-  return `write matchLabels: { ${steps.at(-1)}: ${quoted(value)} }`;
+  return `write matchLabels: { ${steps.at(-1)}: ${scalar(value)} }`;
 }
 
 /** The value in the type that the schema wants. */
 export function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
+  return converted(schema, value, path) ?? exampleFor(schema, value, path);
+}
+
+function converted(schema: CrdSchema, value: unknown, path: string): string | undefined {
   switch (schema.type) {
     case "integer":
       return typeof value === "string" ? wholeNumber(value, path) : undefined;
@@ -50,9 +55,9 @@ export function toType(schema: CrdSchema, value: unknown, path: string): string 
     case "array":
       return listOf(schema, value);
     case "object":
-      return mapOf(schema, value);
+      return mapOf(schema, value, path);
     default:
-      return undefined; // A number or a percentage: both types are valid.
+      return undefined;
   }
 }
 
@@ -133,14 +138,11 @@ function placesOf(schema: CrdSchema | undefined, field: string, path: string): r
 }
 
 function textOf(schema: CrdSchema, value: unknown, path: string): string | undefined {
-  if (schema.enum !== undefined && typeof value === "object") {
-    return `write one word: ${schema.enum.join(", ")}`;
-  }
   if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return meantMoment(value);
   return schema.format === "duration" || isDuration(path) ? meantDuration(value) : undefined;
 }
 
-function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
+export function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
   let schema: CrdSchema | undefined = root;
   for (const step of steps) {
     schema = schema.items ?? fieldOf(schema, step);
@@ -159,29 +161,34 @@ function isDuration(path: string): boolean {
   return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime|timeout)$/.test(path);
 }
 
-/** Words that need no quotes in a list or map in one line. */
-const PLAIN = /^[A-Za-z][\w./:=-]*$/;
-
 function listOf({ items }: CrdSchema, value: unknown): string | undefined {
   if (isFields(value)) return 'write a list: begin each item with "- "';
   if (typeof value !== "string" || !PLAIN.test(value)) return undefined;
+  if (items?.type === "object") return undefined;
   const words = items?.enum?.filter((word) => typeof word === "string") ?? [];
   return `write a list: [${nearest(value, words) ?? value}]`;
 }
 
-function mapOf(
-  { properties = {}, required = [], additionalProperties }: CrdSchema,
-  value: unknown,
-): string | undefined {
-  const hasKeys = additionalProperties !== undefined;
+function mapOf(schema: CrdSchema, value: unknown, path: string): string | undefined {
+  const hasKeys = schema.additionalProperties !== undefined;
   if (Array.isArray(value)) {
     const pairs = hasKeys ? mapOfPairs(value) : undefined;
     return pairs ?? (value.every(isFields) ? 'write a map: leave out "- "' : undefined);
   }
   if (typeof value !== "string" || value === "") return undefined;
   if (hasKeys) return mapOfPairs([value]);
-  const field = required.find((each) => properties[each]?.type === "string");
-  return field === undefined ? undefined : `write a map: { ${field}: ${quoted(value)} }`;
+  const field = onlyText(schema);
+  // An item of a list needs more than its name.
+  return field === undefined || path.endsWith("]")
+    ? undefined
+    : `write a map: { ${field}: ${scalar(value)} }`;
+}
+
+/** The required field, if it is the only one and a text. */
+function onlyText({ properties = {}, required = [] }: CrdSchema): string | undefined {
+  const [field, another] = required;
+  if (field === undefined || another !== undefined) return undefined;
+  return properties[field]?.type === "string" ? field : undefined;
 }
 
 /** The map of texts such as tier=production. */
@@ -190,12 +197,5 @@ function mapOfPairs(items: readonly unknown[]): string | undefined {
     typeof item === "string" ? /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(item) : null,
   );
   if (items.length === 0 || !pairs.every((pair) => pair !== null)) return undefined;
-  return `write a map: { ${pairs.map((pair) => `${pair[1]}: ${quoted(pair[2] ?? "")}`).join(", ")} }`;
-}
-
-/** YAML 1.1 reads more words than true and false as booleans. */
-const NO_TEXT = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
-
-function quoted(text: string): string {
-  return PLAIN.test(text) && !NO_TEXT.test(text) ? text : JSON.stringify(text);
+  return `write a map: { ${pairs.map((pair) => `${pair[1]}: ${scalar(pair[2] ?? "")}`).join(", ")} }`;
 }

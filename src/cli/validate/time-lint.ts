@@ -1,4 +1,4 @@
-/** Finds windows that will open at an unexpected time in the next two years, or never. */
+/** Finds windows that will open at an unexpected time in the next two years, later, or never. */
 
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -47,7 +47,7 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const key = JSON.stringify([now.getTime(), spec]);
   const before = known.get(key);
   if (before !== undefined) return before;
-  const never = neverOpens(spec, now);
+  const never = neverOpens(spec, now) ?? opensLate(spec, now);
   const warnings = never === undefined ? [...passedDeny(spec, now), ...clockWarnings(spec, now)] : [never];
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, warnings);
@@ -57,9 +57,18 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
 function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning | undefined {
   if (compileWindow({ ...spec, deny }).nextOpen(now) !== undefined) return undefined;
   const isDenied = deny.length > 0 && (spec.allow === undefined || opens(spec, now));
+  const all = spec.allow === undefined ? "every time" : "all of allow";
   return isDenied
-    ? { id: "deny-covers-allow", message: "never opens again, because deny covers all of allow" }
+    ? { id: "deny-covers-allow", message: `never opens again, because deny covers ${all}` }
     : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+}
+
+/** It closes what it should open: a deny until 2100, say. */
+function opensLate(spec: WindowGateSpec, now: Date): Warning | undefined {
+  const opening = compileWindow(spec).nextOpen(now);
+  if (opening === undefined || opening.getTime() <= now.getTime() + AHEAD) return undefined;
+  const message = `does not open before ${dateText(opening, spec.timeZone ?? "UTC")}, which is more than two years ahead`;
+  return { id: "window-opens-late", message };
 }
 
 function passedDeny(spec: WindowGateSpec, now: Date): readonly Warning[] {

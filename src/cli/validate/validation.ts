@@ -26,17 +26,19 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
-import { asWritten, textErrors } from "../fleet/text-fields.ts";
-import { isPlace } from "../fleet/cluster-files.ts";
+import { asWritten, textErrors, withoutQuotes } from "../fleet/text-fields.ts";
+import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
+import { coreTextErrors } from "./core-texts.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import { versionWarnings } from "./version-lint.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
+import { nullValues } from "./null-values.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
 import { type Beside, besideRollouts } from "./beside-rollouts.ts";
@@ -90,10 +92,11 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     return judge(source, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
+  const unbuilt = unbuiltIn(sources, options.kustomizations ?? []);
   const besides = [
     ...besideRollouts(sound),
     ...besideWindows(sound, options.now),
-    ...besideClusters(sources, sound, options),
+    ...besideClusters(sources, sound, { ...options, unbuilt }),
     ...besideOverrides(sources, sound, options.now),
   ];
   const beside = Map.groupBy(besides, ({ source }) => source);
@@ -104,6 +107,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
       ...repeated(sources).map(({ source, message }) =>
         finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
+      ...unbuilt.found.map(({ source, ...each }) => finding(source, "warning", { ...each, id: "not-built" })),
     ],
     unknown: count("unknown"),
     checked: {
@@ -139,6 +143,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     errors: [
       ...errors,
       ...(templates?.errors ?? []),
+      ...nullValues(source.object),
       ...metadataErrors(source.object),
       ...place.errors,
       ...statusErrors(kind, source.object),
@@ -220,7 +225,7 @@ function checkSpec(
     mode,
     owner: { kind, ...(namespace !== undefined && { namespace }) },
   });
-  const all = [...schemaErrors, ...errors];
+  const all = [...schemaErrors, ...errors, ...coreTextErrors(rules)];
   if (all.length > 0) return { errors: all, warnings };
   return {
     errors: notEnforceable(rules, served),
@@ -279,7 +284,7 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
   const kind = severity === "error" ? ownKind(source.object) : undefined;
   const suggestion = kind && suggestionFor(kind, source.object, path);
   if (suggestion === undefined) return { ...position, message: asWritten(message, source, position) };
-  return { ...position, message: message.replace(/: write it in quotes, .*$/, ""), suggestion };
+  return { ...position, message: withoutQuotes(message), suggestion };
 }
 
 /** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */

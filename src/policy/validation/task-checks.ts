@@ -1,6 +1,6 @@
 /** What is wrong with the tasks of a rule beyond the schema. */
 
-import { GROUP, type RuleSpec, type TaskSpec } from "../../api/hook-policy.ts";
+import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
 import { compileExpression } from "../cel/expression.ts";
 import type { PlacedExpression } from "../gates/gate-kind.ts";
@@ -10,6 +10,7 @@ import type { TaskVerb } from "../tasks/compiled-task.ts";
 import { contentsOf, placesIn, textsIn } from "../tasks/template.ts";
 import { metadataProblems } from "../tasks/template-metadata.ts";
 import { hasExpression } from "../tasks/template-text.ts";
+import { wrongType } from "./field-message.ts";
 import type { FieldError } from "./schema.ts";
 
 /** Whose policy it is: a HookPolicy's tasks stay in its namespace. */
@@ -59,7 +60,6 @@ export function taskErrors(
     return [
       ...contentsOf(placedTask.template, placedTask.at).problems,
       ...misplaced(placedTask),
-      ...refusedKind(placedTask),
       ...(placedTask.verb === "delete" ? selectorErrors(placedTask) : objectErrors(placedTask, owner)),
     ];
   });
@@ -112,16 +112,6 @@ function keysWithExpressions(value: unknown, path: string): FieldError[] {
   ];
 }
 
-function refusedKind({ template, at }: PlacedTask): FieldError[] {
-  const { apiVersion, kind } = template;
-  if (typeof apiVersion === "string" && apiVersion.startsWith(`${GROUP}/`))
-    return [{ path: `${at}.apiVersion`, message: `tasks must not change what ${GROUP} decides by` }];
-  if (apiVersion !== "v1" || kind !== "Secret") return [];
-  const message =
-    "Secrets are out of reach, as everyone who may read HookTasks could read their values. Let a Job, or an operator for secrets, write it";
-  return [{ path: `${at}.kind`, message }];
-}
-
 function objectErrors(placedTask: PlacedTask, owner: TaskOwner | undefined): FieldError[] {
   const { template, at } = placedTask;
   const { metadata } = template;
@@ -147,9 +137,13 @@ function metadataErrors(
     add("name", "expected a text that is not empty");
   if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
     add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
-  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen))
+  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen, notText))
     add(path, message);
   return errors;
+}
+
+function notText(value: unknown): string {
+  return wrongType(value, "string");
 }
 
 function isOpen(value: unknown): boolean {

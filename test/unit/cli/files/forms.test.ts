@@ -179,7 +179,7 @@ test("a folder in which everything is skipped is no all-clear", async (t) => {
     const message = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
     assert.deepEqual(await hookpolicy(["validate", path], { cwd }), {
       code: 2,
-      stdout: `no policies: 0 errors, 1 problem with files; ${left}\n`,
+      stdout: `no policies: 1 error; ${left}\n`,
       stderr: `${path}: error: ${message}\n`,
     });
     const { code, stdout } = await hookpolicy(["validate", path, "-o", "json"], { cwd });

@@ -49,14 +49,18 @@ const WRONG: Readonly<Record<string, { readonly files: Record<string, string>; r
       "fleet/prod/kustomization.yaml": "resources: [../base]\npatches: [{ path: version.yaml }]",
       "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
     },
-    says: /fleet\/prod\/version\.yaml:1:\d+: .*Cluster team-a\/prod-1 is also at fleet\/base\/cluster\.yaml:1, .*build it first/,
+    says: /^error: fleet\/prod\/kustomization\.yaml:2:1: patches: changes 1 Cluster \(team-a\/prod-1\), .*build it first.*\n(?!error)/,
   },
   "a patch alone": {
     files: {
       "fleet/prod/kustomization.yaml": "resources: [../../base]\npatches: [{ path: version.yaml }]",
       "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
     },
-    says: /spec\.topology: names no ClusterClass, so this is a part of a Cluster, such as a patch: build it first/,
+    says: BUILD,
+  },
+  "a patch without a kustomization": {
+    files: { "fleet/version.yaml": cluster({}, { version: "v1.35.0" }) },
+    says: /spec\.topology: names no ClusterClass, so this is a part of a Cluster, such as a patch\n/,
   },
   "a base in the namespace of an overlay": {
     files: {

@@ -154,7 +154,7 @@ test("what cannot be read is one line each on stderr, a file with an error has a
   const cwd = await folder(t, { "a.yaml": MISSPELT, "b.yaml": "a: b: c" });
   const { code, stdout, stderr } = await hookpolicy(["validate", "a.yaml", "b.yaml", "c.yaml", "-"], { cwd });
   assert.equal(code, 2);
-  assert.match(stdout, /1 HookPolicy: 1 error, 3 problems with files\n$/);
+  assert.match(stdout, /1 HookPolicy: 4 errors\n$/);
   assert.match(
     stdout,
     /^b\.yaml:1:5: error: a colon with a space begins a field: put the text in quotes\n> 1 \| a: b: c\n {4}\| {5}\^\n\n/,

@@ -9,7 +9,7 @@ const ALLOW = `${RULE}.until[0].window.allow`;
 const CASES: readonly (readonly [path: string, value: unknown, suggestion: string | undefined])[] = [
   [`${RULE}.retryAfterSeconds`, "30", "write 30, without quotes"],
   [`${RULE}.retryAfterSeconds`, "5m", "write 300: the number of seconds"],
-  [`${RULE}.retryAfterSeconds`, "soon", undefined],
+  [`${RULE}.retryAfterSeconds`, "soon", "write a number, such as 30"],
   [`${RULE}.deadline.after`, "3d", "write 72h"],
   [`${RULE}.deadline.after`, "1.5h", "write 1h30m"],
   [`${RULE}.deadline.after`, "1.999h", "write 2h"],

@@ -63,6 +63,20 @@ const CASES: Readonly<
     until: [denying([once("2026-01-01T00:00:00Z", "2028-01-01T00:00:00Z")], [FRIDAY])],
     warns: [],
   },
+  "a deny that goes on for decades": {
+    until: [denying([once("2026-01-01", "2100-01-01")])],
+    warns: [
+      /^until\[0\]\.window window-opens-late: does not open before Fri 2100-01-01 00:00 \+01:00, which is more than two years ahead$/,
+    ],
+  },
+  "a deny that goes on for decades beside a window": {
+    until: [denying([once("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z")], [FRIDAY])],
+    warns: [/ window-opens-late: does not open before Fri 2100-01-01 /],
+  },
+  "a deny of every time": {
+    until: [denying([{ schedule: "0 0 * * *", duration: "25h" }])],
+    warns: [/ deny-covers-allow: never opens again, because deny covers every time$/],
+  },
   "windows that are never open together": {
     until: [weekly("0 22 * * FRI", "8h"), weekly("0 10 * * MON", "8h")],
     warns: [/^until\[0\]\.window windows-never-meet: the windows on-fri, on-mon of the rule are never open/],

@@ -1,0 +1,202 @@
+/** What a kustomization of the files changes is not what is applied: every command that reads it there refuses it. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { stringify } from "yaml";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const cluster = (name: string, labels: object = {}): object => ({
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name, namespace: "team-a", labels },
+  spec: { topology: { classRef: { name: "s" }, version: "v1.34.0" } },
+});
+const policy = (name = "p", extra: object = {}): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { name, namespace: "team-a", labels: { for: "deletion" } },
+  spec: {
+    rules: [
+      {
+        name: "d",
+        hooks: ["BeforeClusterDelete"],
+        until: [{ name: "a", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }],
+      },
+    ],
+    ...extra,
+  },
+});
+const ROLLOUT = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookRollout",
+  metadata: { name: "r" },
+  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", stages: [{ name: "all" }] },
+};
+const SUITE = {
+  apiVersion: "cli.hookpolicy.dev/v1alpha1",
+  kind: "HookPolicyTest",
+  metadata: { name: "s" },
+  spec: {
+    at: "2026-11-25T12:00:00Z",
+    policies: ["in/"],
+    rollouts: ["in/"],
+    clusters: [cluster("c")],
+    namespaces: [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } }],
+    steps: [{ call: { hook: "BeforeClusterDelete", cluster: "team-a/c" }, expect: { verdict: "Blocked" } }],
+  },
+};
+const OBSERVE = { mode: "Audit" };
+const JSON_PATCH = '[{ "op": "add", "path": "/spec/mode", "value": "Audit" }]';
+
+/** The policy and the rollout, and the kustomization of a folder beside or above them. */
+const files = (kustomization: object, more: Record<string, object> = {}): Record<string, string> => ({
+  "in/base/kustomization.yaml": stringify({ resources: ["p.yaml", "r.yaml"] }),
+  "in/base/p.yaml": stringify(policy()),
+  "in/base/r.yaml": stringify(ROLLOUT),
+  "in/prod/kustomization.yaml": stringify({ resources: ["../base"], ...kustomization }),
+  "fleet.yaml": stringify(cluster("c")),
+  "suite.yaml": stringify(SUITE),
+  ...Object.fromEntries(Object.entries(more).map(([name, object]) => [name, stringify(object)])),
+});
+const patchOf = (spec: object): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { name: "p", namespace: "team-a" },
+  spec,
+});
+
+const COMMANDS = [
+  ["simulate", "-f", "in", "--against", "fleet.yaml"],
+  ["explain", "team-a/c", "-f", "in", "-f", "fleet.yaml"],
+  ["windows", "-f", "in"],
+  ["rollout", "plan", "-f", "in", "-f", "fleet.yaml", "--duration", "1h"],
+  ["test", "suite.yaml"],
+];
+
+const CHANGED: Readonly<Record<string, Record<string, string>>> = {
+  "a patch in a file": files(
+    { patches: [{ path: "loose.yaml" }] },
+    { "in/prod/loose.yaml": patchOf({ ...OBSERVE, rules: [] }) },
+  ),
+  "a patch in the kustomization": files({ patches: [{ patch: stringify(patchOf(OBSERVE)) }] }),
+  "a JSON patch with a target": files({
+    patches: [{ target: { kind: "Hook(Policy|Rollout)" }, patch: JSON_PATCH }],
+  }),
+  "a JSON patch for labels": files({
+    patches: [{ target: { labelSelector: "for=deletion" }, patch: JSON_PATCH }],
+  }),
+  "a patch for labels that another kustomization adds": files({
+    labels: [{ pairs: { tier: "x" } }],
+    patches: [{ target: { labelSelector: "tier=x" }, patch: JSON_PATCH }],
+  }),
+  patchesStrategicMerge: files({ patchesStrategicMerge: [stringify(patchOf(OBSERVE))] }),
+  patchesJson6902: files({
+    patchesJson6902: [
+      {
+        target: { group: "hookpolicy.dev", version: "v1alpha1", kind: "HookPolicy", name: "p" },
+        path: "x.json",
+      },
+    ],
+  }),
+  replacements: files({
+    replacements: [
+      {
+        source: { kind: "ConfigMap", name: "c" },
+        targets: [{ select: { kind: "HookPolicy" }, fieldPaths: ["spec.mode"] }],
+      },
+    ],
+  }),
+  "a component": files(
+    { components: ["../loose"] },
+    {
+      "in/loose/kustomization.yaml": {
+        apiVersion: "kustomize.config.k8s.io/v1alpha1",
+        kind: "Component",
+        patches: [{ target: { kind: "HookPolicy" }, patch: JSON_PATCH }],
+      },
+    },
+  ),
+  "a component from elsewhere": files({ components: ["https://example.com/loose"] }),
+  "a transformer": files({ transformers: ["loose.yaml"] }),
+  "another namespace": files({ namespace: "team-b" }),
+};
+
+describe("a policy is refused by every command that reads it if it is changed by", () => {
+  for (const [name, given] of Object.entries(CHANGED)) {
+    test(name, async (t) => {
+      const cwd = await folder(t, given);
+      for (const args of COMMANDS) {
+        const { code, stdout, stderr } = await hookpolicy(args, { cwd });
+        const text = `${stdout}${stderr}`;
+        assert.equal(code, args[0] === "test" ? 1 : 2, `${args[0]}: ${text}`);
+        assert.match(text, /in\/prod\/kustomization\.yaml:\d+:\d+: \w+: changes 1 HookPolicy/, args[0]);
+        assert.match(text, /build it first, as in kubectl kustomize in\/prod \| hookpolicy … -/, args[0]);
+      }
+    });
+  }
+});
+
+test("a rollout is refused as well", async (t) => {
+  const cwd = await folder(t, files({ patches: [{ target: { kind: "HookRollout" }, patch: JSON_PATCH }] }));
+  const { code, stderr } = await hookpolicy(COMMANDS[3] ?? [], { cwd });
+  assert.equal(code, 2);
+  assert.match(stderr, /patches: changes 1 HookRollout \(r\)/);
+});
+
+const UNCHANGED: Readonly<Record<string, object>> = {
+  "patches another kind": { patches: [{ target: { kind: "Deployment" }, patch: JSON_PATCH }] },
+  "patches another name": { patches: [{ target: { name: "p.+" }, patch: JSON_PATCH }] },
+  "patches another label": { patches: [{ target: { labelSelector: "for=creation" }, patch: JSON_PATCH }] },
+  "patches other objects": {
+    patchesStrategicMerge: [stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "p" } })],
+  },
+  "gives labels and annotations": { commonLabels: { a: "b" }, commonAnnotations: { c: "d" } },
+  "names the namespace that the policy has": { namespace: "team-a" },
+  "has images and generators": { images: [{ name: "x", newTag: "y" }], configMapGenerator: [{ name: "x" }] },
+};
+
+describe("a policy is taken as the file has it if the kustomization", () => {
+  for (const [name, given] of Object.entries(UNCHANGED)) {
+    test(name, async (t) => {
+      const cwd = await folder(t, files(given));
+      for (const args of COMMANDS) {
+        const { code, stdout, stderr } = await hookpolicy(args, { cwd });
+        assert.notEqual(code, 2, `${args[0]}: ${stdout}${stderr}`);
+        if (args[0] === "test") assert.equal(code, 0, stdout);
+      }
+    });
+  }
+});
+
+test("one line names how many Clusters a patch is for, and no others", async (t) => {
+  const names = Array.from({ length: 30 }, (_, index) => `c-${index}`);
+  const cwd = await folder(t, {
+    "fleet/clusters.yaml": names
+      .map((name, index) => stringify(cluster(name, { tier: index < 5 ? "prod" : "test" })))
+      .join("---\n"),
+    "fleet/kustomization.yaml": stringify({
+      resources: ["clusters.yaml"],
+      patches: [{ target: { kind: "Cluster", labelSelector: "tier=prod" }, patch: JSON_PATCH }],
+    }),
+    "p.yaml": stringify(policy()),
+  });
+  const { code, stderr } = await hookpolicy(["simulate", "-f", "p.yaml", "--against", "fleet"], { cwd });
+  assert.equal(code, 2);
+  assert.equal(
+    stderr,
+    "error: fleet/kustomization.yaml:3:1: patches: changes 5 Clusters (team-a/c-0, team-a/c-1, team-a/c-2 and 2 more), so that the files are not what is applied: build it first, as in kubectl kustomize fleet | hookpolicy … -\n",
+  );
+});
+
+test("validate warns of it, and fails with --strict", async (t) => {
+  const cwd = await folder(t, files({ patches: [{ patch: stringify(patchOf(OBSERVE)) }] }));
+  const { code, stdout } = await hookpolicy(["validate", "in"], { cwd });
+  assert.equal(code, 0, stdout);
+  assert.match(
+    stdout,
+    /^in\/prod\/kustomization\.yaml:3:1: warning: patches: changes 1 HookPolicy .*\[not-built\]$/m,
+  );
+  const strict = await hookpolicy(["validate", "in", "--strict", "-o", "json"], { cwd });
+  assert.equal(strict.code, 1);
+});
