@@ -166,7 +166,8 @@ function progressOf(
   if (hasFailed.has(uid)) return "failed";
   if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
   if (!wants(cluster, version)) return "notAsked";
-  if (hasReached) return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
+  if (hasReached)
+    return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
   return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
 }
 

@@ -207,10 +207,7 @@ function taskLine(trace: TaskTrace, colour: Colour): string {
   return `task ${task}: ${paint(state)}${attempt ?? ""}${observed === "" ? "" : `; ${observed}`}`;
 }
 
-function gateLine(
-  { gate, met, wanted, wantedInFull = wanted, observed }: GateTrace,
-  colour: Colour,
-): string {
+function gateLine({ gate, met, wanted, wantedInFull = wanted, observed }: GateTrace, colour: Colour): string {
   const marks = {
     true: colour.green("is met"),
     false: colour.red("waits"),
