@@ -222,8 +222,7 @@ function explainOperation(
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);
   const approve = options.live ? approveCommand(clusterKey(cluster), call.hook) : undefined;
-  const operationNow = { fleet, world, call, now: at, policies, before, status };
-  const situation = { ...operationNow, ...(approve !== undefined && { approve }) };
+  const situation = { fleet, world, call, now: at, policies, before, status, approve };
   const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);

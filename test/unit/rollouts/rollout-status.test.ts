@@ -406,10 +406,7 @@ test("the same status again is no change", () => {
 });
 
 describe("the condition Ready says that", () => {
-  const saying = (
-    spec: Partial<HookRolloutSpec>,
-    fleet: readonly Fleet[],
-  ): readonly (string | undefined)[] => {
+  const saying = (spec: Partial<HookRolloutSpec>, fleet: readonly Fleet[]) => {
     const [found] = statusOf({ spec, fleet }).conditions ?? [];
     return [found?.status, found?.reason, found?.message];
   };
