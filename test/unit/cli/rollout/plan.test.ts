@@ -36,7 +36,10 @@ test("an approval that is still to be given does not hide a freeze beside it", a
     held("approved", { annotation: { key: "example.com/approved" } }),
     held("freeze", { window: { timeZone: "UTC", deny: [{ from: "2026-12-01", to: "2026-12-03" }] } }),
   ]);
-  assert.match(stdout, /2026-12-01T08:00Z to 2026-12-03T00:00Z, whatever slots are free, 1 Cluster .* HookPolicy fleet\/freeze/);
+  assert.match(
+    stdout,
+    /2026-12-01T08:00Z to 2026-12-03T00:00Z, whatever slots are free, 1 Cluster .* HookPolicy fleet\/freeze/,
+  );
   assert.match(stdout, /^canary .*2026-12-03T00:00Z/m);
   assert.match(stdout, /must be released by an action first/);
 });
