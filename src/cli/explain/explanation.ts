@@ -221,8 +221,8 @@ function explainOperation(
   const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);
-  const approve = options.live ? approveCommand(clusterKey(cluster), call.hook) : undefined;
-  const situation = { fleet, world, call, now: at, policies, before, status, approve };
+  const remedy = approvalOf(options, call);
+  const situation = { fleet, world, call, now: at, policies, before, status, ...remedy };
   const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);
@@ -242,6 +242,11 @@ function explainOperation(
     next,
     ...admissionOf(fleet, { call, isPending }, options),
   };
+}
+
+/** Files have no Cluster that a command could mark. */
+function approvalOf({ live, cluster }: ExplainOptions, { hook }: HookCall): { readonly approve?: string } {
+  return live ? { approve: approveCommand(clusterKey(cluster), hook) } : {};
 }
 
 /** Cluster API asks nothing yet about a manifest that no API server has stored. */

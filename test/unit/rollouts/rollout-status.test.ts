@@ -156,10 +156,7 @@ describe("a stage", () => {
       soakingSince: "2026-11-23T11:00:00Z",
       passed: true,
     };
-    const stages = [
-      { ...passed, name: "canary" },
-      { ...passed, name: "rest" },
-    ];
+    const stages = ["canary", "rest"].map((name) => ({ ...passed, name }));
     const { targets } = statusOf({ stored: readyStatus({ targets: [{ version: OLD, stages }] }), fleet });
     const [older] = targets?.filter(({ version }) => version === OLD) ?? [];
     assert.deepEqual(older?.stages[0], { ...counts, name: "canary", notAsked: 2, succeeded: 1 });
