@@ -7,9 +7,9 @@ import type { RawObject } from "../fleet/kinds.ts";
 export function nullValues({ spec }: RawObject): readonly FieldError[] {
   const { rules, stages } = fieldsOf(spec);
   return [...gatesIn(rules, "rules"), ...gatesIn(stages, "stages")].flatMap(({ gate, path }) =>
-    ["annotation", "label"].flatMap((kind) =>
+    Object.entries(fieldsOf(gate)).flatMap(([kind, settings]) =>
       ["value", "valueFrom"]
-        .filter((field) => fieldsOf(fieldsOf(gate)[kind])[field] === null)
+        .filter((field) => fieldsOf(settings)[field] === null)
         .map((field) => ({ path: `${path}.${kind}.${field}`, message: MESSAGE })),
     ),
   );
