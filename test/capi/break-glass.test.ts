@@ -92,7 +92,7 @@ describe("break-glass", () => {
     assert.match(
       text,
       new RegExp(
-        `^Blocked: ${HOOK} of Cluster ${TEAM}/${CLUSTER}, asked since .*\\n( +note .*\\n)? +run +kubectl `,
+        `^Blocked: ${HOOK} of Cluster ${TEAM}/${CLUSTER}, asked since .*\\n( +note .*\\n)? +run +hookpolicy approve `,
       ),
     );
   });
