@@ -159,13 +159,20 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
 
 const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows, which are never open at the same time until then: change one of the policies`;
 
-/** Whether each gate opens at a known time, so that only their meeting is not found. */
+/** Whether each gate opens and closes at known times, so that only their meeting is not found. */
 function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
   const unmet = holdingRules(rules).flatMap(unmetGates);
+  if (unmet.length === 0 || !unmet.every(isDated)) return false;
+  // One that is open now closes before the others open.
+  const all = rules.flatMap(({ gates }) => gates);
   return (
-    unmet.length > 1 &&
-    unmet.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
+    unmet.length > 1 ||
+    (all.filter(isDated).length > 1 && all.every(({ changesAt }) => changesAt !== "Unknown"))
   );
+}
+
+function isDated({ changesAt, isSearchEnd }: GateTrace): boolean {
+  return changesAt instanceof Date && isSearchEnd !== true;
 }
 
 /** Whether all that holds is that the labels of the Namespace are unknown. */

@@ -261,9 +261,10 @@ function outlook(operation: ExplainedOperation): Detail[] {
 /** "by policies: at …; then by HookRollout upgrades: when …" */
 function releasedText({ byPolicies, policies, next }: ExplainedOperation): string {
   const held = policies.filter((each) => each.holds);
+  const acting = policies.filter(({ liftedUntil }) => liftedUntil === undefined);
   const time = byTime(
     byPolicies,
-    held.flatMap((each) => each.rules),
+    acting.flatMap((each) => each.rules),
   );
   if (next.length === 0) return time;
   const [only, ...others] = next;

@@ -155,6 +155,10 @@ function noClusterIn({ against, filename }: Flags): string {
   return `there is no Cluster to simulate in ${[fleet, ...filename].join(", ")}: add Clusters with --against or -f`;
 }
 
+/** docs/cli.md gives the same advice. */
+const NONE_BEFORE =
+  "--fail-on never, or in --against the empty list that 'kubectl get --raw /apis/hookpolicy.dev/v1alpha1/hookpolicies' prints";
+
 /** Without a policy to compare with, a weakened policy is a new one, of which only additional blocks could fail. */
 function warnOfNothingBefore({ against, failOn }: Flags): void {
   if (against === LIVE) {
@@ -170,7 +174,7 @@ function warnOfNothingBefore({ against, failOn }: Flags): void {
   }
   throw new CommandError(
     USAGE,
-    `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${hint}; if there were none, --fail-on never`,
+    `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${hint}; if there were none, ${NONE_BEFORE}`,
   );
 }
 

@@ -7,7 +7,8 @@ import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
-import { unbuiltIn } from "../fleet/unbuilt.ts";
+import { clusterProblems } from "../fleet/cluster-files.ts";
+import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import { checkSuite } from "./suite-check.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
@@ -104,6 +105,8 @@ class SuiteLoader {
   readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
   readonly places = new Map<RawObject, FilePlace>();
+  /** The Clusters and Namespaces of all files. */
+  readonly #places: SourceObject[] = [];
   readonly #suite: SourceObject;
   readonly #load: LoadFiles;
 
@@ -148,9 +151,17 @@ class SuiteLoader {
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
     const { objects, problems, kustomizations = [] } = await this.#load([file]);
     const own = objects.filter(({ object }) => is(object));
-    const wrong = own.flatMap((source) => textErrors(source.object).map((each) => problemAt(source, each)));
-    const unbuilt = unbuiltIn(objects, kustomizations, is).found.map((each) => problemAt(each.source, each));
-    for (const problem of [...problems, ...unbuilt, ...wrong])
+    const unbuilt = unbuiltIn(objects, kustomizations, is);
+    this.#places.push(...own.filter(({ object }) => isPlace(object)));
+    const unclear = clusterProblems(this.#places, unbuilt);
+    const wrong = own.flatMap((source) => {
+      const texts = textErrors(source.object);
+      const problem = unclear.get(source);
+      const found = texts.length === 0 && problem !== undefined ? [problem] : texts;
+      return found.map((each) => problemAt(source, each));
+    });
+    const changed = unbuilt.found.map((each) => problemAt(each.source, each));
+    for (const problem of [...problems, ...changed, ...wrong])
       this.problems.push({ ...problem, file: this.#fromHere(problem.file) });
     const found = own.map(({ object }) => object);
     for (const { object, file: name, position } of objects)

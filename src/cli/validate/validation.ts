@@ -11,7 +11,7 @@ import { found } from "../../lib/found.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import { knownTo, lifetimeProblems, namesNothing } from "../fleet/idle-overrides.ts";
-import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
+import { type FieldError, isWithin, validatePolicy } from "../../policy/validation/schema.ts";
 import { sizeErrors } from "../../policy/validation/spec-size.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
@@ -136,6 +136,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const { errors, warnings } = check(kind, source, options);
   const place = namespaceFindings(source.object);
   const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
+  const nulls = nullValues(source.object);
   return {
     source,
     is: kind,
@@ -143,14 +144,21 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     errors: [
       ...errors,
       ...(templates?.errors ?? []),
-      ...nullValues(source.object),
+      ...nulls,
       ...metadataErrors(source.object),
       ...place.errors,
       ...statusErrors(kind, source.object),
     ],
-    warnings: [...warnings, ...place.warnings, ...cutMessages(source)],
+    warnings: [...withoutNulls(warnings, nulls), ...place.warnings, ...cutMessages(source)],
     isSound: errors.length === 0,
   };
+}
+
+/** Without the warnings about a gate whose value is null: the error tells what is wrong with it. */
+function withoutNulls(warnings: readonly FieldError[], nulls: readonly FieldError[]): readonly FieldError[] {
+  return warnings.filter(
+    ({ path, id }) => id !== "unbound-approval" || !nulls.some((each) => isWithin(each.path, path)),
+  );
 }
 
 /** Of a policy without errors; of other kinds, none. */

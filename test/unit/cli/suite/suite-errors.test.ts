@@ -219,6 +219,31 @@ test("a path of rollouts is an error that says what runs them", async (t) => {
   );
 });
 
+test("Clusters of files that are templates, parts, or two of one name are errors with their places", async (t) => {
+  const cluster = (name: string, version: string, topology: object = { classRef: { name: "s" } }): string =>
+    JSON.stringify({
+      apiVersion: "cluster.x-k8s.io/v1beta2",
+      kind: "Cluster",
+      metadata: { namespace: "team-a", name },
+      spec: { topology: { ...topology, version } },
+    });
+  const cwd = await folder(t, {
+    "a.json": cluster("prod-1", "v1.34.0"),
+    "b.json": cluster("prod-1", "v1.35.0"),
+    "part.json": cluster("prod-2", "v1.35.0", {}),
+    "template.json": cluster("${NAME}", "v1.35.0"),
+    "suite.yaml": withSpec({ clusters: ["a.json", "b.json", "part.json", "template.json"] }),
+  });
+  const { code, stdout } = await hookpolicy(["test", "suite.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /b\.json:1:\d+: metadata\.name: Cluster team-a\/prod-1 is also at a\.json:1, and differs/,
+  );
+  assert.match(stdout, /part\.json:1:\d+: spec\.topology: names no ClusterClass/);
+  assert.match(stdout, /template\.json:1:\d+: metadata\.name: found "\$\{NAME\}", which is a template/);
+});
+
 test("a path that gives nothing of what it is for is an error", async () => {
   const text = withSpec({ namespaces: ["clusters.yaml"] });
   assert.equal(await problemOf(text), 'spec.namespaces[0]: "clusters.yaml" holds no Namespace');

@@ -95,9 +95,27 @@ for (const [name, [object, ...expected]] of Object.entries(CASES))
 
 const MISSPELT = { clusterSelector: { matchLabels: { teir: "production" } } };
 
-test("nothing is said of selectors without Clusters, or where an overlay changes them", async (t) => {
+test("nothing is said of selectors without Clusters", async (t) => {
   assert.deepEqual(await findings(t, policy(MISSPELT)), []);
-  assert.deepEqual(await findings(t, cluster("${NAME}", {}), policy(MISSPELT)), []);
+});
+
+test("a Cluster that is a template, or there twice with differences, is told instead of what selectors select", async (t) => {
+  const template = cluster("${NAME}", {});
+  const [told, ...more] = await findings(t, template, policy(MISSPELT));
+  assert.match(
+    told ?? "",
+    /^metadata\.name: found "\$\{NAME\}", which is a template: .* \[unclear-cluster\]$/,
+  );
+  const twice = await findings(t, cluster("prod-1", {}), cluster("prod-1", { tier: "x" }), policy(MISSPELT));
+  assert.match(
+    twice.join("\n"),
+    /^metadata\.name: Cluster team-a\/prod-1 is also at \S+:1, and differs, .* \[unclear-cluster\]$/,
+  );
+  assert.deepEqual(
+    [more, await findings(t, template)],
+    [[], []],
+    "without a policy, no command reads Clusters",
+  );
 });
 
 test("an unknown namespace may have the labels that are selected", async (t) => {

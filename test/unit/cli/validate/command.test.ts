@@ -100,6 +100,14 @@ test("a warning exits 0, and 1 with --strict", async (t) => {
   assert.equal((await hookpolicy(["validate", "--strict", "a.yaml"], { cwd })).code, 1);
 });
 
+test("an approval whose value is null is an error, and no warning besides", async (t) => {
+  const cwd = await folder(t, { "a.yaml": GOOD.replace("valueFrom: ClusterUID", "value: null") });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(stdout, /annotation\.value: found null, which means any value/);
+  assert.match(stdout, /1 HookPolicy: 1 error\n$/);
+});
+
 test("a warning that the policy accepts is none, and an accept that matches none is one", async (t) => {
   const accepting = (what: string): string =>
     SUSPICIOUS.replace("metadata: {", `metadata:\n  {annotations: {hookpolicy.dev/accept: "${what}"}, `);
