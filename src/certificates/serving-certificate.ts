@@ -156,7 +156,7 @@ class OwnCertificates implements ServingCertificate {
     if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
     try {
       this.#take(checkPair(pair, this.#options.now()));
-      this.#trouble.over();
+      this.#trouble.reset();
     } catch (error) {
       // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.
       this.#trouble.say(errorText(error), () =>

@@ -59,7 +59,7 @@ export interface HandlerDeps {
   readonly answers: AnswerRecorder;
   readonly log: Logger;
   /** For warnings that any caller can cause: logged now and then, however often they happen. */
-  readonly complain: Logger["warn"];
+  readonly warnRateLimited: Logger["warn"];
   readonly now: () => Date;
 }
 
@@ -163,7 +163,7 @@ function decode(hook: Hook, body: WholeBody, started: number): ReceivedRequest |
   const text = body.text();
   const received = text === undefined ? undefined : decodeRequest(hook.name, text);
   if (received !== undefined) return received;
-  hook.complain("Refusing a request that cannot be decoded", { hook: hook.name, bytes: body.size });
+  hook.warnRateLimited("Refusing a request that cannot be decoded", { hook: hook.name, bytes: body.size });
   hook.metrics.answered(hook.name, "Undecodable", secondsSince(started));
   return undefined;
 }
@@ -251,7 +251,7 @@ function encode(hook: Hook, { started, subject, request }: Call, outcome: Outcom
 function refuse(hook: Hook, { started, request }: Call): string {
   hook.metrics.answered(hook.name, "NotConfirmed", secondsSince(started));
   hook.metrics.unconfirmed("TooManyCalls");
-  hook.complain("Holding a Cluster because too many calls about it wait", {
+  hook.warnRateLimited("Holding a Cluster because too many calls about it wait", {
     hook: hook.name,
     cluster: nameOf(request),
   });

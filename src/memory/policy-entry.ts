@@ -71,9 +71,9 @@ export class PolicyEntry {
   /** Rows of its status that have still to be adopted; the last one comes first. */
   rows: DecisionRow[] = [];
   /** Rows in `held` whose forecast has still to be made, by operationKey. */
-  readonly unforeseen = new Set<string>();
+  readonly awaitingForecast = new Set<string>();
   /** Since when there have been any, in monotonic milliseconds. */
-  unforeseenSince = -Infinity;
+  awaitingForecastSince = -Infinity;
   /** Whether what it looks at has changed since its last evaluation. */
   isStale = false;
   /** The kinds of objects that its gates look at, by objectKindKey. */
@@ -132,7 +132,8 @@ export class PolicyEntry {
   /** What is known about its Clusters takes memory, too. */
   forgetAll(): void {
     [this.rest, this.unmatched, this.rows, this.windows] = [[], [], [], new Map()];
-    for (const each of [this.matched, this.unforeseen, this.held, this.hasHeld, this.deadlines]) each.clear();
+    for (const each of [this.matched, this.awaitingForecast, this.held, this.hasHeld, this.deadlines])
+      each.clear();
   }
 
   /** All these Clusters have to be compared with its selectors, and evaluated. */
@@ -158,11 +159,11 @@ export class PolicyEntry {
 
   /** Sets what the policy says about the operation now. */
   setRow(operation: string, row: HeldRow | undefined): void {
-    this.unforeseen.delete(operation);
+    this.awaitingForecast.delete(operation);
     if (row === undefined) return void this.held.delete(operation);
     this.held.set(operation, row);
-    if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
-    this.unforeseen.add(operation);
+    if (this.awaitingForecast.size === 0) this.awaitingForecastSince = performance.now();
+    this.awaitingForecast.add(operation);
   }
 
   /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
@@ -193,7 +194,7 @@ export class PolicyEntry {
   end(operation: string): boolean {
     this.deadlines.delete(operation);
     this.hasHeld.delete(operation);
-    this.unforeseen.delete(operation);
+    this.awaitingForecast.delete(operation);
     return this.held.delete(operation);
   }
 

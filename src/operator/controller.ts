@@ -103,7 +103,7 @@ export function createController(options: ControllerOptions): Controller {
     settings,
     isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
     onTransition,
-    onDirty: (key) => queue.add(key),
+    enqueue: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
     onDemands: demandsChanged,
   });

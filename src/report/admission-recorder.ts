@@ -24,7 +24,7 @@ export interface AdmissionRecording {
 
 export function recordAdmission(recording: AdmissionRecording): AdmissionRecorder {
   const { metrics, log, authenticated } = recording;
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   return {
     decided: (review, attempt, outcome, seconds) => {
       const {
@@ -44,7 +44,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
     unconcerned: () => metrics.admissionReviews.inc({ hook: "None", verdict: "Allowed" }),
     undecodable: (bytes) => {
       metrics.admissionReviews.inc({ hook: "None", verdict: "Undecodable" });
-      complain("Refused a review that is not one of a Cluster", { bytes });
+      warnRateLimited("Refused a review that is not one of a Cluster", { bytes });
     },
     failed: (hook, error) => log.error("Failed to decide about a review", { hook, error }),
   };

@@ -1,6 +1,6 @@
 /**
- * Brings the status of one HookRollout in line with what its members show: gives slots back, judges stages, records
- * failures. Runs in one replica at a time; at rest it reads and writes nothing.
+ * Reconciles the status of one HookRollout with what its members show: gives slots back, judges stages, records failures.
+ * Runs in one replica at a time. Idempotent: in the steady state it reads and writes nothing.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -47,7 +47,7 @@ export type SlotTaskState = "Unfinished" | "Failed" | Date | undefined;
 
 export interface SlotTasks {
   known(claim: RolloutClaim, hook: HookName): SlotTaskState;
-  /** By a consistent read; rejects when that is not possible. */
+  /** By a quorum read (no resourceVersion); rejects when that is not possible. */
   read(claim: RolloutClaim, hook: HookName): Promise<SlotTaskState>;
 }
 
@@ -253,7 +253,7 @@ export class RolloutReconciler {
     return nowMs() < (known.rebuildUntil ?? -Infinity);
   }
 
-  /** The claims that have ended as far as memory tells. Only a consistent read gives a slot back. */
+  /** The claims that have ended as far as memory tells. Only a quorum read gives a slot back. */
   #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
     const { clusters, nowMs } = this.#options;
     const { claimsSeen } = this.#knownOf(entry);

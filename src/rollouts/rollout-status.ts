@@ -36,7 +36,7 @@ export interface RolloutInput {
   /** The status that was just read; the computed one replaces it under the same resourceVersion. */
   readonly stored: HookRollout["status"];
   readonly members: readonly MemberState[];
-  /** The slots that a consistent read has shown to be free. */
+  /** The slots that a quorum read has shown to be free. */
   readonly ended: ReadonlySet<string>;
   /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
   readonly isPresent: boolean;

@@ -136,8 +136,7 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 
 /**
  * Rows of Clusters that are torn down come first, then those that time alone releases, the soonest of them first; then
- * those of the oldest operations. Calls wait
- * meanwhile, so ten thousand rows are not sorted for the first of them.
+ * those of the oldest operations. Calls wait meanwhile, so ten thousand rows are not sorted for the first of them.
  */
 function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
   const first: HeldRow[] = [];

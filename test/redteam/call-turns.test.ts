@@ -67,7 +67,7 @@ function lab(turnMs = -Infinity): Lab {
       forget: () => undefined,
     },
     log: silent,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now: () => clock.now,
   });
   let atOnce = 0;

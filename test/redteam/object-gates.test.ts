@@ -67,7 +67,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     },
     answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now,
   });
   const answer = await handle(

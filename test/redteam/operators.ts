@@ -122,7 +122,7 @@ export class Operators {
       },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now,
     };
     const handlers = new Map(

@@ -75,7 +75,7 @@ export class Session {
     this.#life = new OperationLife(objects.memory, SENT, {
       served,
       now: () => this.#now,
-      onDirty: () => undefined,
+      enqueue: () => undefined,
       onTransition: (transition) => this.reported?.emit([transition], this.#now),
     });
     if (reports !== undefined) this.reported = new SuiteReports(this.#memory, reports);

@@ -64,7 +64,7 @@ export class SuiteRollouts {
       worldOf: (cluster) => session.objects.fleet.world(cluster),
       refreshMs: 0,
       turnMs: Infinity,
-      onDirty: () => undefined,
+      enqueue: () => undefined,
       onDemands: () => undefined,
       onError: () => undefined,
       onStale: () => undefined,

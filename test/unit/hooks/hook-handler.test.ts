@@ -52,7 +52,7 @@ async function run(
     },
     answers,
     log,
-    complain: write,
+    warnRateLimited: write,
     now: () => NOW,
   });
   let text = "";

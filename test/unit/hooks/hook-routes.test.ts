@@ -23,7 +23,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
     },
     answers: { record: refuse, repeat: refuse, forget: refuse },
     log: createRecorder(),
-    complain: refuse,
+    warnRateLimited: refuse,
     now: () => new Date(),
   };
   return { routes: createRoutes(servedHooks(14), deps), counted };
@@ -53,7 +53,7 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
     answers: { record: () => undefined, repeat: () => undefined, forget: (uid) => forgotten.push(uid) },
     log: createRecorder(),
-    complain: assert.fail,
+    warnRateLimited: assert.fail,
     now: () => NOW,
   });
   const hook = "BeforeClusterDelete";

@@ -49,7 +49,7 @@ async function answer({
     metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
     answers: { record: () => undefined, repeat: () => undefined, forget: () => undefined },
     log,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now: () => now,
   });
   now = NOW;

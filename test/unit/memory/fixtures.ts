@@ -120,7 +120,7 @@ export function storeWith(given: Setup = {}): Fixture {
     allowance: { spend: () => undefined, restMs: () => 0 },
     log,
     now: () => clock.now,
-    onDirty: (key) => dirty.push(key),
+    enqueue: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
     onDemands: () => undefined,
     onTransition: (transition) =>

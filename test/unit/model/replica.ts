@@ -158,7 +158,7 @@ export class Replica {
       served: ALL_HOOKS,
       maxOverrideMs: MAX_OVERRIDE_MS,
       turnMs: Infinity,
-      onDirty: (key) => this.#add(key),
+      enqueue: (key) => this.#add(key),
       onStatusWritten: (key) => this.#add(key),
       onDemands: () => undefined,
     });
@@ -217,7 +217,7 @@ export class Replica {
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now: () => this.#clock.now,
     });
   }

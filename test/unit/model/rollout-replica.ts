@@ -141,7 +141,7 @@ export class RolloutReplica {
       firstAsked: () => firstAsked,
       policiesHold: () => false,
       worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
-      onDirty: (rollout) => this.#dirty.add(rollout),
+      enqueue: (rollout) => this.#dirty.add(rollout),
       onDemands: () => undefined,
       onError: () => undefined,
       onStale: () => undefined,

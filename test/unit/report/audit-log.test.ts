@@ -83,7 +83,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
       answers: audit,
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now: () => NOW,
     });
     await handle(new WholeBody([bytes]));

@@ -146,7 +146,7 @@ export function replicaOf({
     ...world,
     api,
     budgetMs,
-    onDirty: () => (seen.dirty += 1),
+    enqueue: () => (seen.dirty += 1),
     onDemands: () => (seen.demands += 1),
     onError: (error) => errors.push(error),
     onStale: () => (seen.stale += 1),
