@@ -14,7 +14,7 @@ import type { HookServerOptions } from "../server/hook-server.ts";
 import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../server/whole-body.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
-import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./outcome.ts";
+import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-outcome.ts";
 import { LastAnswers } from "./last-answers.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 

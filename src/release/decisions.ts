@@ -2,7 +2,8 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { Decider } from "../memory/decider.ts";
-import { CallTurns, shareOf } from "../memory/call-turns.ts";
+import { shareOf } from "./call-share.ts";
+import { CallTurns } from "../turns/call-turns.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";

@@ -25,7 +25,7 @@ import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
 import { stubRollout } from "../memory/stored-views.ts";
-import { confirmedWithin } from "../memory/time-budget.ts";
+import { withinBudget } from "../turns/time-budget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
   readonly api: RolloutApi;
@@ -209,7 +209,7 @@ export class Rollouts {
     const forTasks = decision.holds;
     const situation = { world, call: request.call, now, since: since ?? now, forTasks };
     try {
-      return await confirmedWithin(budgetMs, async () => {
+      return await withinBudget<Confirmation>(budgetMs, { ok: false, reason: "Timeout" }, async () => {
         const hold = await this.#take(situation, snapshot);
         return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
       });

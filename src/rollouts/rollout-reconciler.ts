@@ -21,7 +21,7 @@ import type { Result } from "../status/policy-reconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import { untilDue } from "./rollout-due.ts";
-import type { MemberState } from "./progress.ts";
+import type { MemberState } from "./rollout-progress.ts";
 import { computeRolloutStatus } from "./rollout-status.ts";
 
 export interface RolloutReconcilerOptions extends Pick<

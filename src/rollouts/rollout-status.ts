@@ -24,7 +24,7 @@ import type { HeldRows } from "./held.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
-import { type ByStage, type KnownSlots, type MemberState, stagesOf } from "./progress.ts";
+import { type ByStage, type KnownSlots, type MemberState, stagesOf } from "./rollout-progress.ts";
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";

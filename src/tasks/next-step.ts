@@ -5,7 +5,7 @@ import { durationOrNever } from "../policy/duration.ts";
 import { after, readTimestamp } from "../policy/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
-import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./progress.ts";
+import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./task-progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =

@@ -12,7 +12,7 @@ import type { Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Permit } from "./next-step.ts";
 import { isOperationOver, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
-import { lastAttempt } from "./progress.ts";
+import { lastAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 

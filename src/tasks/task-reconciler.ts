@@ -27,7 +27,7 @@ import {
   openAttempt,
   operationOver,
   retried,
-} from "./progress.ts";
+} from "./task-progress.ts";
 import { storedTask, type StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskObjects } from "./task-objects.ts";

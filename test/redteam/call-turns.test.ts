@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import type { Cluster } from "../../src/api/meta.ts";
-import { CallTurns, shareOf } from "../../src/memory/call-turns.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
+import { shareOf } from "../../src/release/call-share.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";

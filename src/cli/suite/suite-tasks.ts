@@ -25,7 +25,7 @@ import {
   openAttempt,
   operationOver,
   retried,
-} from "../../tasks/progress.ts";
+} from "../../tasks/task-progress.ts";
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
