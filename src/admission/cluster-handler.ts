@@ -35,7 +35,7 @@ export interface ClusterDecisions {
 }
 
 /** A review whose request was refused. */
-export interface RefusedRequest {
+export interface RequestRefusal {
   readonly review: ClusterReview;
   readonly attempt: Attempt;
   readonly outcome: AdmissionOutcome & { readonly denial: Denial };

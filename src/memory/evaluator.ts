@@ -15,7 +15,7 @@ import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adopt-row.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
-import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
+import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
@@ -294,8 +294,8 @@ export class Evaluator {
   #forecast(
     { compiled }: PolicyEntry,
     operation: PendingOperation,
-    { holds, verdict, reason }: HeldRow,
-  ): Pick<HeldRow, "earliestRelease"> {
+    { holds, verdict, reason }: PolicyRow,
+  ): Pick<PolicyRow, "earliestRelease"> {
     const cluster = this.#clusterNamed(operation);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
@@ -308,8 +308,8 @@ export class Evaluator {
   #logChange(
     entry: PolicyEntry,
     operation: PendingOperation,
-    before: HeldRow | undefined,
-    row: HeldRow | undefined,
+    before: PolicyRow | undefined,
+    row: PolicyRow | undefined,
   ): void {
     const from = before?.verdict ?? "Allowed";
     const to = row?.verdict ?? "Allowed";
@@ -403,7 +403,7 @@ export class Evaluator {
    * The policy alone, so that no other policy's clock starts before that policy's own row is read; or, if their shared
    * budget ran out, every policy that shares it.
    */
-  #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
+  #adopting(entry: PolicyEntry, mine: PolicyRow | undefined, row: DecisionRow): Candidates {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }

@@ -10,7 +10,7 @@ import {
 import type { HookName } from "../api/runtime-hooks.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { operationKey } from "../operations/operation.ts";
-import { type HeldRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
+import { type PolicyRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
 import {
   type CompiledPolicy,
   demandsOf,
@@ -31,7 +31,7 @@ export interface WindowLook {
 }
 
 /** What a replica knows without the stored status: see mayHideRows() in policy-status.ts. */
-export interface KnownRows {
+export interface RowSets {
   /** By operationKey. */
   readonly rows: ReadonlySet<string>;
   /** By uid of the Cluster. */
@@ -39,13 +39,13 @@ export interface KnownRows {
   readonly wouldBlock: ReadonlySet<string>;
 }
 
-export const NOTHING_KNOWN: KnownRows = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+export const NOTHING_KNOWN: RowSets = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
 
 /** `keys`: the operationKey of each row. A caller that has them passes them: ten thousand take longer than all the rest. */
-export function knownOf(
-  held: readonly HeldRow[],
+export function rowSetsOf(
+  held: readonly PolicyRow[],
   keys: Iterable<string> = held.map(({ clusterUID, hook }) => operationKey(clusterUID, hook)),
-): KnownRows {
+): RowSets {
   const [blocked, wouldBlock] = [new Set<string>(), new Set<string>()];
   for (const { clusterUID, holds, verdict } of held) {
     if (holds) blocked.add(clusterUID);
@@ -81,11 +81,11 @@ export class PolicyEntry {
   /** Whether one of its gates looks into selected namespaces. */
   selectsNamespaces: boolean;
   /** What it holds, would hold or cannot evaluate, by operationKey. */
-  readonly held = new Map<string, HeldRow>();
+  readonly held = new Map<string, PolicyRow>();
   /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
   /** This replica's knowledge when it last computed the status. */
-  known: KnownRows = NOTHING_KNOWN;
+  known: RowSets = NOTHING_KNOWN;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
   readonly recorded = new RecordedResults();
@@ -158,7 +158,7 @@ export class PolicyEntry {
   }
 
   /** Sets what the policy says about the operation now. */
-  setRow(operation: string, row: HeldRow | undefined): void {
+  setRow(operation: string, row: PolicyRow | undefined): void {
     this.awaitingForecast.delete(operation);
     if (row === undefined) return void this.held.delete(operation);
     this.held.set(operation, row);

@@ -1,6 +1,6 @@
 /** Records the answers to reviews of Clusters: in metrics, the log, the audit log and, where they refuse, the policies. */
 
-import type { AdmissionRecorder, RefusedRequest } from "../admission/cluster-handler.ts";
+import type { AdmissionRecorder, RequestRefusal } from "../admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../admission/admission-outcome.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
@@ -51,7 +51,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
 }
 
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
-function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
+function keep(request: RequestRefusal, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
   audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;

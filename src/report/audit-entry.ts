@@ -3,7 +3,7 @@
  * contains only constants, names and versions, nothing that a gate has observed, and at most some 64 KiB.
  */
 
-import type { RefusedRequest } from "../admission/cluster-handler.ts";
+import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import type { AdmissionVerdict } from "../admission/admission-outcome.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
@@ -129,7 +129,7 @@ export function auditEntry(
 }
 
 export function auditRefusal(
-  { review, attempt, outcome: { verdict, denial, decision } }: RefusedRequest,
+  { review, attempt, outcome: { verdict, denial, decision } }: RequestRefusal,
   context: AuditContext,
 ): AuditRefusal {
   return {

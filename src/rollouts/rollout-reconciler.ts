@@ -18,7 +18,7 @@ import { scopeOf } from "./rollout.ts";
 import { opens } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { Result } from "../status/policy-reconciler.ts";
-import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
+import type { MemberCluster, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import { untilDue } from "./rollout-due.ts";
 import type { MemberState } from "./rollout-progress.ts";
@@ -213,7 +213,7 @@ export class RolloutReconciler {
     }));
   }
 
-  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember, before: Look, look: Look): MemberState {
+  #stateOf(entry: RolloutEntry, { member, cluster }: MemberCluster, before: Look, look: Look): MemberState {
     const { uid } = cluster.metadata;
     const health = entry.health(cluster);
     const version = reachedVersion(cluster, health, before.reached);

@@ -13,7 +13,7 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
-import { knownOf } from "../memory/policy-entry.ts";
+import { rowSetsOf } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
@@ -104,7 +104,7 @@ export class PolicyReconciler {
     // A conflict can mean that the spec was edited.
     for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
       const input = this.#statusInput(entry);
-      const known = knownOf(input.held, entry.held.keys());
+      const known = rowSetsOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.known = known;
       if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;

@@ -38,7 +38,7 @@ export interface SessionOptions {
 }
 
 /** A call, and what the policies say about it. */
-export interface AnsweredCall extends ClusterCall {
+export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
 }
 
@@ -173,7 +173,7 @@ export class Session {
   }
 
   /** When time alone can change the answer. */
-  nextChange({ cluster, call, decision }: AnsweredCall): Date | undefined {
+  nextChange({ cluster, call, decision }: CallDecision): Date | undefined {
     const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
     return nextLook(inputs, { at: this.#now, decision });
