@@ -33,10 +33,10 @@ export interface DecisionSource {
   validity(request: HookRequest, decision: Decision, at: Date): ValidityCheck | undefined;
   /** Decides from a fresh read, which a release needs because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
-  /** Before all is loaded: whether a policy may have tasks. Absent: yes. */
-  mayHaveTasks?(): boolean;
-  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. Absent: no. */
-  storeTasks?(request: HookRequest): Promise<boolean>;
+  /** Before all is loaded: whether a policy may have tasks. */
+  mayHaveTasks(): boolean;
+  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. */
+  storeTasks(request: HookRequest): Promise<boolean>;
 }
 
 export interface HookMetrics {
@@ -192,15 +192,13 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
 /** Cluster API calls some hooks only once. A call must not be lost that arrives before this replica knows which tasks there are. */
 function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
   const mustAskAgain =
-    name === "AfterControlPlaneInitialized" &&
-    +at - +started < INITIALIZED_MS &&
-    source.mayHaveTasks?.() !== false;
+    name === "AfterControlPlaneInitialized" && +at - +started < INITIALIZED_MS && source.mayHaveTasks();
   return mustAskAgain ? notStored("NotLoaded") : undecided("NotLoaded", waits);
 }
 
 /** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */
 async function storeTasks(hook: Hook, request: HookRequest, decision: Decision): Promise<Outcome> {
-  if ((await hook.source.storeTasks?.(request)) === true) return observed(decision);
+  if (await hook.source.storeTasks(request)) return observed(decision);
   hook.metrics.unconfirmed("TasksNotStored");
   const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
   hook.log.warn("Failed to store the tasks of a Cluster", {

@@ -111,8 +111,8 @@ export interface LiveReader extends ServerTime {
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
-  /** The HookTasks of a Cluster in the namespace of a ServiceAccount. Absent: unknown, and rules with tasks hold. */
-  tasks?(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
+  /** The HookTasks of a Cluster in the namespace of a ServiceAccount. */
+  tasks(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
   /** The reason label of a failed read in metrics, such as "Forbidden": one of few. */
   reasonOf(error: unknown): string;
 }

@@ -178,10 +178,7 @@ export class LiveReads {
     clusterUID: string,
   ): Promise<readonly TaskRecord[]> {
     const read = { underWay, share: shareOf(underWay), key: `${namespace} ${clusterUID}` };
-    return this.#tasks.read(read, async () => {
-      if (this.#reader.tasks === undefined) throw new Error("HookTasks cannot be read");
-      return await this.#reader.tasks(namespace, clusterUID);
-    });
+    return this.#tasks.read(read, () => this.#reader.tasks(namespace, clusterUID));
   }
 }
 

@@ -32,8 +32,8 @@ export interface RolloutReconcilerOptions extends Pick<
   /** Whether this replica writes the statuses of rollouts. */
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
-  /** What the HookTasks say for which a Cluster has a slot. Absent: there are none. */
-  readonly tasks?: SlotTasks;
+  /** What the HookTasks say for which a Cluster has a slot. */
+  readonly tasks: SlotTasks;
   /** This replica has stored `now` in place of `before`. */
   readonly onStored: (
     object: HookRollout,
@@ -264,7 +264,7 @@ export class RolloutReconciler {
       const since = entryOf(claimsSeen, claimKey(claim), nowMs);
       const cluster = clusters.get(namespacedName(claim));
       const isOld = nowMs() - since >= CLAIM_MS;
-      const tasks = claim.tasks === true ? this.#options.tasks?.known(claim, entry.hook) : undefined;
+      const tasks = claim.tasks === true ? this.#options.tasks.known(claim, entry.hook) : undefined;
       return this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld));
     });
   }
@@ -281,7 +281,7 @@ export class RolloutReconciler {
           const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
           // After the rollout was read: a replica stores a claim before its HookTasks.
-          const tasks = claim.tasks === true ? await this.#options.tasks?.read(claim, entry.hook) : undefined;
+          const tasks = claim.tasks === true ? await this.#options.tasks.read(claim, entry.hook) : undefined;
           if (this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld))) ended.add(claim.uid);
         }),
       );

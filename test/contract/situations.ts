@@ -135,6 +135,7 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
@@ -142,6 +143,8 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
   const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
   const source: DecisionSource = {
     loaded: () => store.loaded,
+    mayHaveTasks: () => true,
+    storeTasks: async () => await Promise.resolve(false),
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");

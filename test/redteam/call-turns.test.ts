@@ -49,6 +49,8 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.decider), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
@@ -179,6 +181,7 @@ test("confirmations that share a read decide one by one, those of another namesp
       overrides: async () => [],
       objects: async () => ({ ok: true, namespaced: true, objects: [] }),
       reasonOf: String,
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: () => 0,
     },
     turns: new CallTurns(-Infinity),

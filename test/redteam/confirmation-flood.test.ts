@@ -46,6 +46,7 @@ class SlowServer implements LiveReader {
   namespaces: LiveReader["namespaces"] = () => this.#read("list Namespace", () => []);
   objects: LiveReader["objects"] = () =>
     this.#read("list objects", () => ({ ok: true, namespaced: true, objects: [] }));
+  tasks: LiveReader["tasks"] = () => Promise.reject(new Error("not read"));
   clockAheadMs: LiveReader["clockAheadMs"] = () => 0;
   reasonOf: LiveReader["reasonOf"] = () => "Unavailable";
 

@@ -98,6 +98,7 @@ function confirmerOf(
       overrides: async () => [],
       objects: async () => FOUND,
       reasonOf: String,
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: () => 0,
     },
     log: silent,

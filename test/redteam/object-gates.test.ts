@@ -46,6 +46,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async ({ kind, namespace: ns }) => objects.find(kind, ns),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
@@ -55,6 +56,8 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, decide) => decide(),
       ask: (request, at) => store.decider.ask(request, at),
       validity: (request, decision, at) => store.decider.validity(request, decision, at),

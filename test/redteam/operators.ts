@@ -110,6 +110,8 @@ export class Operators {
     const deps = {
       source: {
         loaded: () => store.loaded,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
         ask: store.decider.ask.bind(store.decider),
         validity: this.#decidesAnew ? () => undefined : store.decider.validity.bind(store.decider),
@@ -153,6 +155,7 @@ export class Operators {
         const objects = this.objects.filter(({ metadata }) => name === undefined || metadata.name === name);
         return { ok: true, namespaced: true, objects };
       },
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: (now) => this.serverNow && now.getTime() - this.serverNow(now).getTime(),
       reasonOf: () => "NotFound",
     };

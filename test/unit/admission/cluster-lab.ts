@@ -51,6 +51,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     definition: async (kind) => await Promise.resolve(kind),
     overrides: async () => await Promise.resolve([]),
     objects: async () => await Promise.resolve({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "ApiServerUnavailable",
     ...reader,

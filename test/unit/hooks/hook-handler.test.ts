@@ -39,6 +39,8 @@ async function run(
   const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
       ask: () => blocked,
       validity: () => undefined,

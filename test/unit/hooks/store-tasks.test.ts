@@ -36,6 +36,8 @@ async function answer({
   const { handle } = createHandler(HOOK, false, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
       ask: ({ call }) => {
         const { rendersTasks: _, ...known } = world;

@@ -209,6 +209,8 @@ export class Replica {
     return createHandler(hook, true, {
       source: {
         loaded: () => store.loaded,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, decide) => decide(),
         ask: (request, at) => store.decider.ask(request, at),
         validity: (request, decision, at) => store.decider.validity(request, decision, at),

@@ -78,6 +78,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
       read.push(query);
       return scene.objects === undefined ? live.find(query.kind, query.namespace) : scene.objects(query);
     },
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };

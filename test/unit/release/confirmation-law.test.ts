@@ -218,6 +218,7 @@ async function told({ call, changes, called, seen, reads }: Story): Promise<Stor
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: String,
   };

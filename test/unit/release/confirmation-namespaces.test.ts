@@ -78,6 +78,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
     definition: async (kind) => kind,
     overrides: async () => overrides.map(({ metadata }) => metadata),
     objects: async ({ kind, namespace: place }) => found.find(kind, place),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };

@@ -42,6 +42,7 @@ async function confirm({
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };

@@ -29,6 +29,7 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
     ...over,

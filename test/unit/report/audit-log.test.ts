@@ -74,6 +74,8 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
     const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, work) => work(),
         ask: () => decision,
         validity: () => undefined,

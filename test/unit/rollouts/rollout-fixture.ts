@@ -158,6 +158,7 @@ export function replicaOf({
     api,
     clusters: world.clusters,
     leading: () => leader.leads,
+    tasks: { known: () => undefined, read: async () => await Promise.resolve(undefined) },
     loaded: () => true,
     now: world.now,
     nowMs: world.nowMs,
