@@ -36,8 +36,7 @@ export interface ConfirmationOptions {
   readonly reader: LiveReader;
   /** The objects that must be read besides those of policies. */
   readonly alsoReads?: (request: DecisionRequest, world: LiveWorld) => readonly ObjectQuery[];
-  /** Absent: the operator decides at once on what it has read. */
-  readonly turns?: CallTurns;
+  readonly turns: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
   /** Memory is behind with policies of these kinds: read them again. */
@@ -184,8 +183,7 @@ export class Confirmer {
       underWay.over
         ? { ok: false, reason: "Timeout" }
         : this.#decide({ request, rollouts, before, others, first, again });
-    const { turns } = this.#options;
-    return turns === undefined ? decide() : await turns.run(underWay.share, decide);
+    return await this.#options.turns.run(underWay.share, decide);
   }
 
   async #snapshot(asked: ConfirmationInput): Promise<ClusterSnapshot> {

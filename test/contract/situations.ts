@@ -4,6 +4,7 @@ import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
@@ -140,7 +141,14 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const source: DecisionSource = {
     loaded: () => store.loaded,
     mayHaveTasks: () => true,

@@ -9,6 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import { LiveReads } from "../../src/release/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
@@ -94,6 +95,7 @@ function lab(stuck?: (what: string) => boolean): Lab {
   });
   const server = new SlowServer(POLICIES, stuck);
   const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader: server,
     log: silent,

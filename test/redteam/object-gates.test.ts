@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
@@ -51,7 +52,14 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const reasons: string[] = [];
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {

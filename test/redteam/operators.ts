@@ -5,6 +5,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
@@ -106,7 +107,15 @@ export class Operators {
     const reader = this.#reader();
     // Answers must not depend on how fast the machine is.
     const limits = { budgetMs: Infinity };
-    const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined, ...limits });
+    const confirmer = new Confirmer({
+      turns: new CallTurns(Infinity),
+      store,
+      reader,
+      log: silent,
+      now,
+      onStale: () => undefined,
+      ...limits,
+    });
     const deps = {
       source: {
         loaded: () => store.loaded,

@@ -8,6 +8,7 @@ import {
 import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
@@ -63,7 +64,14 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     },
   });
   const now = (): Date => NOW;
-  const confirmer = new Confirmer({ store, reader: counting, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader: counting,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const handle = createClusterHandler({
     authenticated: true,
     source: {

@@ -8,6 +8,7 @@ import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
 import { PendingOperations } from "../../../src/operations/operations.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
@@ -174,6 +175,7 @@ export class Replica {
       onStatusWrite: () => undefined,
     });
     const confirmer = new Confirmer({
+      turns: new CallTurns(Infinity),
       store: this.#store,
       reader: adapter,
       log: silent,

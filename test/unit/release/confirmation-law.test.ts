@@ -15,6 +15,7 @@ import {
 } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { lookup } from "../../../src/policy/selector.ts";
@@ -224,6 +225,7 @@ async function told({ call, changes, called, seen, reads }: Story): Promise<Stor
   };
   const { store } = fixture;
   const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader,
     log: silent,

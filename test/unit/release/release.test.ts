@@ -8,6 +8,7 @@ import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import { Releases } from "../../../src/release/release.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
@@ -84,7 +85,14 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     clockAheadMs: () => 0,
     reasonOf: String,
   };
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const tasks = { begin: async () => [], storeAll: async () => true };
   const releases = new Releases({ confirmer, rollouts, tasks });
   const members = api.members.bind(api);
