@@ -13,7 +13,7 @@ import { objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./object-gates.ts";
 import type { UserInfo } from "./review-validators.ts";
-import type { Access, AccessReviewer, LocatedKind } from "./review-world.ts";
+import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";
 
 export interface AccessFindings {
   readonly forbidden: readonly FieldError[];
@@ -67,7 +67,7 @@ export async function reviewAccess(
 const NAMESPACES: Access = { verb: "list", group: "", resource: "namespaces" };
 
 /** A gate that selects namespaces reveals which of them have objects of that name, and what labels they have. */
-function accessesOf(gate: ObjectGate, { resource }: LocatedKind): readonly Access[] {
+function accessesOf(gate: ObjectGate, { resource }: KindLocation): readonly Access[] {
   if (resource === undefined) return [{ verb: "list", group: groupOf(gate.kind.apiVersion), resource: "*" }];
   const { group, plural, namespaced } = resource;
   const { name, namespace, selectsNamespaces } = gate;
@@ -84,7 +84,7 @@ function accessesOf(gate: ObjectGate, { resource }: LocatedKind): readonly Acces
 }
 
 /** Worded like the API server's own refusals. */
-function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedKind): string {
+function refusal(user: UserInfo, access: Access, { resource, problem }: KindLocation): string {
   const { verb, group, namespace, name } = access;
   const who = `user ${JSON.stringify(user.username)}`;
   if (resource === undefined) {

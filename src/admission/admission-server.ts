@@ -52,7 +52,7 @@ function createApp(
 ): FastifyInstance<Server> {
   const { log } = options;
   const guard = createGuard(options);
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   const app = fastify<Server>({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
@@ -81,7 +81,7 @@ function createApp(
     return send(reply, 500, INTERNAL_ERROR);
   });
   const refuse = ({ path }: AdmissionRoute, { reason, head }: RefusedBody): string => {
-    complain("Refused a call", { path, reason });
+    warnRateLimited("Refused a call", { path, reason });
     return options.undecodable(path, reason, head);
   };
   const answer = async (route: AdmissionRoute, body: WholeBody | RefusedBody): Promise<string> => {

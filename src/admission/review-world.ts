@@ -29,7 +29,7 @@ export interface Selection {
 }
 
 /** `problem`: why the operator cannot read objects of the kind, in words for users. */
-export type LocatedKind =
+export type KindLocation =
   | {
       readonly resource: { readonly group: string; readonly plural: string; readonly namespaced: boolean };
       readonly problem?: string;
@@ -48,6 +48,6 @@ export interface Access {
 
 /** Questions that only the API server can answer. Both methods reject if it does not answer. */
 export interface AccessReviewer {
-  locate(kind: ObjectKind, signal: AbortSignal): Promise<LocatedKind>;
+  locate(kind: ObjectKind, signal: AbortSignal): Promise<KindLocation>;
   may(user: UserInfo, access: Access, signal: AbortSignal): Promise<boolean>;
 }

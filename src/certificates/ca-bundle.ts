@@ -71,9 +71,9 @@ export class CaBundleKeeper {
       const wanted = parseCertificates(pem);
       if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
       for (const name of this.#options.webhooks) await this.#keep(name, { pem, wanted }, signal);
-      this.#trouble.over();
+      this.#trouble.reset();
     } catch (error) {
-      if (!signal.aborted) this.#complain(error);
+      if (!signal.aborted) this.#warnOnce(error);
     }
   }
 
@@ -96,7 +96,7 @@ export class CaBundleKeeper {
   }
 
   /** A conflict means that another replica was quicker; the next look shows its result. */
-  #complain(error: unknown): void {
+  #warnOnce(error: unknown): void {
     if (isConflict(error)) return;
     const remedy = "grant get and patch, or write the caBundle yourself";
     const fields = { error, ...(isForbidden(error) && { remedy }) };

@@ -67,7 +67,7 @@ export class CertWatcher {
       const checked = checkedOnDisk(pair, this.#options);
       this.#options.onChange(checked);
       this.#current = checked;
-      this.#trouble.over();
+      this.#trouble.reset();
       this.#describe("Changed the serving certificate", checked);
     } catch (error) {
       if (this.#options.optional === true && error instanceof Error && isMissing(error.cause)) return;
@@ -80,7 +80,7 @@ export class CertWatcher {
   #stillCurrent(): void {
     const { log, now } = this.#options;
     const { notAfter } = this.#current ?? {};
-    if (notAfter === undefined || notAfter > now()) return this.#trouble.over();
+    if (notAfter === undefined || notAfter > now()) return this.#trouble.reset();
     this.#trouble.say("expired", () =>
       log.error("The serving certificate has expired, Cluster API refuses it", { notAfter }),
     );

@@ -1,7 +1,7 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { Logger } from "../lib/logger.ts";
-import { ExpiryAlarm, type ExpiryWarning, type WatchedCertificate } from "./expiry.ts";
+import { ExpiryAlarm, type ExpiryWarning, type CertificateLifetime } from "./expiry.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -122,7 +122,7 @@ export class Certificates {
     }));
   }
 
-  #all(): WatchedCertificate[] {
+  #all(): CertificateLifetime[] {
     const { hooks, admission } = this.#clients;
     return [
       ...this.#serving.certificates(),

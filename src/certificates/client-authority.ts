@@ -66,7 +66,7 @@ export class ClientAuthority {
     const { log, onChange } = this.#options;
     try {
       const authorities = await this.#read();
-      this.#trouble.over();
+      this.#trouble.reset();
       if (authorities.pem === this.current) return;
       this.#current = authorities;
       onChange();

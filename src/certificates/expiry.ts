@@ -2,12 +2,12 @@
 
 import { type Lifetime, warningOf } from "./lifetime.ts";
 
-export interface WatchedCertificate extends Lifetime {
+export interface CertificateLifetime extends Lifetime {
   /** "serving", for "The serving certificate" in messages. */
   readonly name: string;
 }
 
-export interface ExpiryWarning extends WatchedCertificate {
+export interface ExpiryWarning extends CertificateLifetime {
   readonly ended: boolean;
 }
 
@@ -15,7 +15,7 @@ export class ExpiryAlarm {
   readonly #told = new Set<string>();
 
   /** Returns the warnings that have not been given yet. */
-  look(certificates: readonly WatchedCertificate[], now: Date): ExpiryWarning[] {
+  look(certificates: readonly CertificateLifetime[], now: Date): ExpiryWarning[] {
     return certificates
       .filter((each) => warningOf(each) <= now)
       .map((each) => ({ ...each, ended: each.notAfter <= now }))

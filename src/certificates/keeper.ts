@@ -90,7 +90,7 @@ export class CertificateKeeper {
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await every(INTERVAL_MS, signal, async () => {
-      await this.look(signal).catch((error: unknown) => this.#complain(error, signal));
+      await this.look(signal).catch((error: unknown) => this.#warnOnce(error, signal));
     });
   }
 
@@ -101,7 +101,7 @@ export class CertificateKeeper {
       if (this.#isForeign()) return;
       const action = nextStep(this.#state, this.#options.now());
       if (action === "None" || action === "AwaitTrust") {
-        if (action === "None") this.#trouble.over();
+        if (action === "None") this.#trouble.reset();
         return;
       }
       if (needsLeader(action) && !this.#options.leading()) return;
@@ -185,7 +185,7 @@ export class CertificateKeeper {
   async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
     const { secretName, log, now } = this.#options;
     if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: now(), signal }))) return;
-    this.#trouble.over();
+    this.#trouble.reset();
     log.info(TEXT[action], { secret: secretName });
     this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });
   }
@@ -194,7 +194,7 @@ export class CertificateKeeper {
     this.#trouble.say(`${message} ${JSON.stringify(fields)}`, () => this.#options.log.warn(message, fields));
   }
 
-  #complain(error: unknown, signal: AbortSignal): void {
+  #warnOnce(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     const remedy = this.#options.remedyOf(error);
     this.#sayOnce("Cannot look after the certificates", {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { isMissing, unless } from "../lib/thrown.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import type { WatchedCertificate } from "./expiry.ts";
+import type { CertificateLifetime } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";
@@ -36,7 +36,7 @@ export interface ServingCertificate {
   run(signal: AbortSignal): Promise<void>;
   /** PEM of the authorities that clients should trust; `undefined`: unknown. */
   authorities(): string | undefined | Promise<string | undefined>;
-  certificates(): WatchedCertificate[];
+  certificates(): CertificateLifetime[];
   /** Uid of the Secret that holds the certificate, where it is known. */
   secretUid(): string | undefined;
 }
@@ -134,7 +134,7 @@ class OwnCertificates implements ServingCertificate {
     return this.#keeper.bundle;
   }
 
-  certificates(): WatchedCertificate[] {
+  certificates(): CertificateLifetime[] {
     return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
   }
 
@@ -156,7 +156,7 @@ class OwnCertificates implements ServingCertificate {
     if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
     try {
       this.#take(checkPair(pair, this.#options.now()));
-      this.#trouble.over();
+      this.#trouble.reset();
     } catch (error) {
       // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.
       this.#trouble.say(errorText(error), () =>
@@ -189,7 +189,7 @@ function remedyOf(error: unknown): string | undefined {
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
 }
 
-export function watched(name: string, validity: Lifetime | undefined): WatchedCertificate[] {
+export function watched(name: string, validity: Lifetime | undefined): CertificateLifetime[] {
   if (validity === undefined) return [];
   const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
   return [{ name, notBefore, notAfter }];

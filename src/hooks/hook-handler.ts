@@ -14,7 +14,7 @@ import type { HookServerOptions } from "../server/hook-server.ts";
 import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../server/whole-body.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
-import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./outcome.ts";
+import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-outcome.ts";
 import { LastAnswers } from "./last-answers.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 
@@ -33,10 +33,10 @@ export interface DecisionSource {
   validity(request: HookRequest, decision: Decision, at: Date): ValidityCheck | undefined;
   /** Decides from a fresh read, which a release needs because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
-  /** Before all is loaded: whether a policy may have tasks. Absent: yes. */
-  mayHaveTasks?(): boolean;
-  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. Absent: no. */
-  storeTasks?(request: HookRequest): Promise<boolean>;
+  /** Before all is loaded: whether a policy may have tasks. */
+  mayHaveTasks(): boolean;
+  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. */
+  storeTasks(request: HookRequest): Promise<boolean>;
 }
 
 export interface HookMetrics {
@@ -59,7 +59,7 @@ export interface HandlerDeps {
   readonly answers: AnswerRecorder;
   readonly log: Logger;
   /** For warnings that any caller can cause: logged now and then, however often they happen. */
-  readonly complain: Logger["warn"];
+  readonly warnRateLimited: Logger["warn"];
   readonly now: () => Date;
 }
 
@@ -163,7 +163,7 @@ function decode(hook: Hook, body: WholeBody, started: number): ReceivedRequest |
   const text = body.text();
   const received = text === undefined ? undefined : decodeRequest(hook.name, text);
   if (received !== undefined) return received;
-  hook.complain("Refusing a request that cannot be decoded", { hook: hook.name, bytes: body.size });
+  hook.warnRateLimited("Refusing a request that cannot be decoded", { hook: hook.name, bytes: body.size });
   hook.metrics.answered(hook.name, "Undecodable", secondsSince(started));
   return undefined;
 }
@@ -192,15 +192,13 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
 /** Cluster API calls some hooks only once. A call must not be lost that arrives before this replica knows which tasks there are. */
 function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
   const mustAskAgain =
-    name === "AfterControlPlaneInitialized" &&
-    +at - +started < INITIALIZED_MS &&
-    source.mayHaveTasks?.() !== false;
+    name === "AfterControlPlaneInitialized" && +at - +started < INITIALIZED_MS && source.mayHaveTasks();
   return mustAskAgain ? notStored("NotLoaded") : undecided("NotLoaded", waits);
 }
 
 /** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */
 async function storeTasks(hook: Hook, request: HookRequest, decision: Decision): Promise<Outcome> {
-  if ((await hook.source.storeTasks?.(request)) === true) return observed(decision);
+  if (await hook.source.storeTasks(request)) return observed(decision);
   hook.metrics.unconfirmed("TasksNotStored");
   const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
   hook.log.warn("Failed to store the tasks of a Cluster", {
@@ -251,7 +249,7 @@ function encode(hook: Hook, { started, subject, request }: Call, outcome: Outcom
 function refuse(hook: Hook, { started, request }: Call): string {
   hook.metrics.answered(hook.name, "NotConfirmed", secondsSince(started));
   hook.metrics.unconfirmed("TooManyCalls");
-  hook.complain("Holding a Cluster because too many calls about it wait", {
+  hook.warnRateLimited("Holding a Cluster because too many calls about it wait", {
     hook: hook.name,
     cluster: nameOf(request),
   });

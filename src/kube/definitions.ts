@@ -11,7 +11,7 @@ import { type Resource, resourceName } from "./resource.ts";
 import { DEFINITIONS } from "./resources.ts";
 
 /**
- * The uid of the kind's definition, by a consistent read; rejects if it is being deleted. What was read of the kind is all
+ * The uid of the kind's definition, by a quorum read; rejects if it is being deleted. What was read of the kind is all
  * there was if this uid was the same before, and is the same in a call after it: no other definition replaced it meanwhile.
  *
  * A list of one object: newer API servers answer it from their cache. A GET takes five times as much CPU (kube-apiserver 1.36),

@@ -55,7 +55,7 @@ export interface Scope {
 }
 
 export interface ListOptions<U> extends GetOptions, Scope, Pages<U> {
-  /** Lists the state at this resourceVersion; absent: a consistent read, as new as this call. */
+  /** Lists the state at this resourceVersion; absent: a quorum read (no resourceVersion), as new as this call. */
   readonly at?: string | undefined;
 }
 
@@ -127,12 +127,12 @@ export class KubeClient {
     }
   }
 
-  /** Whether any object is selected: a consistent read of at most one object. */
+  /** Whether any object is selected: a quorum read of at most one object. */
   async hasAny(resource: Resource, scope: Scope): Promise<boolean> {
     return (await this.#first(resource, scope)).items.length > 0;
   }
 
-  /** The resourceVersion that the kind has now: a consistent read of at most one object. */
+  /** The resourceVersion that the kind has now: a quorum read of at most one object. */
   async version(resource: Resource): Promise<string> {
     return (await this.#first(resource)).resourceVersion;
   }

@@ -118,9 +118,9 @@ export class LeaderElection implements Leadership {
   async attempt(signal?: AbortSignal): Promise<void> {
     try {
       await this.#tryAcquireOrRenew(signal);
-      this.#trouble.over();
+      this.#trouble.reset();
     } catch (error) {
-      if (signal?.aborted !== true) this.#complain(error);
+      if (signal?.aborted !== true) this.#warnOnce(error);
     }
     this.#report();
   }
@@ -266,7 +266,7 @@ export class LeaderElection implements Leadership {
     else log.warn("Not leading any more", { identity, holder: this.holder });
   }
 
-  #complain(error: unknown): void {
+  #warnOnce(error: unknown): void {
     const { namespace } = this.#options.lease;
     const remedy = `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}`;
     const fields = { error, ...(isForbidden(error) && { remedy }) };

@@ -10,7 +10,7 @@ export class SayOnce {
   }
 
   /** The next trouble is reported, even if it is the same. */
-  over(): void {
+  reset(): void {
     this.#said = undefined;
   }
 }

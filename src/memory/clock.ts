@@ -12,7 +12,7 @@ export interface ServerTime {
   clockAheadMs(now: Date, since: number): number | undefined;
 }
 
-/** `now`: just read from the clock. A word for why it may not decide what was read since `since` (performance.now). */
+/** `now`: just read from the clock. The reason label if it may not decide what was read since `since` (performance.now). */
 export function clockProblem(server: ServerTime, now: Date, since: number): string | undefined {
   const skew = server.clockAheadMs(now, since);
   if (skew === undefined) return "ClockUnknown";

@@ -24,7 +24,7 @@ import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { Revisions } from "./revisions.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
+import { EvaluationScheduler, ofCluster, ofPolicy, type WorkSteps } from "./evaluation-scheduler.ts";
 import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -35,7 +35,7 @@ export class DecisionStore {
   readonly #options: StoreOptions;
   readonly #operations = new PendingOperations();
   readonly #revisions = new Revisions();
-  readonly #looks: Looks;
+  readonly #scheduler: EvaluationScheduler;
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
   /** How long compiling may keep the event loop. */
@@ -53,9 +53,9 @@ export class DecisionStore {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
     this.#slice = new Slice(options.compileMs ?? options.turnMs);
-    this.#looks = new Looks({
+    this.#scheduler = new EvaluationScheduler({
       ...options,
-      piecesOf: ({ kind, key }) => (kind === "Policy" ? this.#policyPieces(key) : this.#clusterPieces(key)),
+      stepsOf: ({ kind, key }) => (kind === "Policy" ? this.#policySteps(key) : this.#clusterSteps(key)),
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
@@ -63,7 +63,7 @@ export class DecisionStore {
     const operations = this.#operations;
     const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
-    this.#evaluator = new Evaluator(memory, this.#looks, this.#revisions, options);
+    this.#evaluator = new Evaluator(memory, this.#scheduler, this.#revisions, options);
     this.#life = new OperationLife(memory, this.#evaluator, options);
     this.decider = new Decider(memory, this.#revisions, served);
   }
@@ -114,29 +114,29 @@ export class DecisionStore {
 
   #load(): void {
     this.#loaded = true;
-    const { clusters, served, now, onDirty } = this.#options;
+    const { clusters, served, now, enqueue } = this.#options;
     for (const cluster of clusters.list()) this.#operations.begin(cluster, { now: now(), served });
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of clusters.list()) this.#life.adopt(cluster);
     for (const cluster of clusters.list()) this.clusterChanged(undefined, cluster);
-    for (const entry of this.policies.entries()) onDirty(entry.key);
+    for (const entry of this.policies.entries()) enqueue(entry.key);
   }
 
   stop(): void {
-    this.#looks.stop();
+    this.#scheduler.stop();
   }
 
   /** Runs what is due by the clock; the alarm also does so by itself. */
   wake(): void {
-    this.#looks.ring();
+    this.#scheduler.ring();
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
-    this.#looks.because(this.#options.now(), () => this.#policyChanged(key, object));
+    this.#scheduler.because(this.#options.now(), () => this.#policyChanged(key, object));
   }
 
   #policyChanged(key: string, object: PolicyObject | undefined): void {
-    const { onDirty, onStatusWritten } = this.#options;
+    const { enqueue, onStatusWritten } = this.#options;
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
       this.#operations.forgetPolicy(before.compiled.uid);
@@ -145,13 +145,15 @@ export class DecisionStore {
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
       this.#uncompiled.set(key, object);
-      return this.#slice.isOver() ? this.#looks.soon(ofPolicy(key)) : this.#looks.unlessAtRest(ofPolicy(key));
+      return this.#slice.isOver()
+        ? this.#scheduler.soon(ofPolicy(key))
+        : this.#scheduler.unlessAtRest(ofPolicy(key));
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
     if (this.#loaded) this.#evaluator.adoptWritten(entry);
     if (statusOnly) onStatusWritten(key);
-    else onDirty(key);
+    else enqueue(key);
   }
 
   #policyGone(key: string): void {
@@ -161,11 +163,11 @@ export class DecisionStore {
     this.#readersChanged(readers);
     this.#tooLargeChanged(key, gone);
     this.#options.onDemands();
-    this.#options.onDirty(key);
+    this.#options.enqueue(key);
     this.#compiled(key);
   }
 
-  *#policyPieces(key: string): Pieces {
+  *#policySteps(key: string): WorkSteps {
     const uncompiled = this.#uncompiled.get(key);
     if (uncompiled !== undefined) this.#compile(key, uncompiled);
     else this.#updateRepresentatives(parsePolicyKey(key).namespace);
@@ -173,18 +175,18 @@ export class DecisionStore {
     if (entry === undefined) return;
     this.#watchWindows(entry);
     if (entry.isStale) this.#evaluateStale(entry);
-    yield* this.#evaluator.policyPieces(entry);
+    yield* this.#evaluator.policySteps(entry);
   }
 
-  *#clusterPieces(key: string): Pieces {
+  *#clusterSteps(key: string): WorkSteps {
     while (this.#life.record(key)) yield;
-    yield* this.#evaluator.clusterPieces(key);
+    yield* this.#evaluator.clusterSteps(key);
   }
 
   /** Until the spec is compiled the old one decides, and no release is confirmed. */
   #compile(key: string, object: PolicyObject): void {
     this.#specChanged(key, object, this.compile(key, object));
-    this.#options.onDirty(key);
+    this.#options.enqueue(key);
     this.#compiled(key);
   }
 
@@ -222,7 +224,7 @@ export class DecisionStore {
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const readers = this.#readers();
     this.policies.rolloutChanged(name, object);
-    this.#looks.because(this.#options.now(), () => this.#readersChanged(readers));
+    this.#scheduler.because(this.#options.now(), () => this.#readersChanged(readers));
   }
 
   /** Thousands of policies can become too large at once. */
@@ -230,7 +232,7 @@ export class DecisionStore {
     const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
     if (namespace === undefined || (tooLarge !== true && was !== true)) return;
     this.#unrepresented.add(namespace);
-    this.#looks.soon(ofPolicy(key));
+    this.#scheduler.soon(ofPolicy(key));
   }
 
   #updateRepresentatives(namespace = ""): void {
@@ -241,7 +243,7 @@ export class DecisionStore {
     if (now !== undefined) this.#revisions.clusterChanged(clusterKey(now));
     else if (before !== undefined)
       this.#revisions.clusterGone(before.metadata.namespace ?? "", clusterKey(before));
-    this.#looks.because(this.#options.now(), () => this.#clusterChanged(before, now));
+    this.#scheduler.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }
 
   #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
@@ -265,14 +267,14 @@ export class DecisionStore {
     if (cluster === undefined) return;
     const key = clusterKey(cluster);
     if (this.#life.hasProceeded(key) || this.#operations.has(cluster.metadata.uid))
-      this.#looks.inTime(ofCluster(key));
+      this.#scheduler.inTime(ofCluster(key));
   }
 
   /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
   #finalizeTooLarge(namespace: string): void {
     for (const _ of this.#options.clusters.byNamespace(namespace)) return;
     for (const { key, compiled } of this.policies.entries())
-      if (compiled.tooLarge === true && compiled.ref.namespace === namespace) this.#options.onDirty(key);
+      if (compiled.tooLarge === true && compiled.ref.namespace === namespace) this.#options.enqueue(key);
   }
 
   /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */
@@ -281,7 +283,7 @@ export class DecisionStore {
     else this.#revisions.namespaceChanged(name);
     if (!this.#loaded) return;
     for (const entry of this.policies.entries()) if (entry.selectsNamespaces) this.#setStale(entry);
-    this.#looks.because(this.#options.now(), () => {
+    this.#scheduler.because(this.#options.now(), () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.compare(cluster);
     });
   }
@@ -313,7 +315,7 @@ export class DecisionStore {
     for (const cluster of clusters) this.#revisions.clusterChanged(cluster);
     if (before === undefined || object === undefined || !isSameSpec(before.object, object))
       for (const cluster of clusters) this.#evaluateLater(cluster);
-    this.#options.onDirty(key);
+    this.#options.enqueue(key);
   }
 
   /** What a HookTask of the Cluster says has changed. */
@@ -341,7 +343,7 @@ export class DecisionStore {
   #setStale(entry: PolicyEntry): void {
     if (entry.isStale) return;
     entry.isStale = true;
-    this.#looks.soon(ofPolicy(entry.key));
+    this.#scheduler.soon(ofPolicy(entry.key));
   }
 
   #evaluateStale(entry: PolicyEntry): void {
@@ -349,7 +351,7 @@ export class DecisionStore {
     if (!this.#loaded) return;
     this.#evaluator.evaluateAgain(entry);
     // Whether the objects can be read at all is part of the status.
-    this.#options.onDirty(entry.key);
+    this.#options.enqueue(entry.key);
   }
 
   /** The kinds to watch, the most important first: there may be too many. */
@@ -366,8 +368,8 @@ export class DecisionStore {
     const now = this.#options.now();
     const before = entry.windows;
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
-    if (!isDeepStrictEqual(before, entry.windows)) this.#options.onDirty(entry.key);
+    if (!isDeepStrictEqual(before, entry.windows)) this.#options.enqueue(entry.key);
     const edge = windowEdge(entry, now);
-    if (edge !== undefined) this.#looks.at(ofPolicy(entry.key), edge);
+    if (edge !== undefined) this.#scheduler.at(ofPolicy(entry.key), edge);
   }
 }

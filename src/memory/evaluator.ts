@@ -15,11 +15,17 @@ import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adopt-row.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
-import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
+import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
-import { type Looks, ofCluster, ofPolicy, type Pieces, type Subject } from "./looks.ts";
+import {
+  type EvaluationScheduler,
+  ofCluster,
+  ofPolicy,
+  type WorkSteps,
+  type Subject,
+} from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
@@ -34,7 +40,7 @@ const MATCHES = 100;
 
 export class Evaluator {
   readonly #memory: Memory;
-  readonly #looks: Looks;
+  readonly #scheduler: EvaluationScheduler;
   readonly #revisions: Revisions;
   readonly #options: StoreOptions;
   /** When the decision about an operation may change, in milliseconds, by operationKey. */
@@ -42,9 +48,9 @@ export class Evaluator {
   /** Keys of Clusters that have still to be compared with the selectors of policies. */
   readonly #uncompared = new Set<string>();
 
-  constructor(memory: Memory, looks: Looks, revisions: Revisions, options: StoreOptions) {
+  constructor(memory: Memory, scheduler: EvaluationScheduler, revisions: Revisions, options: StoreOptions) {
     this.#memory = memory;
-    this.#looks = looks;
+    this.#scheduler = scheduler;
     this.#revisions = revisions;
     this.#options = options;
   }
@@ -64,8 +70,8 @@ export class Evaluator {
       if (entry.isEvaluated === evaluated.has(entry)) continue;
       entry.setEvaluated(evaluated.has(entry));
       if (entry.isEvaluated && loaded) this.compareAll(entry);
-      this.#looks.soon(ofPolicy(entry.key));
-      this.#options.onDirty(entry.key);
+      this.#scheduler.soon(ofPolicy(entry.key));
+      this.#options.enqueue(entry.key);
     }
   }
 
@@ -91,7 +97,7 @@ export class Evaluator {
   }
 
   /** What is left to do about the policy: adopt rows, compare it with Clusters, and evaluate it for them. */
-  *policyPieces(entry: PolicyEntry): Pieces {
+  *policySteps(entry: PolicyEntry): WorkSteps {
     for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
       this.#adoptRow(entry, row);
       yield;
@@ -99,13 +105,13 @@ export class Evaluator {
     while (entry.unmatched.length > 0) {
       this.#matchSome(entry);
       if (entry.unmatched.length > 0) yield;
-      else if (entry.rest.length === 0) this.#options.onDirty(entry.key);
+      else if (entry.rest.length === 0) this.#options.enqueue(entry.key);
     }
     if (entry.rest.length === 0) return;
     const sharers = this.#memory.policies.sharers(entry);
     for (let key = entry.rest.pop(); key !== undefined; key = entry.rest.pop()) {
       const cluster = this.#options.clusters.get(key);
-      if (entry.rest.length === 0) this.#options.onDirty(entry.key);
+      if (entry.rest.length === 0) this.#options.enqueue(entry.key);
       if (cluster === undefined) continue;
       const operations = this.#memory.operations.of(cluster.metadata.uid);
       for (const operation of operations) this.#evaluate(operation, cluster, sharers);
@@ -114,14 +120,18 @@ export class Evaluator {
   }
 
   /** Those that are not made before the turn ends are made when the Cluster is looked at. */
-  *#forecastsOf(operations: readonly PendingOperation[], cluster: Cluster, { entries }: Candidates): Pieces {
+  *#forecastsOf(
+    operations: readonly PendingOperation[],
+    cluster: Cluster,
+    { entries }: Candidates,
+  ): WorkSteps {
     let isDone = false;
     try {
       yield;
       for (const operation of operations) yield* this.#forecasts(operation, entries);
       isDone = true;
     } finally {
-      if (!isDone) this.#looks.soon(ofCluster(clusterKey(cluster)));
+      if (!isDone) this.#scheduler.soon(ofCluster(clusterKey(cluster)));
     }
   }
 
@@ -149,13 +159,13 @@ export class Evaluator {
   /** Evaluates the operations of the Cluster, now or in a later turn. */
   evaluate(cluster: Cluster): void {
     this.#setDue(cluster);
-    this.#looks.inTime(ofCluster(clusterKey(cluster)));
+    this.#scheduler.inTime(ofCluster(clusterKey(cluster)));
   }
 
   evaluateLater(cluster: Cluster): void {
     if (!this.#memory.operations.has(cluster.metadata.uid)) return;
     this.#setDue(cluster);
-    this.#looks.soon(ofCluster(clusterKey(cluster)));
+    this.#scheduler.soon(ofCluster(clusterKey(cluster)));
   }
 
   #setDue({ metadata: { uid } }: Cluster): void {
@@ -169,7 +179,7 @@ export class Evaluator {
   }
 
   /** What is due about the Cluster: compare it with policies, evaluate its operations, and make their forecasts. */
-  *clusterPieces(key: string): Pieces {
+  *clusterSteps(key: string): WorkSteps {
     const cluster = this.#options.clusters.get(key);
     const isUncompared = this.#uncompared.delete(key);
     if (cluster === undefined) return;
@@ -207,7 +217,7 @@ export class Evaluator {
   #match(entry: PolicyEntry, cluster: Cluster): void {
     const namespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
     const now = matches(entry.compiled, { cluster, namespace }) !== "no";
-    if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
+    if (entry.match(clusterKey(cluster), now)) this.#options.enqueue(entry.key);
   }
 
   #evaluate(remembered: PendingOperation, cluster: Cluster, all: Candidates): void {
@@ -251,31 +261,31 @@ export class Evaluator {
       }
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
-      if (this.#looks.isTurnOver()) this.#looks.soon(clusterOf(operation));
+      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOf(operation));
       this.#logChange(entry, operation, before, row);
-      const { cause } = this.#looks;
+      const { cause } = this.#scheduler;
       if (cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +cause));
-      this.#options.onDirty(entry.key);
+      this.#options.enqueue(entry.key);
     }
   }
 
   #wakeFor(operation: PendingOperation): void {
     const due = this.#due.get(operationKey(operation.clusterUID, operation.call.hook));
-    if (due !== undefined) this.#looks.at(clusterOf(operation), new Date(due));
+    if (due !== undefined) this.#scheduler.at(clusterOf(operation), new Date(due));
   }
 
   /**
    * Makes forecasts for rows that have none, of which one decision can cause thousands. No decision depends on a forecast; the
    * status waits for it for a while (policy-reconciler.ts).
    */
-  *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): Pieces {
+  *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): WorkSteps {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of entries) {
-      const row = entry.unforeseen.delete(key) ? entry.held.get(key) : undefined;
+      const row = entry.awaitingForecast.delete(key) ? entry.held.get(key) : undefined;
       if (row === undefined) continue;
       entry.held.set(key, { ...row, ...this.#forecast(entry, operation, row) });
-      this.#options.onDirty(entry.key);
-      if (this.#looks.isTurnOver()) this.#looks.soon(clusterOf(operation));
+      this.#options.enqueue(entry.key);
+      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOf(operation));
       yield;
     }
   }
@@ -284,8 +294,8 @@ export class Evaluator {
   #forecast(
     { compiled }: PolicyEntry,
     operation: PendingOperation,
-    { holds, verdict, reason }: HeldRow,
-  ): Pick<HeldRow, "earliestRelease"> {
+    { holds, verdict, reason }: PolicyRow,
+  ): Pick<PolicyRow, "earliestRelease"> {
     const cluster = this.#clusterNamed(operation);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
@@ -298,8 +308,8 @@ export class Evaluator {
   #logChange(
     entry: PolicyEntry,
     operation: PendingOperation,
-    before: HeldRow | undefined,
-    row: HeldRow | undefined,
+    before: PolicyRow | undefined,
+    row: PolicyRow | undefined,
   ): void {
     const from = before?.verdict ?? "Allowed";
     const to = row?.verdict ?? "Allowed";
@@ -342,7 +352,7 @@ export class Evaluator {
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     this.#adoptRecent(entry, recent);
     entry.rows = oncePerOperation(decisions).toReversed();
-    if (entry.rows.length > 0) this.#looks.inTime(ofPolicy(entry.key));
+    if (entry.rows.length > 0) this.#scheduler.inTime(ofPolicy(entry.key));
   }
 
   #adoptRecent(entry: PolicyEntry, recent: readonly RecentResult[]): void {
@@ -379,21 +389,21 @@ export class Evaluator {
     });
     if (operation === undefined) return;
     entry.adopt(key, row);
-    if (this.#looks.isTurnOver()) {
+    if (this.#scheduler.isTurnOver()) {
       this.#put(operation);
       this.#due.set(key, this.#options.now().getTime());
-      return this.#looks.soon(ofCluster(clusterKey(cluster)));
+      return this.#scheduler.soon(ofCluster(clusterKey(cluster)));
     }
     const candidates = this.#adopting(entry, mine, row);
     this.#evaluate(operation, cluster, candidates);
-    for (const _ of this.#forecasts(operation, candidates.entries)) if (this.#looks.isTurnOver()) return;
+    for (const _ of this.#forecasts(operation, candidates.entries)) if (this.#scheduler.isTurnOver()) return;
   }
 
   /**
    * The policy alone, so that no other policy's clock starts before that policy's own row is read; or, if their shared
    * budget ran out, every policy that shares it.
    */
-  #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
+  #adopting(entry: PolicyEntry, mine: PolicyRow | undefined, row: DecisionRow): Candidates {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
@@ -405,7 +415,7 @@ function clusterOf({ namespace, cluster: name }: PendingOperation): Subject {
 
 /** A row in the status of a policy starts no clock of another policy. */
 function knowing(operation: PendingOperation, all: Candidates): Candidates {
-  if (operation.hearsay !== true) return all;
-  const entries = all.entries.filter(({ compiled }) => operation.saidBy?.has(compiled.uid));
+  if (operation.fromStatusOnly !== true) return all;
+  const entries = all.entries.filter(({ compiled }) => operation.reportedBy?.has(compiled.uid));
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }

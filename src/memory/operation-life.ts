@@ -59,14 +59,14 @@ export class OperationLife {
   ended(operation: PendingOperation): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of this.#memory.policies.candidates(operation.namespace).entries) {
-      if (entry.end(key)) this.#options.onDirty(entry.key);
+      if (entry.end(key)) this.#options.enqueue(entry.key);
     }
   }
 
   #forget(cluster: Cluster): void {
     const { uid, namespace = "" } = cluster.metadata;
     for (const entry of this.#memory.policies.candidates(namespace).entries) {
-      if (entry.forget(uid, clusterKey(cluster))) this.#options.onDirty(entry.key);
+      if (entry.forget(uid, clusterKey(cluster))) this.#options.enqueue(entry.key);
     }
   }
 

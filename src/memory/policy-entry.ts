@@ -10,7 +10,7 @@ import {
 import type { HookName } from "../api/runtime-hooks.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { operationKey } from "../operations/operation.ts";
-import { type HeldRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
+import { type PolicyRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
 import {
   type CompiledPolicy,
   demandsOf,
@@ -31,7 +31,7 @@ export interface WindowLook {
 }
 
 /** What a replica knows without the stored status: see mayHideRows() in policy-status.ts. */
-export interface KnownRows {
+export interface RowSets {
   /** By operationKey. */
   readonly rows: ReadonlySet<string>;
   /** By uid of the Cluster. */
@@ -39,13 +39,13 @@ export interface KnownRows {
   readonly wouldBlock: ReadonlySet<string>;
 }
 
-export const NOTHING_KNOWN: KnownRows = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+export const NOTHING_KNOWN: RowSets = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
 
 /** `keys`: the operationKey of each row. A caller that has them passes them: ten thousand take longer than all the rest. */
-export function knownOf(
-  held: readonly HeldRow[],
+export function rowSetsOf(
+  held: readonly PolicyRow[],
   keys: Iterable<string> = held.map(({ clusterUID, hook }) => operationKey(clusterUID, hook)),
-): KnownRows {
+): RowSets {
   const [blocked, wouldBlock] = [new Set<string>(), new Set<string>()];
   for (const { clusterUID, holds, verdict } of held) {
     if (holds) blocked.add(clusterUID);
@@ -71,9 +71,9 @@ export class PolicyEntry {
   /** Rows of its status that have still to be adopted; the last one comes first. */
   rows: DecisionRow[] = [];
   /** Rows in `held` whose forecast has still to be made, by operationKey. */
-  readonly unforeseen = new Set<string>();
+  readonly awaitingForecast = new Set<string>();
   /** Since when there have been any, in monotonic milliseconds. */
-  unforeseenSince = -Infinity;
+  awaitingForecastSince = -Infinity;
   /** Whether what it looks at has changed since its last evaluation. */
   isStale = false;
   /** The kinds of objects that its gates look at, by objectKindKey. */
@@ -81,11 +81,11 @@ export class PolicyEntry {
   /** Whether one of its gates looks into selected namespaces. */
   selectsNamespaces: boolean;
   /** What it holds, would hold or cannot evaluate, by operationKey. */
-  readonly held = new Map<string, HeldRow>();
+  readonly held = new Map<string, PolicyRow>();
   /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
   /** This replica's knowledge when it last computed the status. */
-  known: KnownRows = NOTHING_KNOWN;
+  known: RowSets = NOTHING_KNOWN;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
   readonly recorded = new RecordedResults();
@@ -132,7 +132,8 @@ export class PolicyEntry {
   /** What is known about its Clusters takes memory, too. */
   forgetAll(): void {
     [this.rest, this.unmatched, this.rows, this.windows] = [[], [], [], new Map()];
-    for (const each of [this.matched, this.unforeseen, this.held, this.hasHeld, this.deadlines]) each.clear();
+    for (const each of [this.matched, this.awaitingForecast, this.held, this.hasHeld, this.deadlines])
+      each.clear();
   }
 
   /** All these Clusters have to be compared with its selectors, and evaluated. */
@@ -157,12 +158,12 @@ export class PolicyEntry {
   }
 
   /** Sets what the policy says about the operation now. */
-  setRow(operation: string, row: HeldRow | undefined): void {
-    this.unforeseen.delete(operation);
+  setRow(operation: string, row: PolicyRow | undefined): void {
+    this.awaitingForecast.delete(operation);
     if (row === undefined) return void this.held.delete(operation);
     this.held.set(operation, row);
-    if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
-    this.unforeseen.add(operation);
+    if (this.awaitingForecast.size === 0) this.awaitingForecastSince = performance.now();
+    this.awaitingForecast.add(operation);
   }
 
   /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
@@ -193,7 +194,7 @@ export class PolicyEntry {
   end(operation: string): boolean {
     this.deadlines.delete(operation);
     this.hasHeld.delete(operation);
-    this.unforeseen.delete(operation);
+    this.awaitingForecast.delete(operation);
     return this.held.delete(operation);
   }
 

@@ -59,7 +59,7 @@ export interface StoreOptions {
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
-  readonly onDirty: (key: string) => void;
+  readonly enqueue: (key: string) => void;
   /** Only the status has changed: reconciling is not urgent. */
   readonly onStatusWritten: (policyKey: string) => void;
   /** The kinds of objects that gates look at may have changed. */
@@ -90,7 +90,7 @@ export interface PolicyList {
   readonly items: readonly ObjectMeta[];
 }
 
-/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
+/** Quorum reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
 export interface LiveReader extends ServerTime {
   /**
    * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may come
@@ -111,18 +111,18 @@ export interface LiveReader extends ServerTime {
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
-  /** The HookTasks of a Cluster in the namespace of a ServiceAccount. Absent: unknown, and rules with tasks hold. */
-  tasks?(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
-  /** A word for why a read failed, such as "Forbidden". There are few of them, because it becomes a metric's label. */
+  /** The HookTasks of a Cluster in the namespace of a ServiceAccount. */
+  tasks(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
+  /** The reason label of a failed read in metrics, such as "Forbidden": one of few. */
   reasonOf(error: unknown): string;
 }
 
 /** The part of the API server that policies and overrides need. `undefined`: the object does not exist (any more). */
 export interface PolicyWriter {
-  /** Consistent read. */
+  /** Quorum read. */
   findNamespace(name: string): Promise<Namespace | undefined>;
   /**
-   * Consistent read: whether the namespace has a Cluster that `selector` matches, in the syntax of `kubectl get -l`.
+   * Quorum read: whether the namespace has a Cluster that `selector` matches, in the syntax of `kubectl get -l`.
    * `undefined`: the API server does not serve Clusters.
    */
   hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
@@ -134,7 +134,7 @@ export interface PolicyWriter {
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
 }
 
-/** The part of the API server that rollouts need. Reads are consistent; each rejects when it cannot be answered. */
+/** The part of the API server that rollouts need. Quorum reads; each rejects when it cannot be answered. */
 export interface RolloutApi extends ServerTime {
   /** `undefined`: there is none of this name. */
   getRollout(name: string): Promise<HookRollout | undefined>;

@@ -34,7 +34,7 @@ export interface ProceededOperation {
 
 type ResultMemory = Pick<Memory, "policies" | "overrides">;
 /** A test suite has no log. */
-export type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition"> &
+export type ResultOptions = Pick<StoreOptions, "enqueue" | "onTransition"> &
   Partial<Pick<StoreOptions, "log">>;
 
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
@@ -98,7 +98,7 @@ export class Results {
       if (!entry.keep(result)) continue;
       const { ref: policy, uid: policyUID } = entry.compiled;
       this.#options.onTransition({ type: "Refused", policy, policyUID, result });
-      this.#options.onDirty(entry.key);
+      this.#options.enqueue(entry.key);
     }
   }
 
@@ -114,7 +114,7 @@ export class Results {
     const { ref: policy, uid: policyUID } = entry.compiled;
     const type = transitionOf(result, heldBy.has(entry.key));
     if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
-    this.#options.onDirty(entry.key);
+    this.#options.enqueue(entry.key);
   }
 
   /** Audit policies hold nothing that an override could release. */
@@ -134,7 +134,7 @@ export class Results {
       };
       const entry = this.#memory.overrides.use(name, use);
       if (entry === undefined) continue;
-      this.#options.onDirty(entry.key);
+      this.#options.enqueue(entry.key);
       this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
     }
   }

@@ -9,7 +9,7 @@ import type { Override } from "../policy/override.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
-import { type HeldRow, heldRow } from "../operations/rows.ts";
+import { type PolicyRow, policyRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
 import type { TaskTransition } from "./task-transitions.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
@@ -36,7 +36,7 @@ export type Transition =
   | RolloutTransition
   | TaskTransition
   /** `isNear`: less than the rule's warnBefore is left until its deadline. */
-  | (OfPolicy<"Held"> & { readonly row: HeldRow; readonly isNear?: boolean })
+  | (OfPolicy<"Held"> & { readonly row: PolicyRow; readonly isNear?: boolean })
   /** Others delete what a held Cluster owns. */
   | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })
   /** An operation that the policy has held proceeds. */
@@ -83,16 +83,16 @@ export type Transition =
  */
 function beginsToHold(
   { object: { status } }: PolicyEntry,
-  before: HeldRow | undefined,
-  row: HeldRow | undefined,
-): row is HeldRow {
+  before: PolicyRow | undefined,
+  row: PolicyRow | undefined,
+): row is PolicyRow {
   if (row?.holds !== true || (status?.decisionsOmitted ?? 0) > 0) return false;
   return before?.holds !== true && before?.verdict !== row.verdict;
 }
 
-type TornDownRow = HeldRow & Required<Pick<HeldRow, "tornDown">>;
+type TornDownRow = PolicyRow & Required<Pick<PolicyRow, "tornDown">>;
 
-function isNewlyTornDown(before: HeldRow | undefined, row: HeldRow | undefined): row is TornDownRow {
+function isNewlyTornDown(before: PolicyRow | undefined, row: PolicyRow | undefined): row is TornDownRow {
   return row?.tornDown !== undefined && row.tornDown.reason !== before?.tornDown?.reason;
 }
 
@@ -135,7 +135,7 @@ function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTr
   });
 }
 
-function isNear(policy: CompiledPolicy, trace: PolicyTrace, { rule }: HeldRow, now: Date): boolean {
+function isNear(policy: CompiledPolicy, trace: PolicyTrace, { rule }: PolicyRow, now: Date): boolean {
   return running(policy, trace).some(
     ({ warnBeforeMs, deadlineAt, ...deadline }) =>
       deadline.rule === rule && warnBeforeMs !== undefined && now >= after(deadlineAt, -warnBeforeMs),
@@ -146,13 +146,13 @@ function isRunning({ verdict, reason }: RuleTrace): boolean {
   return verdict === "Blocked" || reason === "DeadlineExpired";
 }
 
-interface TimedStep {
+interface StepInstant {
   readonly step: DeadlineStep;
   readonly at: Date;
 }
 
 /** In their order. */
-function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): readonly TimedStep[] {
+function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): readonly StepInstant[] {
   const passed = { step: 100, at: deadlineAt } as const;
   if (warnBeforeMs !== undefined) return [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }, passed];
   const time = deadlineAt.getTime() - blockedSince.getTime();
@@ -226,8 +226,8 @@ export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
 /** What a policy says about an operation now, and what it said before. */
 export interface RowChange {
   readonly entry: PolicyEntry;
-  readonly before: HeldRow | undefined;
-  readonly row: HeldRow | undefined;
+  readonly before: PolicyRow | undefined;
+  readonly row: PolicyRow | undefined;
   readonly transitions: readonly Transition[];
 }
 
@@ -257,7 +257,7 @@ function rowChange(
   const { ref: policy, uid: policyUID } = entry.compiled;
   const steps = deadlineSteps(entry, operation, trace, now);
   const before = entry.held.get(key);
-  const row = heldRow(operation, { trace, policyUID, tornDown }, before, now);
+  const row = policyRow(operation, { trace, policyUID, tornDown }, before, now);
   if (row?.holds === true) entry.hasHeld.add(key);
   const held: readonly Transition[] = beginsToHold(entry, before, row)
     ? [{ type: "Held", policy, policyUID, row, isNear: isNear(entry.compiled, trace, row, now) }]

@@ -39,13 +39,15 @@ export function adoptRow(row: DecisionRow, context: RowContext): PendingOperatio
   const { cluster, policy, status, known, now, served } = context;
   const firstAsked = readTimestamp(row.firstAsked);
   if (firstAsked === undefined || !canHold(policy, row.hook, context)) return undefined;
-  const operation = known ?? hearsay(row, cluster, firstAsked, served);
+  const operation = known ?? operationFromStatus(row, cluster, firstAsked, served);
   if (operation === undefined || !isSameStep(operation, row) || hasEnded(operation, cluster, served))
     return undefined;
   const own = firstAskedBy(operation, policy.uid);
   const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
-  const saidBy = isNews ? new Map(operation.saidBy).set(policy.uid, firstAsked) : operation.saidBy;
-  const adopted = saidBy === undefined ? operation : { ...operation, saidBy };
+  const reportedBy = isNews
+    ? new Map(operation.reportedBy).set(policy.uid, firstAsked)
+    : operation.reportedBy;
+  const adopted = reportedBy === undefined ? operation : { ...operation, reportedBy };
   return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }
 
@@ -66,7 +68,7 @@ function isSameStep({ call }: PendingOperation, { hook, targetVersion: version }
 }
 
 /** The Cluster may wait without showing it at the moment, for example because Cluster API's last call failed. */
-function hearsay(
+function operationFromStatus(
   { hook, targetVersion: version = "" }: DecisionRow,
   cluster: Cluster,
   firstAsked: Date,
@@ -78,5 +80,5 @@ function hearsay(
   // The version of the row counts until the Cluster shows another one. A row about the previous step is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);
-  return { ...newOperation(call, cluster, firstAsked, undefined), hearsay: true };
+  return { ...newOperation(call, cluster, firstAsked, undefined), fromStatusOnly: true };
 }

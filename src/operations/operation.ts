@@ -41,7 +41,7 @@ export function newOperation(
     cluster: name,
     call,
     firstAsked: begun ?? (same ? before.firstAsked : now),
-    ...(same && before.saidBy !== undefined && { saidBy: before.saidBy }),
+    ...(same && before.reportedBy !== undefined && { reportedBy: before.reportedBy }),
     rules: same ? before.rules : new Map(),
     step: stepOf(call.hook, cluster),
     marked: (same && before.marked) || isPending(cluster, markOf(call.hook)),

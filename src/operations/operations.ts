@@ -86,15 +86,19 @@ export class PendingOperations {
     let begun = false;
     for (const hook of context.served.blocking) {
       const known = this.get(uid, hook);
-      if (known !== undefined && known.hearsay !== true) {
+      if (known !== undefined && known.fromStatusOnly !== true) {
         this.#update(known, cluster);
         continue;
       }
       const shown = shownOperation(hook, cluster, context);
       if (shown === undefined) continue;
       begun = true;
-      const { saidBy, rules } = known ?? {};
-      this.put({ ...shown, ...(saidBy !== undefined && { saidBy }), ...(rules !== undefined && { rules }) });
+      const { reportedBy, rules } = known ?? {};
+      this.put({
+        ...shown,
+        ...(reportedBy !== undefined && { reportedBy }),
+        ...(rules !== undefined && { rules }),
+      });
     }
     return begun;
   }

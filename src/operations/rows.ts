@@ -23,7 +23,8 @@ export function clusterOfRow({ namespace, cluster }: Pick<DecisionRow, "namespac
   return namespacedName({ namespace, name: cluster });
 }
 
-export interface HeldRow extends DecisionRow {
+/** What a policy says about an operation: the row of its status, and what memory adds. */
+export interface PolicyRow extends DecisionRow {
   /** Whether the policy holds the operation: under failurePolicy Ignore, it holds nothing that is not evaluable. */
   readonly holds: boolean;
   /** When time alone can change the row. */
@@ -47,12 +48,12 @@ interface Report {
 }
 
 /** `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. */
-export function heldRow(
+export function policyRow(
   operation: PendingOperation,
   { trace, policyUID, tornDown }: Report,
-  before: (ShownResult & Pick<HeldRow, "since">) | undefined,
+  before: (ShownResult & Pick<PolicyRow, "since">) | undefined,
   now: Date,
-): HeldRow | undefined {
+): PolicyRow | undefined {
   const { verdict } = trace;
   const rule = reportedRule(trace);
   if (verdict === "Observed" || rule === undefined) return undefined;
@@ -96,7 +97,7 @@ function shownMessage(message: string): string {
   return truncate(printable(message), MAX_ROW_MESSAGE);
 }
 
-type ShownResult = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
+type ShownResult = Pick<PolicyRow, "verdict" | "rule" | "targetVersion">;
 
 /** Whether the same rule has the same verdict about the same operation. */
 export function saysTheSame(a: ShownResult, b: ShownResult): boolean {
@@ -149,7 +150,7 @@ export function storedRow({
   basis: _basis,
   step: _step,
   ...row
-}: HeldRow): DecisionRow {
+}: PolicyRow): DecisionRow {
   return row;
 }
 
@@ -161,7 +162,7 @@ export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolea
 }
 
 /** Whether two rows say the same; the forecast follows from the rest. */
-export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
+export function sameRow(a: PolicyRow | undefined, b: PolicyRow | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (
     a.verdict === b.verdict &&

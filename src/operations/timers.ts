@@ -173,14 +173,14 @@ const MAX_AHEAD_MS = 60_000;
 /** Replaces instants from a clock that was ahead and is right again with the present. */
 export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
-  const { firstAsked, saidBy = new Map<string, Date>(), rules } = operation;
+  const { firstAsked, reportedBy = new Map<string, Date>(), rules } = operation;
   const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
     blockedSince,
     gatesMetSince,
   ]);
-  const instants = [firstAsked, ...saidBy.values(), ...timers];
+  const instants = [firstAsked, ...reportedBy.values(), ...timers];
   if (!instants.some((at) => at !== undefined && isAhead(at, now))) return operation;
-  const said = new Map([...saidBy].map(([uid, at]) => [uid, clamp(at)]));
+  const said = new Map([...reportedBy].map(([uid, at]) => [uid, clamp(at)]));
   const clamped = [...rules].map(([key, { blockedSince, gatesMetSince }]): [string, RuleTimers] => [
     key,
     present({
@@ -191,7 +191,7 @@ export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   return {
     ...operation,
     firstAsked: clamp(firstAsked),
-    ...(said.size > 0 && { saidBy: said }),
+    ...(said.size > 0 && { reportedBy: said }),
     rules: new Map(clamped),
   };
 }

@@ -13,7 +13,7 @@ import type {
   Access,
   AccessReviewer,
   AdmissionWorld,
-  LocatedKind,
+  KindLocation,
   Selection,
 } from "../admission/review-world.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
@@ -129,7 +129,7 @@ export class ApiServerReviewer implements AccessReviewer {
     this.#tellsOwn = tellsOwn;
   }
 
-  async locate(kind: ObjectKind, signal: AbortSignal): Promise<LocatedKind> {
+  async locate(kind: ObjectKind, signal: AbortSignal): Promise<KindLocation> {
     if (isSecret(kind)) return { problem: SECRETS_REFUSED.message };
     let resource: Resource;
     try {

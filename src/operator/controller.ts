@@ -33,7 +33,7 @@ import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
 import { followCoverage } from "../report/coverage-gauges.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
-import { followMemory, type NamedInformer } from "../report/gauges.ts";
+import { followMemory, type InformerEntry } from "../report/gauges.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
 import { MOVE, type OperatorPlace } from "../hooks/registration.ts";
@@ -103,7 +103,7 @@ export function createController(options: ControllerOptions): Controller {
     settings,
     isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
     onTransition,
-    onDirty: (key) => queue.add(key),
+    enqueue: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
     onDemands: demandsChanged,
   });
@@ -221,7 +221,7 @@ interface Parts {
   readonly tasks: Tasks;
   readonly objects: ObjectInformers;
   readonly registrations: Registrations;
-  readonly named: readonly NamedInformer[];
+  readonly named: readonly InformerEntry[];
   readonly store: DecisionStore;
   /** What else runs until the end. */
   readonly runs: readonly Pick<WorkQueue, "run">[];

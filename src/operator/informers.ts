@@ -25,7 +25,7 @@ import { type MemoryBudget, PLATFORM } from "../kube/memory-budget.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
-import type { NamedInformer } from "../report/gauges.ts";
+import type { InformerEntry } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
@@ -174,7 +174,7 @@ function namespaceOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return metadata.namespace ?? PLATFORM;
 }
 
-export function nameInformers(informers: Informers): readonly NamedInformer[] {
+export function nameInformers(informers: Informers): readonly InformerEntry[] {
   return [
     [resourceName(POLICY_RESOURCES.HookPolicy), informers.policies.HookPolicy],
     [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.policies.ClusterHookPolicy],
@@ -188,10 +188,10 @@ export function nameInformers(informers: Informers): readonly NamedInformer[] {
 /** Calls are answered before these have synced: decisions do not depend on them, or say that they are not known. */
 export function withoutWaiting(
   policies: Policies,
-  registrations: NamedInformer[1],
-  tasks: NamedInformer[1],
-): readonly NamedInformer[] {
-  const own: NamedInformer = ["extensionconfigs.runtime.cluster.x-k8s.io", registrations];
+  registrations: InformerEntry[1],
+  tasks: InformerEntry[1],
+): readonly InformerEntry[] {
+  const own: InformerEntry = ["extensionconfigs.runtime.cluster.x-k8s.io", registrations];
   return mayHaveTasks(policies) ? [own, [resourceName(HOOK_TASKS), tasks]] : [own];
 }
 

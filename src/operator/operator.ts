@@ -94,7 +94,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     metrics: hookMetrics(metrics),
     answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
-    complain: rateLimited(log),
+    warnRateLimited: rateLimited(log),
     now,
   });
   controller.memory.store.onClusterGone(hooks.forget);

@@ -38,7 +38,7 @@ export function createRollouts(wiring: RolloutWiring): {
     policiesHold: (cluster, hook) => store.decider.policiesHold(cluster, hook),
     worldOf: (cluster) => store.decider.worldOf(cluster),
     nowMs,
-    onDirty: (name) => queue.addAfter(name, DELAY_MS),
+    enqueue: (name) => queue.addAfter(name, DELAY_MS),
     onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),
     reasonOf: (error) => api.reasonOf(error),
   });

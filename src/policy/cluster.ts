@@ -14,7 +14,7 @@ import {
   PAUSED_ANNOTATION,
 } from "../api/meta.ts";
 import { viewParts } from "./owned-parts.ts";
-import { viewProgress } from "./progress.ts";
+import { viewProgress } from "./topology-progress.ts";
 import { lookup } from "./selector.ts";
 import { viewWorkers } from "./workers.ts";
 

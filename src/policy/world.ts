@@ -43,19 +43,19 @@ export interface World {
 export interface OperationState {
   readonly firstAsked: Date;
   /** Earlier first calls by the uid of the policy whose status records them; each counts for that policy alone. */
-  readonly saidBy?: ReadonlyMap<string, Date>;
+  readonly reportedBy?: ReadonlyMap<string, Date>;
   /** Whether only those policies know of the operation: the Cluster does not show yet that it is requested. */
-  readonly hearsay?: boolean;
+  readonly fromStatusOnly?: boolean;
   /** By timerKey(); only rules with a deadline or a wait have an entry. */
   readonly rules: ReadonlyMap<string, RuleTimers>;
 }
 
 /** The first call as it counts for one policy; `undefined`: this is the first call. */
 export function firstAskedBy(
-  { firstAsked, saidBy, hearsay }: OperationState,
+  { firstAsked, reportedBy, fromStatusOnly }: OperationState,
   policyUID: string,
 ): Date | undefined {
-  return saidBy?.get(policyUID) ?? (hearsay === true ? undefined : firstAsked);
+  return reportedBy?.get(policyUID) ?? (fromStatusOnly === true ? undefined : firstAsked);
 }
 
 export interface RuleTimers {

@@ -12,7 +12,8 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
 import type { LiveWorld } from "../policy/world.ts";
-import { type CallTurns, shareOf } from "../memory/call-turns.ts";
+import { shareOf } from "./call-share.ts";
+import type { CallTurns } from "../turns/call-turns.ts";
 import { clockProblem } from "../memory/clock.ts";
 import {
   type ConfirmationUnderWay,
@@ -25,7 +26,7 @@ import {
 import { OtherReads } from "./other-reads.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
-import { confirmedWithin } from "../memory/time-budget.ts";
+import { withinBudget } from "../turns/time-budget.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
@@ -35,8 +36,7 @@ export interface ConfirmationOptions {
   readonly reader: LiveReader;
   /** The objects that must be read besides those of policies. */
   readonly alsoReads?: (request: DecisionRequest, world: LiveWorld) => readonly ObjectQuery[];
-  /** Absent: the operator decides at once on what it has read. */
-  readonly turns?: CallTurns;
+  readonly turns: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
   /** Memory is behind with policies of these kinds: read them again. */
@@ -125,7 +125,8 @@ export class Confirmer {
     const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: shareOf(request, store.decider), over: false };
     try {
-      return await confirmedWithin(Math.min(budgetMs, ownBudgetMs), () =>
+      const late: Confirmation = { ok: false, reason: "Timeout" };
+      return await withinBudget(Math.min(budgetMs, ownBudgetMs), late, () =>
         this.#confirm(
           { request, rollouts, unstored, underWay },
           store.decider.namespaceOf(request.cluster)?.metadata.resourceVersion,
@@ -182,8 +183,7 @@ export class Confirmer {
       underWay.over
         ? { ok: false, reason: "Timeout" }
         : this.#decide({ request, rollouts, before, others, first, again });
-    const { turns } = this.#options;
-    return turns === undefined ? decide() : await turns.run(underWay.share, decide);
+    return await this.#options.turns.run(underWay.share, decide);
   }
 
   async #snapshot(asked: ConfirmationInput): Promise<ClusterSnapshot> {

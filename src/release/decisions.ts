@@ -2,14 +2,15 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { Decider } from "../memory/decider.ts";
-import { CallTurns, shareOf } from "../memory/call-turns.ts";
+import { shareOf } from "./call-share.ts";
+import { CallTurns } from "../turns/call-turns.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
-import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { Decision } from "../policy/decision.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { type ConfirmationOptions, Confirmer } from "./confirmation.ts";
-import { confirmRelease, confirmRequest, storeTasks, type TaskBeginner } from "./release.ts";
+import { Releases, type TaskBeginner } from "./release.ts";
 
 export interface DecisionsOptions extends Pick<ConfirmationOptions, "onStale"> {
   readonly store: DecisionStore;
@@ -23,30 +24,30 @@ export interface DecisionsOptions extends Pick<ConfirmationOptions, "onStale"> {
 
 const machineTime = (): Date => new Date();
 
-export class Decisions {
+export class Decisions extends Releases {
   readonly mayHaveTasks: () => boolean;
   readonly #store: DecisionStore;
   readonly #decider: Decider;
   readonly #rollouts: Rollouts;
-  readonly #tasks: TaskBeginner;
-  readonly #confirmer: Confirmer;
-  readonly #turns = new CallTurns();
+  readonly #turns: CallTurns;
 
   constructor({ store, rollouts, tasks, mayHaveTasks, reader, log, onStale }: DecisionsOptions) {
-    this.mayHaveTasks = mayHaveTasks;
-    this.#store = store;
-    this.#decider = store.decider;
-    this.#rollouts = rollouts;
-    this.#tasks = tasks;
-    this.#confirmer = new Confirmer({
+    const turns = new CallTurns();
+    const confirmer = new Confirmer({
       store,
       reader,
       log,
       onStale,
-      turns: this.#turns,
+      turns,
       now: machineTime,
       alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
     });
+    super({ confirmer, rollouts, tasks });
+    this.mayHaveTasks = mayHaveTasks;
+    this.#store = store;
+    this.#decider = store.decider;
+    this.#rollouts = rollouts;
+    this.#turns = turns;
   }
 
   loaded(): boolean {
@@ -65,24 +66,11 @@ export class Decisions {
     return this.#decider.validity(request, decision, at);
   }
 
-  async confirm(request: DecisionRequest): Promise<Confirmation> {
-    const holders = { confirmer: this.#confirmer, rollouts: this.#rollouts, tasks: this.#tasks };
-    return await confirmRelease(holders, request);
-  }
-
-  async storeTasks(request: DecisionRequest): Promise<boolean> {
-    return await storeTasks({ confirmer: this.#confirmer, tasks: this.#tasks }, request);
-  }
-
   refusal(request: DecisionRequest, at: Date): Decision | undefined {
     return this.#decider.refusal(request, at);
   }
 
   warnings(request: DecisionRequest, at: Date): Decision {
     return this.#decider.warnings(request, at);
-  }
-
-  async confirmRequest(request: DecisionRequest): Promise<Confirmation> {
-    return await confirmRequest({ confirmer: this.#confirmer, rollouts: this.#rollouts }, request);
   }
 }

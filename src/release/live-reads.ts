@@ -11,7 +11,7 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
-import type { CallShare } from "../memory/call-turns.ts";
+import type { CallShare } from "../turns/call-turns.ts";
 import type { LiveReader, PolicyList } from "../memory/ports.ts";
 
 /** A confirmation that is under way. */
@@ -178,10 +178,7 @@ export class LiveReads {
     clusterUID: string,
   ): Promise<readonly TaskRecord[]> {
     const read = { underWay, share: shareOf(underWay), key: `${namespace} ${clusterUID}` };
-    return this.#tasks.read(read, async () => {
-      if (this.#reader.tasks === undefined) throw new Error("HookTasks cannot be read");
-      return await this.#reader.tasks(namespace, clusterUID);
-    });
+    return this.#tasks.read(read, () => this.#reader.tasks(namespace, clusterUID));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Records the answers to reviews of Clusters: in metrics, the log, the audit log and, where they refuse, the policies. */
 
-import type { AdmissionRecorder, RefusedRequest } from "../admission/cluster-handler.ts";
-import type { AdmissionOutcome } from "../admission/outcome.ts";
+import type { AdmissionRecorder, RequestRefusal } from "../admission/cluster-handler.ts";
+import type { AdmissionOutcome } from "../admission/admission-outcome.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
@@ -24,7 +24,7 @@ export interface AdmissionRecording {
 
 export function recordAdmission(recording: AdmissionRecording): AdmissionRecorder {
   const { metrics, log, authenticated } = recording;
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   return {
     decided: (review, attempt, outcome, seconds) => {
       const {
@@ -44,14 +44,14 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
     unconcerned: () => metrics.admissionReviews.inc({ hook: "None", verdict: "Allowed" }),
     undecodable: (bytes) => {
       metrics.admissionReviews.inc({ hook: "None", verdict: "Undecodable" });
-      complain("Refused a review that is not one of a Cluster", { bytes });
+      warnRateLimited("Refused a review that is not one of a Cluster", { bytes });
     },
     failed: (hook, error) => log.error("Failed to decide about a review", { hook, error }),
   };
 }
 
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
-function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
+function keep(request: RequestRefusal, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
   audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;

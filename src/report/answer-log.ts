@@ -4,10 +4,10 @@ import { holdingRules } from "../policy/decision.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import type { Outcome } from "../hooks/outcome.ts";
+import type { Outcome } from "../hooks/hook-outcome.ts";
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { AuditedAnswer, AuditLog } from "./audit-log.ts";
+import type { AnswerDigest, AuditLog } from "./audit-log.ts";
 
 /** Any client that reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
@@ -22,13 +22,13 @@ export interface RecorderOptions {
 }
 
 /** The log and the audit log differ in what they call a change; both compare with what is remembered here. */
-interface LoggedAnswer {
+interface AnswerRecord {
   /** The JSON text of a Line: it takes a quarter of the memory, and is read every ten minutes (with everyCall each time). */
   readonly line: string;
   loggedAt: number;
   /** How often it was given again since then. */
   repeated: number;
-  readonly audited: AuditedAnswer | undefined;
+  readonly audited: AnswerDigest | undefined;
 }
 
 type Line = readonly [message: string, fields: Readonly<Record<string, unknown>>];
@@ -36,7 +36,7 @@ type Line = readonly [message: string, fields: Readonly<Record<string, unknown>>
 export class AnswerLog implements AnswerRecorder {
   readonly #options: RecorderOptions;
   /** By hook and uid. The first entry, which has not changed for the longest time, is evicted first. */
-  readonly #last = new Map<string, LoggedAnswer>();
+  readonly #last = new Map<string, AnswerRecord>();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -80,7 +80,7 @@ export class AnswerLog implements AnswerRecorder {
     }
   }
 
-  #repeated(last: LoggedAnswer, now: Date): void {
+  #repeated(last: AnswerRecord, now: Date): void {
     const { log, everyCall } = this.#options;
     if (!everyCall) {
       last.repeated += 1;
@@ -94,7 +94,7 @@ export class AnswerLog implements AnswerRecorder {
   }
 
   /** Another answer follows, or the Cluster is deleted. */
-  #ended(hook: HookName, { line, repeated }: LoggedAnswer): void {
+  #ended(hook: HookName, { line, repeated }: AnswerRecord): void {
     if (repeated === 0) return;
     const [, { cluster }]: Line = JSON.parse(line);
     this.#options.log.info(`${hook} was answered the same until now`, { cluster, repeated });

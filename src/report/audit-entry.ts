@@ -3,8 +3,8 @@
  * contains only constants, names and versions, nothing that a gate has observed, and at most some 64 KiB.
  */
 
-import type { RefusedRequest } from "../admission/cluster-handler.ts";
-import type { AdmissionVerdict } from "../admission/outcome.ts";
+import type { RequestRefusal } from "../admission/cluster-handler.ts";
+import type { AdmissionVerdict } from "../admission/admission-outcome.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
@@ -20,7 +20,7 @@ import {
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";
 import type { HookAnswer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";
@@ -129,7 +129,7 @@ export function auditEntry(
 }
 
 export function auditRefusal(
-  { review, attempt, outcome: { verdict, denial, decision } }: RefusedRequest,
+  { review, attempt, outcome: { verdict, denial, decision } }: RequestRefusal,
   context: AuditContext,
 ): AuditRefusal {
   return {

@@ -8,8 +8,8 @@ import { targetVersion } from "../policy/target-version.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
-import type { RefusedRequest } from "../admission/cluster-handler.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";
+import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
 import { FileTarget, streamTarget } from "./audit-targets.ts";
 import { LineWriter } from "./line-writer.ts";
@@ -23,7 +23,7 @@ export interface AuditLogOptions {
   readonly log: Logger;
 }
 
-export interface AuditedAnswer {
+export interface AnswerDigest {
   readonly version: string | undefined;
   readonly verdict: AnswerVerdict;
   /** Of the answer and its reasons, because their text can be kilobytes. */
@@ -41,9 +41,9 @@ export class AuditLog {
   answered(
     request: HookRequest,
     outcome: Outcome,
-    last: AuditedAnswer | undefined,
+    last: AnswerDigest | undefined,
     now: Date,
-  ): AuditedAnswer | undefined {
+  ): AnswerDigest | undefined {
     const { instance, log } = this.#options;
     let audited = last;
     try {
@@ -60,7 +60,7 @@ export class AuditLog {
   }
 
   /** Every refusal is written. Never throws. */
-  refused(request: RefusedRequest, now: Date): void {
+  refused(request: RequestRefusal, now: Date): void {
     try {
       this.#write(auditRefusal(request, { now, instance: this.#options.instance }));
     } catch (error) {

@@ -3,7 +3,7 @@
 import { entryOf } from "../lib/entry-of.ts";
 import { CONDITION } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { HeldRow } from "../operations/rows.ts";
+import type { PolicyRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -21,13 +21,13 @@ type AnyInformer = Pick<
   "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
 >;
 
-export type NamedInformer = readonly [name: string, informer: AnyInformer];
+export type InformerEntry = readonly [name: string, informer: AnyInformer];
 
 export interface Memory {
   readonly store: DecisionStore;
   readonly rollouts: Pick<Rollouts, "entries">;
   readonly queue: WorkQueue;
-  readonly named: () => readonly NamedInformer[];
+  readonly named: () => readonly InformerEntry[];
   readonly objects: ObjectInformers;
   readonly now: () => Date;
 }
@@ -39,7 +39,7 @@ export function followMemory(
   metrics: Metrics,
   { store, rollouts, queue, named, objects, now }: Memory,
 ): void {
-  const informers = (): NamedInformer[] => [...named(), ...objects.informers()];
+  const informers = (): InformerEntry[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store));
@@ -76,7 +76,7 @@ export class HeldClusters {
     entryOf(this.#uids, hook, () => new Set()).add(clusterUID);
   }
 
-  addRow({ hook, holds, clusterUID }: HeldRow): void {
+  addRow({ hook, holds, clusterUID }: PolicyRow): void {
     if (holds) this.add(hook, clusterUID);
   }
 
@@ -188,10 +188,10 @@ function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[
 
 /** An operation that a deadline has released is reported until it ends, but is not held any more. */
 export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
-  const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
+  const counts = new Map<HookName, Map<PolicyRow["verdict"], number>>();
   for (const { hook, verdict } of entry.held.values()) {
     if (verdict === "Allowed") continue;
-    const ofHook = counts.get(hook) ?? new Map<HeldRow["verdict"], number>();
+    const ofHook = counts.get(hook) ?? new Map<PolicyRow["verdict"], number>();
     counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
   }
   return [...counts].flatMap(([hook, verdicts]) =>
@@ -211,7 +211,7 @@ function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
 }
 
 function oldestHolds(entry: PolicyEntry): Sample<OldestLabel>[] {
-  const oldest = new Map<HookName, HeldRow>();
+  const oldest = new Map<HookName, PolicyRow>();
   for (const row of entry.held.values()) {
     // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
     if (row.holds && isBefore(row, oldest.get(row.hook))) oldest.set(row.hook, row);
@@ -223,7 +223,7 @@ function oldestHolds(entry: PolicyEntry): Sample<OldestLabel>[] {
 }
 
 /** Every replica takes the same of two that were asked about in the same second. */
-function isBefore(row: HeldRow, other: HeldRow | undefined): boolean {
+function isBefore(row: PolicyRow, other: PolicyRow | undefined): boolean {
   if (other === undefined || row.firstAsked !== other.firstAsked)
     return row.firstAsked < (other?.firstAsked ?? "~");
   return `${row.namespace}/${row.cluster}` < `${other.namespace}/${other.cluster}`;

@@ -49,9 +49,9 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
     handshakeTimeout: 10_000,
     maxHeaderSize: 16 * 1024, // a token can be long
   });
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   const connections = new Connections(server, MAX_CONNECTIONS, () =>
-    complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
+    warnRateLimited("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
   );
   const pages = {
     [PATH]: async (scrape: Parameters<ScrapeGuard["refusal"]>[0]) => {

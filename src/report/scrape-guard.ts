@@ -64,7 +64,7 @@ const FAILED: Refusal = { code: 500, message: "internal error" };
 
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
-  readonly #complain: Readonly<Record<Refusal["code"], Logger["warn"]>>;
+  readonly #warnRateLimited: Readonly<Record<Refusal["code"], Logger["warn"]>>;
   /** By the digest of the token; the token itself is not kept. */
   readonly #verdicts: ExpiringMap<Verdict>;
   readonly #turns = new Turns(TURNS);
@@ -73,7 +73,7 @@ export class ScrapeGuard {
   constructor(options: ScrapeGuardOptions) {
     const { log, clock } = options;
     this.#options = options;
-    this.#complain = {
+    this.#warnRateLimited = {
       401: rateLimited(log),
       403: rateLimited(log),
       429: rateLimited(log),
@@ -113,7 +113,7 @@ export class ScrapeGuard {
       if (await reviewer.mayScrape(user)) return this.#remember(digest, "allowed", ALLOWED_MS);
       return this.#remember(digest, forbidden(user), DENIED_MS);
     } catch (error) {
-      this.#complain[500]("Failed to check who reads /metrics", { error });
+      this.#warnRateLimited[500]("Failed to check who reads /metrics", { error });
       return FAILED;
     }
   }
@@ -126,7 +126,7 @@ export class ScrapeGuard {
   #tell(refusal: Refusal, address: string): Refusal {
     // The log already has the reason of a failed review.
     if (refusal !== FAILED) {
-      this.#complain[refusal.code]("Refused to serve /metrics", { reason: refusal.message, address });
+      this.#warnRateLimited[refusal.code]("Refused to serve /metrics", { reason: refusal.message, address });
     }
     return refusal;
   }

@@ -25,18 +25,18 @@ import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
 import { stubRollout } from "../memory/stored-views.ts";
-import { confirmedWithin } from "../memory/time-budget.ts";
+import { withinBudget } from "../turns/time-budget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
   readonly api: RolloutApi;
   /** The status of the rollout may have to change: reconcile it. */
-  readonly onDirty: (name: string) => void;
+  readonly enqueue: (name: string) => void;
   /** The kinds of objects that gates look at may have changed. */
   readonly onDemands: () => void;
   readonly onError: (error: unknown) => void;
   /** Memory is behind: read the rollouts again. */
   readonly onStale: () => void;
-  /** A word for why a read failed, which becomes a metric's label. */
+  /** The reason label of a failed read in metrics. */
   readonly reasonOf: (error: unknown) => string;
   readonly budgetMs?: number;
 }
@@ -85,7 +85,7 @@ export class Rollouts {
     else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
     else this.#older.set(name, object);
     this.#options.onDemands();
-    this.#options.onDirty(name);
+    this.#options.enqueue(name);
   }
 
   /** Takes what was read or written, of which the informer may keep only a stub. */
@@ -111,7 +111,7 @@ export class Rollouts {
   membersChanged(): void {
     for (const [name, entry] of this.#entries) {
       entry.membersChanged();
-      this.#options.onDirty(name);
+      this.#options.enqueue(name);
     }
   }
 
@@ -184,7 +184,7 @@ export class Rollouts {
     if (older === undefined) return;
     this.#older.delete(name);
     this.#entries.get(name)?.set(older);
-    this.#options.onDirty(name);
+    this.#options.enqueue(name);
   }
 
   /**
@@ -209,7 +209,7 @@ export class Rollouts {
     const forTasks = decision.holds;
     const situation = { world, call: request.call, now, since: since ?? now, forTasks };
     try {
-      return await confirmedWithin(budgetMs, async () => {
+      return await withinBudget<Confirmation>(budgetMs, { ok: false, reason: "Timeout" }, async () => {
         const hold = await this.#take(situation, snapshot);
         return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
       });
@@ -241,7 +241,7 @@ export class Rollouts {
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { metadata } = member;
     // Also before its stage opens, so that the order decides about the first slots, not who calls first.
-    if (entry.asked(metadata.uid)) this.#options.onDirty(rollout.name);
+    if (entry.asked(metadata.uid)) this.#options.enqueue(rollout.name);
     const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);

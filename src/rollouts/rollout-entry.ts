@@ -38,7 +38,7 @@ export interface RolloutWorld extends HeldWorld {
 }
 
 /** A member, and the copy of its Cluster in memory. */
-export interface KnownMember {
+export interface MemberCluster {
   readonly member: Member;
   readonly cluster: Cluster;
 }
@@ -47,7 +47,7 @@ export interface KnownMember {
 interface RememberedCluster {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
-  readonly known?: KnownMember;
+  readonly known?: MemberCluster;
   /** Whether the Cluster shows that it waits. */
   waits?: boolean;
   /** Its place in the queue, as last computed. */
@@ -190,7 +190,7 @@ export class RolloutEntry {
   }
 
   /** Applies `work` to each member, in slices. */
-  async ofMembers<T>(work: (known: KnownMember) => T): Promise<T[]> {
+  async ofMembers<T>(work: (known: MemberCluster) => T): Promise<T[]> {
     const slice = new Slice(this.#world.turnMs);
     const all: T[] = [];
     for (const cluster of this.#world.clusters.list()) {
@@ -224,7 +224,7 @@ export class RolloutEntry {
     const rollout = this.#compiled;
     const isOpen = this.#openPlaces();
     const slice = new Slice(this.#world.turnMs);
-    const [known, asked, held]: [KnownMember[], AskedOperation[], AskedOperation[]] = [[], [], []];
+    const [known, asked, held]: [MemberCluster[], AskedOperation[], AskedOperation[]] = [[], [], []];
     try {
       for (const cluster of this.#world.clusters.list()) {
         const each = this.#remembered(cluster).known;
@@ -265,7 +265,7 @@ export class RolloutEntry {
   }
 
   /** `undefined`: the Cluster shows no operation that waits, or has a slot that it may use. */
-  #askedOf({ member, cluster }: KnownMember, slots: Slots): AskedOperation | undefined {
+  #askedOf({ member, cluster }: MemberCluster, slots: Slots): AskedOperation | undefined {
     const { uid } = member.metadata;
     if (member.marked || !this.awaits(cluster)) return undefined;
     const claimExpires = slots.has(uid);

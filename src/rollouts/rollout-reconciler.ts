@@ -1,6 +1,6 @@
 /**
- * Brings the status of one HookRollout in line with what its members show: gives slots back, judges stages, records
- * failures. Runs in one replica at a time; at rest it reads and writes nothing.
+ * Reconciles the status of one HookRollout with what its members show: gives slots back, judges stages, records failures.
+ * Runs in one replica at a time. Idempotent: in the steady state it reads and writes nothing.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -18,10 +18,10 @@ import { scopeOf } from "./rollout.ts";
 import { opens } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { Result } from "../status/policy-reconciler.ts";
-import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
+import type { MemberCluster, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import { untilDue } from "./rollout-due.ts";
-import type { MemberState } from "./progress.ts";
+import type { MemberState } from "./rollout-progress.ts";
 import { computeRolloutStatus } from "./rollout-status.ts";
 
 export interface RolloutReconcilerOptions extends Pick<
@@ -32,8 +32,8 @@ export interface RolloutReconcilerOptions extends Pick<
   /** Whether this replica writes the statuses of rollouts. */
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
-  /** What the HookTasks say for which a Cluster has a slot. Absent: there are none. */
-  readonly tasks?: SlotTasks;
+  /** What the HookTasks say for which a Cluster has a slot. */
+  readonly tasks: SlotTasks;
   /** This replica has stored `now` in place of `before`. */
   readonly onStored: (
     object: HookRollout,
@@ -47,7 +47,7 @@ export type SlotTaskState = "Unfinished" | "Failed" | Date | undefined;
 
 export interface SlotTasks {
   known(claim: RolloutClaim, hook: HookName): SlotTaskState;
-  /** By a consistent read; rejects when that is not possible. */
+  /** By a quorum read (no resourceVersion); rejects when that is not possible. */
   read(claim: RolloutClaim, hook: HookName): Promise<SlotTaskState>;
 }
 
@@ -213,7 +213,7 @@ export class RolloutReconciler {
     }));
   }
 
-  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember, before: Look, look: Look): MemberState {
+  #stateOf(entry: RolloutEntry, { member, cluster }: MemberCluster, before: Look, look: Look): MemberState {
     const { uid } = cluster.metadata;
     const health = entry.health(cluster);
     const version = reachedVersion(cluster, health, before.reached);
@@ -253,7 +253,7 @@ export class RolloutReconciler {
     return nowMs() < (known.rebuildUntil ?? -Infinity);
   }
 
-  /** The claims that have ended as far as memory tells. Only a consistent read gives a slot back. */
+  /** The claims that have ended as far as memory tells. Only a quorum read gives a slot back. */
   #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
     const { clusters, nowMs } = this.#options;
     const { claimsSeen } = this.#knownOf(entry);
@@ -264,7 +264,7 @@ export class RolloutReconciler {
       const since = entryOf(claimsSeen, claimKey(claim), nowMs);
       const cluster = clusters.get(namespacedName(claim));
       const isOld = nowMs() - since >= CLAIM_MS;
-      const tasks = claim.tasks === true ? this.#options.tasks?.known(claim, entry.hook) : undefined;
+      const tasks = claim.tasks === true ? this.#options.tasks.known(claim, entry.hook) : undefined;
       return this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld));
     });
   }
@@ -281,7 +281,7 @@ export class RolloutReconciler {
           const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
           // After the rollout was read: a replica stores a claim before its HookTasks.
-          const tasks = claim.tasks === true ? await this.#options.tasks?.read(claim, entry.hook) : undefined;
+          const tasks = claim.tasks === true ? await this.#options.tasks.read(claim, entry.hook) : undefined;
           if (this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld))) ended.add(claim.uid);
         }),
       );

@@ -24,7 +24,7 @@ import type { HeldRows } from "./held.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
-import { type ByStage, type KnownSlots, type MemberState, stagesOf } from "./progress.ts";
+import { type ByStage, type SlotUsage, type MemberState, stagesOf } from "./rollout-progress.ts";
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
@@ -36,7 +36,7 @@ export interface RolloutInput {
   /** The status that was just read; the computed one replaces it under the same resourceVersion. */
   readonly stored: HookRollout["status"];
   readonly members: readonly MemberState[];
-  /** The slots that a consistent read has shown to be free. */
+  /** The slots that a quorum read has shown to be free. */
   readonly ended: ReadonlySet<string>;
   /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
   readonly isPresent: boolean;
@@ -279,7 +279,7 @@ function isBeforePass(
 }
 
 /** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
-function targetsNow(input: RolloutInput, slots: KnownSlots, now: Date): RolloutTarget[] {
+function targetsNow(input: RolloutInput, slots: SlotUsage, now: Date): RolloutTarget[] {
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
   const known = (stored?.targets ?? []).map(({ version = "" }) => version);
@@ -312,7 +312,7 @@ function unknownOf(members: readonly MemberState[]): readonly Member[] {
 }
 
 /** Creations and deletions have no version, and their stages never pass: only the slots limit them. */
-function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: KnownSlots): RolloutTarget {
+function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: SlotUsage): RolloutTarget {
   const runs = new Set(running.map(({ uid }) => uid));
   const waits = ({ member: { metadata, marked }, cluster }: MemberState): boolean =>
     !marked &&

@@ -1,6 +1,6 @@
 /** Clusters that do not show how far they are, as those of files often have no status. */
 
-import type { MemberState } from "./progress.ts";
+import type { MemberState } from "./rollout-progress.ts";
 
 export function isShown({ cluster, member }: MemberState): boolean {
   return member.marked || cluster.progress !== undefined;

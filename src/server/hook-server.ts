@@ -75,7 +75,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   const { server, connections, bodies } = tlsServer;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const guard = createGuard(options);
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
 
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
@@ -118,7 +118,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
 
   function refuse(exchange: Call, reason: UndecodableReason): void {
     const { path } = exchange.route;
-    if (reason === "too-large" || reason === "no-room") complain("Refused a call", { path, reason });
+    if (reason === "too-large" || reason === "no-room") warnRateLimited("Refused a call", { path, reason });
     try {
       send(exchange, { status: 200, text: undecodable(path, reason) });
     } catch (error) {

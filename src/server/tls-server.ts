@@ -88,9 +88,9 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   const connections = new Connections(server, limits.connections, () =>
-    complain("Too many connections, closing idle ones", { limit: limits.connections }),
+    warnRateLimited("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   return {
     server,
@@ -130,12 +130,12 @@ export function createGuard({
   clients,
   log,
 }: Pick<TlsServerOptions, "clients" | "log">): (path: string | undefined, socket: Socket) => boolean {
-  const complain = rateLimited(log);
+  const warnRateLimited = rateLimited(log);
   return (path, socket) => {
     if (clients === undefined) return false;
     const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
     if (reason === undefined) return false;
-    complain("Refused a call", { path, reason, remedy: clients.remedy });
+    warnRateLimited("Refused a call", { path, reason, remedy: clients.remedy });
     return true;
   };
 }

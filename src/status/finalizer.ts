@@ -64,6 +64,6 @@ async function mayGo(
   const live = await reader.findNamespace(namespace);
   if (live?.metadata.deletionTimestamp === undefined) return true;
   const left = await reader.hasCluster(namespace, policy.clusterSelector);
-  // Memory gets no more events about a kind that is gone.
+  // If the CRD of Clusters was deleted, memory gets no more events about them.
   return left === undefined || (!left && (policy.tooLarge === true || matchedClusters === 0));
 }

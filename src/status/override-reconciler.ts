@@ -1,4 +1,4 @@
-/** Brings one HookOverride's status in line with what is in memory. Level-based: at rest it writes nothing. */
+/** Reconciles the status of one HookOverride with memory. Idempotent: no write if the status is unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hook-policy.ts";

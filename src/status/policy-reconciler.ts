@@ -1,4 +1,4 @@
-/** Brings one policy's finalizer and status in line with what is in memory. Level-based: at rest it writes nothing. */
+/** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookPolicyStatus } from "../api/hook-policy.ts";
@@ -13,7 +13,7 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
-import { knownOf } from "../memory/policy-entry.ts";
+import { rowSetsOf } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
@@ -79,10 +79,10 @@ export class PolicyReconciler {
 
   /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
   #behindMs(entry: PolicyEntry): number {
-    const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
+    const { editedAt, rest, unmatched, awaitingForecast, awaitingForecastSince } = entry;
     // A forecast that comes after its row would cost a second write.
-    const unforeseenMs = unforeseen.size > 0 ? leftFrom(unforeseenSince) : 0;
-    if (unforeseenMs > 0) return unforeseenMs;
+    const forecastDueMs = awaitingForecast.size > 0 ? leftFrom(awaitingForecastSince) : 0;
+    if (forecastDueMs > 0) return forecastDueMs;
     const left = leftFrom(editedAt);
     if (left <= 0) return 0;
     const isReading = this.#refusals(entry).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
@@ -104,7 +104,7 @@ export class PolicyReconciler {
     // A conflict can mean that the spec was edited.
     for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
       const input = this.#statusInput(entry);
-      const known = knownOf(input.held, entry.held.keys());
+      const known = rowSetsOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.known = known;
       if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;

@@ -17,18 +17,18 @@ import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";
-import { clusterOfRow, type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
+import { clusterOfRow, type PolicyRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
-import { type KnownRows, knownOf } from "../memory/policy-entry.ts";
+import { type RowSets, rowSetsOf } from "../memory/policy-entry.ts";
 import type { Unavailable } from "../memory/ports.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;
   readonly stored: HookPolicyStatus | undefined;
   readonly matchedClusters: number;
-  readonly held: readonly HeldRow[];
+  readonly held: readonly PolicyRow[];
   /** What this replica knew when it last computed the status: see mayHideRows(). */
-  readonly before: KnownRows;
+  readonly before: RowSets;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable | undefined;
@@ -44,7 +44,7 @@ export interface StatusInput {
 export function computeStatus(
   input: StatusInput,
   now: Date,
-  known: KnownRows = knownOf(input.held),
+  known: RowSets = rowSetsOf(input.held),
 ): HookPolicyStatus {
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
@@ -66,10 +66,10 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: KnownRows): Counts {
+function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: RowSets): Counts {
   // A stub remembers one row of its stored status (stored-views.ts).
   const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
-  const unseen = (total: number | undefined, what: keyof KnownRows): number =>
+  const unseen = (total: number | undefined, what: keyof RowSets): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const clusters = (what: "blocked" | "wouldBlock"): number => {
     const { size } = now[what];
@@ -136,11 +136,10 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 
 /**
  * Rows of Clusters that are torn down come first, then those that time alone releases, the soonest of them first; then
- * those of the oldest operations. Calls wait
- * meanwhile, so ten thousand rows are not sorted for the first of them.
+ * those of the oldest operations. Calls wait meanwhile, so ten thousand rows are not sorted for the first of them.
  */
-function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
-  const first: HeldRow[] = [];
+function firstOf(rows: readonly PolicyRow[], most: number): PolicyRow[] {
+  const first: PolicyRow[] = [];
   for (const row of rows) {
     const last = first[most - 1];
     if (last !== undefined && compareRows(last, row) <= 0) continue;
@@ -151,7 +150,7 @@ function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
 }
 
 /** Behind the rows that are equal. */
-function placeOf(row: HeldRow, sorted: readonly HeldRow[]): number {
+function placeOf(row: PolicyRow, sorted: readonly PolicyRow[]): number {
   let [from, to] = [0, sorted.length];
   while (from < to) {
     const middle = (from + to) >> 1;
@@ -162,7 +161,7 @@ function placeOf(row: HeldRow, sorted: readonly HeldRow[]): number {
   return from;
 }
 
-function compareRows(a: HeldRow, b: HeldRow): number {
+function compareRows(a: PolicyRow, b: PolicyRow): number {
   return (
     Number(b.tornDown !== undefined) - Number(a.tornDown !== undefined) ||
     compareText(releaseOf(a), releaseOf(b)) ||
@@ -173,7 +172,7 @@ function compareRows(a: HeldRow, b: HeldRow): number {
   );
 }
 
-function releaseOf({ timers, earliestRelease }: HeldRow): string {
+function releaseOf({ timers, earliestRelease }: PolicyRow): string {
   return earliestRelease ?? (timers === undefined ? "9999" : "9998");
 }
 

@@ -14,11 +14,11 @@ import {
 import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
-import { judgeObject } from "../policy/tasks/outcome.ts";
+import { judgeObject } from "../policy/tasks/task-outcome.ts";
 import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
 import { timesOutAt } from "./next-step.ts";
-import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./progress.ts";
+import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
 import {
   type ObjectRef,
   type ServiceAccountRef,

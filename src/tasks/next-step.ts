@@ -5,7 +5,7 @@ import { durationOrNever } from "../policy/duration.ts";
 import { after, readTimestamp } from "../policy/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
-import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./progress.ts";
+import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./task-progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
@@ -43,8 +43,8 @@ export type NextStep =
   | { readonly do: "Begin"; readonly after?: TaskAttempt }
   | { readonly do: "CarryOut"; readonly attempt: TaskAttempt }
   | { readonly do: "Observe"; readonly attempt: TaskAttempt }
-  /** Removes what the attempts have created; `forget`: and then the HookTask. */
-  | { readonly do: "Tidy"; readonly forget: boolean };
+  /** Removes what the attempts have created; `deleteHookTask`: and then the HookTask. */
+  | { readonly do: "CleanUp"; readonly deleteHookTask: boolean };
 
 /** On the HookTask: a person wants one more attempt. */
 export const RETRY_ANNOTATION = "hookpolicy.dev/retry";
@@ -123,11 +123,11 @@ export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAtte
 function afterEnd(situation: TaskSituation): NextStep {
   const retry = retryOf(situation);
   if (retry !== undefined) return { do: "Retry", value: retry };
-  const tidyInMs = untilTidyMs(situation);
-  const forgetInMs = untilForgottenMs(situation, tidyInMs);
-  if (forgetInMs <= 0) return { do: "Tidy", forget: true };
-  if (tidyInMs <= 0) return { do: "Tidy", forget: false };
-  const forMs = Math.min(tidyInMs, forgetInMs);
+  const cleanUpInMs = untilCleanUpMs(situation);
+  const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs);
+  if (deleteInMs <= 0) return { do: "CleanUp", deleteHookTask: true };
+  if (cleanUpInMs <= 0) return { do: "CleanUp", deleteHookTask: false };
+  const forMs = Math.min(cleanUpInMs, deleteInMs);
   return { do: "Rest", ...(forMs !== Infinity && { forMs }) };
 }
 
@@ -138,21 +138,21 @@ function retryOf({ task: { status = {}, metadata }, altered }: TaskSituation): s
   return mayRetry && retry !== status.retriedFor ? retry : undefined;
 }
 
-function untilTidyMs({ task: { status = {}, spec }, keepMs, now }: TaskSituation): number {
+function untilCleanUpMs({ task: { status = {}, spec }, keepMs, now }: TaskSituation): number {
   const isKept = status.phase === "Succeeded" && spec.action.create !== undefined;
   return isKept ? keepMs - sinceMs(status.endedAt, now) : Infinity;
 }
 
-function untilForgottenMs(
+function untilHookTaskDeletedMs(
   { task: { status = {} }, isSurplus, now }: TaskSituation,
-  tidyInMs: number,
+  cleanUpInMs: number,
 ): number {
   const { phase, over, endedAt } = status;
   if (over === undefined) return Infinity;
   if (isSurplus) return 0;
   const keptMs = phase === "Failed" ? KEEP_FAILED_MS : KEEP_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));
-  return Math.max(keptMs - sinceEndMs, finite(tidyInMs));
+  return Math.max(keptMs - sinceEndMs, finite(cleanUpInMs));
 }
 
 function finite(ms: number): number {

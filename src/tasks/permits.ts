@@ -12,11 +12,11 @@ import type { Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Permit } from "./next-step.ts";
 import { isOperationOver, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
-import { lastAttempt } from "./progress.ts";
+import { lastAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
-/** Consistent reads; each rejects when it cannot be answered. */
+/** Quorum reads (no resourceVersion); each rejects when it cannot be answered. */
 export interface PermitReader {
   /** `undefined`: there is none of this name. */
   findCluster(namespace: string, name: string): Promise<Cluster | undefined>;
@@ -62,7 +62,7 @@ export class Permits {
     return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
   }
 
-  /** The same, by a consistent read. */
+  /** The same, by a quorum read (no resourceVersion). */
   async isOverNow(spec: TaskOrigin, hasFinished: boolean): Promise<boolean> {
     const { reader, served } = this.#options;
     const { namespace, name } = spec.clusterRef;

@@ -24,7 +24,7 @@ import {
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
-import { openAttempt } from "./progress.ts";
+import { openAttempt } from "./task-progress.ts";
 
 /** Ten thousand ended tasks are kept, so only what is searched for has fields, and what is seldom needed is one text. */
 export class StoredTask {

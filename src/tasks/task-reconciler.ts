@@ -27,7 +27,7 @@ import {
   openAttempt,
   operationOver,
   retried,
-} from "./progress.ts";
+} from "./task-progress.ts";
 import { storedTask, type StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskObjects } from "./task-objects.ts";
@@ -78,7 +78,7 @@ export class TaskReconciler {
   /** The tasks whose next attempt has an earlier one's object in its way, by key. */
   readonly #inTheWay = new Map<string, InTheWay>();
   /** What was removed after a success, by uid. */
-  readonly #tidied = new Set<string>();
+  readonly #cleanedUp = new Set<string>();
 
   constructor(options: TaskReconcilerOptions) {
     this.#options = options;
@@ -120,7 +120,7 @@ export class TaskReconciler {
       permit: isDone ? NO_PERMIT : this.#permit(task),
       isOver,
       altered: known.altered,
-      keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
+      keepMs: this.#cleanedUp.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
       now: now(),
     });
@@ -131,7 +131,7 @@ export class TaskReconciler {
     const permit = permits.fromMemory(task);
     if (permit.may !== "Begin") return permit;
     const isTurn = allowance.waitMs(task.spec.clusterRef.namespace) <= 0;
-    return isTurn && !this.#beginning.has(deedOf(task)) ? permit : { may: "Wait" };
+    return isTurn && !this.#beginning.has(taskRunKey(task)) ? permit : { may: "Wait" };
   }
 
   async #perform(read: HookTask): Promise<Result> {
@@ -182,8 +182,8 @@ export class TaskReconciler {
         return await this.#carryOut(task, step.attempt);
       case "Observe":
         return await this.#observe(task, step.attempt);
-      case "Tidy":
-        return await this.#tidy(task, step.forget);
+      case "CleanUp":
+        return await this.#cleanUp(task, step.deleteHookTask);
     }
   }
 
@@ -210,14 +210,14 @@ export class TaskReconciler {
     return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
   }
 
-  /** Every attempt is a new deed, so Cluster, policy and overrides are read again. */
+  /** Every attempt is a new run, so Cluster, policy and overrides are read again. */
   async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<StepResult> {
     const { permits, allowance, now } = this.#options;
-    const deed = deedOf(task);
-    if (this.#beginning.has(deed)) return { requeueAfterMs: FOLLOW_MS };
+    const run = taskRunKey(task);
+    if (this.#beginning.has(run)) return { requeueAfterMs: FOLLOW_MS };
     const waitMs = (this.#inTheWay.get(keyOf(task))?.untilMs ?? 0) - performance.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    this.#beginning.add(deed);
+    this.#beginning.add(run);
     try {
       const permit = await permits.now(task);
       if (permit.may === "Never")
@@ -229,7 +229,7 @@ export class TaskReconciler {
       allowance.begin(task.spec.clusterRef.namespace);
       return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
     } finally {
-      this.#beginning.delete(deed);
+      this.#beginning.delete(run);
     }
   }
 
@@ -303,7 +303,7 @@ export class TaskReconciler {
     return this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
   }
 
-  async #tidy(task: HookTask, forget: boolean): Promise<StepResult> {
+  async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
     const { objects, store, log } = this.#options;
     for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
       if (attempt.uid === undefined) continue;
@@ -315,10 +315,10 @@ export class TaskReconciler {
         });
       });
     }
-    this.#tidied.add(task.metadata.uid);
-    if (!forget) return { requeueAfterMs: FOLLOW_MS };
+    this.#cleanedUp.add(task.metadata.uid);
+    if (!deleteHookTask) return { requeueAfterMs: FOLLOW_MS };
     await store.delete(task);
-    this.#tidied.delete(task.metadata.uid);
+    this.#cleanedUp.delete(task.metadata.uid);
     return {};
   }
 
@@ -364,7 +364,7 @@ function restFor({ forMs }: { readonly forMs?: number }): Result {
 }
 
 /** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
-export function deedOf({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
+export function taskRunKey({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
   return [policyRef.uid, rule, task, clusterRef.uid].join("/");
 }
 

@@ -43,7 +43,7 @@ export class TaskStore {
     }
   }
 
-  /** A consistent read of the HookTasks of one Cluster, in one namespace or in all. */
+  /** A quorum read (no resourceVersion) of the HookTasks of one Cluster, in one namespace or in all. */
   async ofCluster(namespace: string | undefined, clusterUID: string): Promise<readonly TaskRecord[]> {
     const labelSelector = `${CLUSTER_UID}=${clusterUID}`;
     const { items } = await this.#client.list(HOOK_TASKS, {

@@ -18,7 +18,7 @@ import {
   approvalRule,
   applyPolicy,
   clusterPolicyRef,
-  heldRow,
+  policyRow,
   noRow,
   policyIsReady,
   policyRef,
@@ -38,7 +38,7 @@ describe("explain, live", () => {
     await createCluster(cp, { namespace: NS, name: "c1", version: NEXT_VERSION });
     await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
     await lab.ask(HOOK, NS, "c1");
-    await heldRow(cp, PROTECT, "c1", HOOK);
+    await policyRow(cp, PROTECT, "c1", HOOK);
   });
   after(async () => await lab?.stop());
 
@@ -83,7 +83,7 @@ describe("explain, live", () => {
   test("a status that lags is told from what the rules say, and why that may be", async () => {
     await createCluster(cp, { namespace: NS, name: "c2", version: NEXT_VERSION });
     await lab.ask(HOOK, NS, "c2");
-    await heldRow(cp, PROTECT, "c2", HOOK);
+    await policyRow(cp, PROTECT, "c2", HOOK);
     await lab.operator.daemon.stop();
     const { stdout } = await run("explain", [`${NS}/c2`]);
     await approve(stdout);

@@ -24,7 +24,7 @@ import {
   clusterPolicyRef,
   condition,
   conditionIs,
-  heldRow,
+  policyRow,
   inSeconds,
   policyRef,
   storePolicy,
@@ -170,7 +170,7 @@ describe("in each state", () => {
     );
     const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, "held"));
     await operator.ask("BeforeClusterCreate", { cluster });
-    await heldRow(cp, policy, "held", "BeforeClusterCreate");
+    await policyRow(cp, policy, "held", "BeforeClusterCreate");
     assert.equal((await cp.get(policy))["status"].blocked, 1);
     const message = await messageOf(policy, "Ready");
     await shows(policy, "Current", { status: "Healthy", message });

@@ -9,7 +9,7 @@ import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts"
 import { installHookPolicy, NAMESPACE, type Operator, startOperator } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 import { asClusterApi } from "./operator-lab.ts";
-import { approvalRule, heldRow, policyRef, statusOf } from "../controlplane/policies.ts";
+import { approvalRule, policyRow, policyRef, statusOf } from "../controlplane/policies.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const LEASE: Ref = {
@@ -106,8 +106,8 @@ test("calls of every replica reach the status", async () => {
   assert.ok(first !== undefined && second !== undefined);
   assert.equal(await ask(first, "c1"), 5);
   assert.equal(await ask(second, "c2"), 5);
-  await heldRow(cp, POLICY, "c1", HOOK);
-  await heldRow(cp, POLICY, "c2", HOOK);
+  await policyRow(cp, POLICY, "c1", HOOK);
+  await policyRow(cp, POLICY, "c2", HOOK);
   await cp.waitFor("both to be counted", async () => statusOf(await cp.get(POLICY)).blocked === 2);
 });
 
@@ -125,7 +125,7 @@ test("a leader that cannot renew steps down, answers, and writes what it is aske
 
   await createCluster(cp, { namespace: "team-a", name: "c3", version: NEXT_VERSION });
   await cp.waitFor("an answer about a Cluster that is known", async () => (await ask(leader, "c3")) === 5);
-  await heldRow(cp, POLICY, "c3", HOOK);
+  await policyRow(cp, POLICY, "c3", HOOK);
   assert.equal((await fetch(`http://127.0.0.1:${leader.operator.ports.health}/readyz`)).status, 200);
   leader.proxy.resume();
   assert.equal(await leads(next), true);

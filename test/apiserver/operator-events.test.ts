@@ -13,7 +13,7 @@ import {
   approvalRule,
   conditionIs,
   eventAbout,
-  heldRow,
+  policyRow,
   inSeconds,
   policyRef,
   resultOf,
@@ -35,7 +35,7 @@ describe("Events", () => {
 
   async function held(namespace: string, deadline?: DeadlineSpec): Promise<void> {
     await asked(namespace, deadline);
-    await heldRow(cp, policyRef(namespace, "p"), "c1", HOOK);
+    await policyRow(cp, policyRef(namespace, "p"), "c1", HOOK);
   }
 
   async function asked(namespace: string, deadline?: DeadlineSpec, more: object = {}): Promise<void> {
@@ -100,7 +100,7 @@ describe("Events", () => {
       lab.proxy.requests.some(({ method, path }) => method === "POST" && path.endsWith("/steps/events")),
     );
     assert.deepEqual(await notes("steps"), told);
-    const row = await heldRow(cp, policyRef("steps", "p"), "c1", HOOK);
+    const row = await policyRow(cp, policyRef("steps", "p"), "c1", HOOK);
     assert.match(row.message, /the deadline passed at/);
   });
 
@@ -170,7 +170,7 @@ describe("Events", () => {
     await held("calls");
     for (let calls = 0; calls < 20; calls += 1) await askBoth("calls");
     await cp.waitFor("the time of the deadline of the Audit policy", async () => {
-      const row = await heldRow(cp, policyRef("calls", "p"), "c1", HOOK);
+      const row = await policyRow(cp, policyRef("calls", "p"), "c1", HOOK);
       return Date.now() > Date.parse(row.firstAsked) + 2000;
     });
     await holdsFor(1000, async () => {

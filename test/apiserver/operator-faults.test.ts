@@ -19,7 +19,7 @@ import {
   approvalRule,
   approve,
   condition,
-  heldRow,
+  policyRow,
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
@@ -170,7 +170,7 @@ describe("without Cluster API", () => {
     for (const name of ["held", "approved"]) await create("capi", name);
     await approve(cp, "capi", "approved");
     assert.equal((await lab.ask(HOOK, "capi", "held")).retryAfterSeconds, 5);
-    await heldRow(cp, policyOf("capi"), "held", HOOK);
+    await policyRow(cp, policyOf("capi"), "held", HOOK);
     const [held, approved] = [await lab.requestFor("capi", "held"), await lab.requestFor("capi", "approved")];
     assert.equal((await lab.operator.ask(HOOK, approved)).retryAfterSeconds, 0);
 
@@ -189,7 +189,7 @@ describe("without Cluster API", () => {
     assert.equal(await readyReason(policyOf("capi"), "True"), "Loaded");
     await create("capi", "held");
     assert.equal((await lab.ask(HOOK, "capi", "held")).retryAfterSeconds, 5);
-    await heldRow(cp, policyOf("capi"), "held", HOOK);
+    await policyRow(cp, policyOf("capi"), "held", HOOK);
     await approve(cp, "capi", "held");
     await cp.waitFor("it to go", async () => (await lab.ask(HOOK, "capi", "held")).retryAfterSeconds === 0);
   });
@@ -320,7 +320,7 @@ describe("without the right to", () => {
     await cp.waitFor("the new Cluster to be matched", async () => {
       return statusOf(await cp.get(policyOf("rights"))).matchedClusters === 3;
     });
-    const row = async (): Promise<unknown> => await heldRow(cp, policyOf("rights"), "new", HOOK);
+    const row = async (): Promise<unknown> => await policyRow(cp, policyOf("rights"), "new", HOOK);
     await lacking(
       ["update", "hookpolicies/status"],
       async () => {
@@ -409,7 +409,7 @@ describe("with a policy that only the operator refuses", () => {
     await applyPolicy(cp, policyRef("invalid", "good"), { rules: [approvalRule("BeforeClusterDelete")] });
     const held = await lab.ask("BeforeClusterCreate", "invalid", "c1");
     assert.equal(held.message, `HookPolicy invalid/too-soon, rule approval is not evaluable: ${TOO_SOON}`);
-    const row = await heldRow(cp, policyRef("invalid", "too-soon"), "c1", "BeforeClusterCreate");
+    const row = await policyRow(cp, policyRef("invalid", "too-soon"), "c1", "BeforeClusterCreate");
     assert.deepEqual([row.verdict, row.reason, row.message], ["NotEvaluable", "InvalidSpec", TOO_SOON]);
     assert.equal(statusOf(await cp.get(policyRef("invalid", "too-soon"))).blocked, 2, "c1 and upgrading");
     for (const name of ["too-soon", "ignored"]) await stalled(name, TOO_SOON);

@@ -11,7 +11,7 @@ import {
   clusterPolicyRef,
   condition,
   conditionIs,
-  heldRow,
+  policyRow,
   noRow,
   policyIsReady,
   policyRef,
@@ -98,7 +98,7 @@ describe("object gates", () => {
     );
     await lab.ask(HOOK, "soaked", "c1");
     const row = await cp.waitFor("the wait to run", async () => {
-      const found = await heldRow(cp, ref, "c1", HOOK);
+      const found = await policyRow(cp, ref, "c1", HOOK);
       return found.timers?.[0]?.gatesMetSince !== undefined && found;
     });
     await cp.waitFor(
@@ -108,7 +108,7 @@ describe("object gates", () => {
     await lab.start();
     await cp.waitFor("the objects to be read", () => lab.proxy.openWatches(/\/configmaps\?/) === 1);
     await holdsFor(3000, async () => {
-      const { timers, reason } = await heldRow(cp, ref, "c1", HOOK);
+      const { timers, reason } = await policyRow(cp, ref, "c1", HOOK);
       assert.deepEqual([reason, timers], ["WaitPending", row.timers]);
     });
     await cp.delete(ref);
@@ -120,14 +120,14 @@ describe("object gates", () => {
     await gated(own, { ...NODE, selector: {}, absent: true });
     await lab.ask(HOOK, "reach", "c1");
     const row = await cp.waitFor("the refusal", async () => {
-      const found = await heldRow(cp, own, "c1", HOOK);
+      const found = await policyRow(cp, own, "c1", HOOK);
       return found.reason === "ObjectOutOfReach" && found;
     });
     assert.deepEqual([row.verdict, /needs a ClusterHookPolicy/.test(row.message)], ["NotEvaluable", true]);
     await configMap("default", "elsewhere");
     await policyIsReady(cp, await gated(own, { ...CONFIG_MAP, name: "elsewhere" }));
     await cp.waitFor("the gate to wait", async () => {
-      return (await heldRow(cp, own, "c1", HOOK)).reason === "WaitingForObject";
+      return (await policyRow(cp, own, "c1", HOOK)).reason === "WaitingForObject";
     });
     const wide = clusterPolicyRef("reach-all");
     const gate = { ...CONFIG_MAP, namespace: "default", name: "elsewhere" };
@@ -196,7 +196,7 @@ describe("object gates", () => {
       assert.equal(retryAfterSeconds, 5, message);
       return /rule rule is not evaluable: .*may not (get|list) configmaps/.test(message);
     });
-    const row = await heldRow(cp, ref, "c1", HOOK);
+    const row = await policyRow(cp, ref, "c1", HOOK);
     assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "ObjectsForbidden"]);
     await conditionIs(cp, ref, "Ready", "ObjectsForbidden");
     await cp.apply(grant("configmaps"));

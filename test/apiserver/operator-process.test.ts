@@ -22,7 +22,7 @@ import {
 } from "../controlplane/operator.ts";
 import { environment, flags } from "../controlplane/processes.ts";
 import { portOf } from "../controlplane/ports.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
@@ -100,7 +100,7 @@ test("answers probes and tells Prometheus what it does", async () => {
   const { cp, operator } = lab;
   await lab.ask(HOOK, "team-a", "held");
   await lab.ask(HOOK, "team-a", "free");
-  await heldRow(cp, policyRef("team-a", "protect"), "held", HOOK);
+  await policyRow(cp, policyRef("team-a", "protect"), "held", HOOK);
   const health = `http://127.0.0.1:${operator.ports.health}`;
   assert.equal((await fetch(`${health}/healthz`)).status, 200);
   assert.equal((await fetch(`${health}/readyz`)).status, 200);

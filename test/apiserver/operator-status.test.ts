@@ -11,7 +11,7 @@ import {
   approvalRule,
   approve,
   condition,
-  heldRow,
+  policyRow,
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
@@ -125,7 +125,7 @@ describe("the operator", () => {
   test("lets go after an annotation, and needs no call to tell", async () => {
     await protect("approved");
     await lab.ask("BeforeClusterUpgrade", "approved", "c1");
-    const row = await heldRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
+    const row = await policyRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
 
     await approve(cp, "approved", "c1");
     await blocked("approved", 0); // without a call
@@ -133,7 +133,7 @@ describe("the operator", () => {
     await cp.waitFor("a later second", () => Date.now() >= Date.parse(row.since) + 1000);
     await unapprove("approved");
     await blocked("approved", 1);
-    const again = await heldRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
+    const again = await policyRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
     assert.equal(again.firstAsked, row.firstAsked);
     assert.ok(again.since > row.since, "held anew");
 
@@ -146,7 +146,7 @@ describe("the operator", () => {
 
     await unapprove("approved");
     assert.equal((await lab.ask("BeforeClusterUpgrade", "approved", "c1")).retryAfterSeconds, 5);
-    const last = await heldRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
+    const last = await policyRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");
     assert.equal(last.firstAsked, row.firstAsked);
   });
 

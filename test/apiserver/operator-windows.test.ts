@@ -12,7 +12,7 @@ import {
   clusterPolicyRef,
   conditionIs,
   eventAbout,
-  heldRow,
+  policyRow,
   inSeconds,
   noRow,
   policyRef,
@@ -106,10 +106,10 @@ describe("windows", () => {
       `${retryAfterSeconds} of ${left} s`,
     );
     assert.match(message, new RegExp(`gate night waits for its window, which opens at ${opens}`));
-    const row = await heldRow(cp, ref, "c1", HOOK);
+    const row = await policyRow(cp, ref, "c1", HOOK);
     assert.equal(row.earliestRelease, opens);
     await noRow(cp, ref, "c1", HOOK);
-    const again = await heldRow(cp, ref, "c1", HOOK);
+    const again = await policyRow(cp, ref, "c1", HOOK);
     assert.deepEqual([again.firstAsked, again.since >= closes], [row.firstAsked, true]);
     assert.ok(again.earliestRelease !== undefined && again.earliestRelease > closes, "the next allow entry");
     assert.equal((await lab.ask(HOOK, "rows", "c1")).retryAfterSeconds, RETRY);
@@ -159,7 +159,7 @@ describe("windows", () => {
     await windowed(ref, { allow: [{ from: opens, to: closes }] });
     await createCluster(cp, { namespace: "down", name: "c1", version: NEXT_VERSION });
     await lab.ask(HOOK, "down", "c1");
-    await heldRow(cp, ref, "c1", HOOK);
+    await policyRow(cp, ref, "c1", HOOK);
     await lab.operator.daemon.stop("SIGKILL");
     await cp.waitFor("the window to open", () => untilTime(opens) === 0);
     await lab.start();

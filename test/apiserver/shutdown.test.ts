@@ -18,7 +18,7 @@ import {
   writeServingCertificate,
 } from "../controlplane/operator.ts";
 import { environment, flags } from "../controlplane/processes.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { type Lab, showHeld, startLab } from "./operator-lab.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
@@ -141,7 +141,7 @@ test("from SIGTERM on it is not ready, and answers as before for the whole delay
     return answer.retryAfterSeconds === 5;
   });
   await showHeld(lab.cp, HOOK, await lab.cp.get(clusterRef("team-a", "late")));
-  await heldRow(lab.cp, POLICY, "late", HOOK);
+  await policyRow(lab.cp, POLICY, "late", HOOK);
   await approve(lab.cp, "team-a", "c2");
   await lab.cp.waitFor("a go on a new approval", async () => {
     const { answer } = await ask(running, "c2", kept);

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
-import { applyPolicy, conditionIs, heldRow, policyRef, storePolicy } from "../controlplane/policies.ts";
+import { applyPolicy, conditionIs, policyRow, policyRef, storePolicy } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import {
   ACCOUNT,
@@ -237,7 +237,7 @@ describe("a task that is refused", () => {
       await tasks.deletedCluster(ns, { wrong: bad });
       await tasks.isHeld(ns, says);
       await cp.waitFor("the policy's status to say it", async () =>
-        says.test((await heldRow(cp, policyRef(ns, "p"), "c1", HOOK)).message ?? ""),
+        says.test((await policyRow(cp, policyRef(ns, "p"), "c1", HOOK)).message ?? ""),
       );
       assert.match(await tasks.explained(ns), says);
       assert.deepEqual(await tasksIn(cp, ns), []);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, heldRow, policyRef, storeRollout } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, policyRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { ACCOUNT, createAccount, endJob, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
@@ -56,7 +56,7 @@ describe("hookpolicy ui", () => {
     await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
     await storeRollout(cp, "upgrades");
     await lab.ask(HOOK, NS, "c1");
-    await heldRow(cp, PROTECT, "c1", HOOK);
+    await policyRow(cp, PROTECT, "c1", HOOK);
     const kubeconfig = await reader();
     // With the flag, which the commands of the page repeat.
     ui = await startUi(kubeconfig, "--kubeconfig", kubeconfig);

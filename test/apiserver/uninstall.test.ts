@@ -20,7 +20,7 @@ import {
   approvalRule,
   clusterPolicyRef,
   condition,
-  heldRow,
+  policyRow,
   inSeconds,
   policyIsReady,
   policyRef,
@@ -105,7 +105,7 @@ beforeEach(async () => {
   const versions = { fromKubernetesVersion: FIRST_VERSION, toKubernetesVersion: FIRST_VERSION };
   const answer = await operator.ask("BeforeClusterUpgrade", { cluster, ...versions });
   assert.notEqual(answer.retryAfterSeconds, 0);
-  await heldRow(cp, POLICY, CLUSTER, "BeforeClusterUpgrade");
+  await policyRow(cp, POLICY, CLUSTER, "BeforeClusterUpgrade");
   await cp.waitFor(
     "the rollout to be Ready",
     async () => condition(await cp.get(ROLLOUT), "Ready")?.status === "True",

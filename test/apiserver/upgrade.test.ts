@@ -22,7 +22,7 @@ import {
   clusterPolicyRef,
   condition,
   conditionIs,
-  heldRow,
+  policyRow,
   inSeconds,
   policyRef,
   resultOf,
@@ -278,7 +278,7 @@ describe("an operator that is older than the CRDs", () => {
         const answer = await lab.ask(HOOK, namespace, cluster);
         assert.match(answer.message ?? "", /is not evaluable: spec\./);
         assert.notEqual(answer.retryAfterSeconds ?? 0, 0);
-        await heldRow(cp, ref, cluster, HOOK);
+        await policyRow(cp, ref, cluster, HOOK);
       });
     }
   }
@@ -334,7 +334,7 @@ describe("an operator that is newer than the status of the CRDs", () => {
     await applyPolicy(cp, policy, { rules: [{ name: "soak", hooks: ["BeforeClusterUpgrade"], until }] });
     await createCluster(cp, { namespace: TEAM, name: "prod-1", version: NEXT_VERSION });
     await lab.ask("BeforeClusterUpgrade", TEAM, "prod-1");
-    await heldRow(cp, policy, "prod-1", "BeforeClusterUpgrade");
+    await policyRow(cp, policy, "prod-1", "BeforeClusterUpgrade");
     const earlier = writesOf(lab).length;
     await holdsFor(10_000, async () => {
       await lab.ask("BeforeClusterUpgrade", TEAM, "prod-1");

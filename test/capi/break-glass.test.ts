@@ -12,7 +12,7 @@ import {
   applyPolicy,
   approvalRule,
   conditionIs,
-  heldRow,
+  policyRow,
   noRow,
   policyIsReady,
   policyRef,
@@ -110,7 +110,7 @@ describe("break-glass", () => {
     await createCluster(cp, { namespace: TEAM, name: CLUSTER });
     await provision(cp, TEAM, CLUSTER);
     await upgrade(cp, TEAM, CLUSTER);
-    await heldRow(cp, upgrades, CLUSTER, "BeforeClusterUpgrade");
+    await policyRow(cp, upgrades, CLUSTER, "BeforeClusterUpgrade");
     const [lower = "", forbid = ""] = commands("Before: is the upgrade still wanted?");
     assert.match(lower, new RegExp(`"${FIRST_VERSION}"`));
     const unmarked = lower.replace(/"metadata":.*,(?="spec")/, "");

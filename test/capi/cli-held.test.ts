@@ -16,7 +16,7 @@ import {
   approvalRule,
   APPROVED,
   clusterPolicyRef,
-  heldRow,
+  policyRow,
   inSeconds,
   noRow,
   policyRef,
@@ -60,7 +60,7 @@ describe("what is held", () => {
     const ref = policyRef(namespace, "p");
     await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(CREATE), until }] });
     await createCluster(fleet.cp, { namespace, name: "c1" });
-    await heldRow(fleet.cp, ref, "c1", CREATE);
+    await policyRow(fleet.cp, ref, "c1", CREATE);
     return ref;
   }
 
@@ -282,7 +282,7 @@ describe("what is held", () => {
       const ref = policyRef("later", "p");
       await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(CREATE), hooks: [CREATE, DELETE] }] });
       await createCluster(fleet.cp, { namespace: "later", name: "c1" });
-      await heldRow(fleet.cp, ref, "c1", CREATE);
+      await policyRow(fleet.cp, ref, "c1", CREATE);
       const dry = await run("approve", "later/c1", "--dry-run");
       assert.match(dry.stdout, /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes /);
       await fleet.cp.patch(clusterRef("later", "c1"), { spec: { paused: true } });

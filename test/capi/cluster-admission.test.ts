@@ -11,7 +11,7 @@ import {
   APPROVED,
   applyPolicy,
   approvalRule,
-  heldRow,
+  policyRow,
   policyIsReady,
   policyRef,
   storeRollout,
@@ -181,7 +181,7 @@ describe("a Cluster whose rules speak at admission", () => {
       /clusters\.hookpolicy\.dev.*cannot be deleted in the foreground yet: HookPolicy fg-asked\/protect.*--cascade=background/;
     await cp.waitFor("the Namespace to have opted out", async () => byPolicy.test(await foreground()));
     await cp.delete(ref, "Background");
-    await heldRow(cp, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
+    await policyRow(cp, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
     assert.match(await foreground(), byPolicy);
     // A rollout holds the hook, too.
     const selects = { matchLabels: { "kubernetes.io/metadata.name": namespace } };

@@ -16,7 +16,7 @@ import {
   applyPolicy,
   approvalRule,
   approve,
-  heldRow,
+  policyRow,
   policyIsReady,
   policyRef,
   statusOf,
@@ -46,7 +46,7 @@ describe("a held Cluster stays", () => {
     await createCluster(cp, { namespace, name: "c1" });
     await provision(cp, namespace, "c1");
     await deleteCluster(cp, namespace, "c1");
-    await heldRow(cp, policyRef(namespace, "protect"), "c1", "BeforeClusterDelete");
+    await policyRow(cp, policyRef(namespace, "protect"), "c1", "BeforeClusterDelete");
     await asked(namespace);
   }
 
@@ -106,7 +106,7 @@ describe("a held Cluster stays", () => {
     // It heals without the watch of policies: what could not be confirmed made the operator list them again.
     await policyIsReady(cp, await cp.get(policyRef("stalled", "protect")));
     proxy.resume();
-    await heldRow(cp, policyRef("stalled", "protect"), "c1", "BeforeClusterDelete");
+    await policyRow(cp, policyRef("stalled", "protect"), "c1", "BeforeClusterDelete");
     await approve(cp, "stalled", "c1");
     await waitUntilGone(cp, "stalled", "c1");
   });

@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { isCreated, sharedFleet, type SharedFleet } from "./fleet.ts";
 
 const HOOK = "BeforeClusterDelete";
@@ -62,7 +62,7 @@ async function isDestroyedWhileHeld(ns: string): Promise<void> {
   await fleet.cp.waitFor("the garbage collector to delete what the Cluster owns", async () => {
     return (await owned(ns)).every((part) => part.startsWith("MachineDeployment "));
   });
-  assert.equal((await heldRow(fleet.cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
+  assert.equal((await policyRow(fleet.cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
 }
 
 /** The API server learns of the label within a moment. */
@@ -122,7 +122,7 @@ describe("without the refusal, a Cluster that a hook holds is destroyed", { conc
     const ref = await protectedCluster("fg-second");
     await setOptOut(ref, true);
     await fleet.cp.delete(ref);
-    await heldRow(fleet.cp, policyRef("fg-second", "protect"), NAME, HOOK);
+    await policyRow(fleet.cp, policyRef("fg-second", "protect"), NAME, HOOK);
     await fleet.cp.delete(ref, "Foreground");
     await isDestroyedWhileHeld("fg-second");
     await fleet.cp.delete(ref, "Background");
@@ -146,7 +146,7 @@ describe("the default installation", { concurrency: true }, () => {
     await assert.rejects(fleet.cp.kubectl(...args, "--cascade=foreground", "--wait=false"), REFUSAL);
     assert.equal(await isDeleted(ref), false, "nothing has begun");
     await fleet.cp.kubectl(...args, "--cascade=background", "--wait=false");
-    await heldRow(fleet.cp, policyRef("fg-refused", "protect"), NAME, HOOK);
+    await policyRow(fleet.cp, policyRef("fg-refused", "protect"), NAME, HOOK);
     await refused(remove(ref, IN_FOREGROUND));
     assert.deepEqual(await owned("fg-refused"), parts);
     await approve(fleet.cp, "fg-refused", NAME);

@@ -11,7 +11,7 @@ import { registerExtension } from "../controlplane/extension.ts";
 import { createCluster, deleteCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
-import { applyPolicy, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, policyRow, policyRef } from "../controlplane/policies.ts";
 import { startFleet } from "./fleet.ts";
 import { blocksOf, ROOT } from "./pages.ts";
 import { pathOfPrograms } from "./programs.ts";
@@ -89,7 +89,7 @@ export async function holdAnother(cp: ControlPlane, policy: string): Promise<voi
   await createCluster(cp, { namespace: TEAM, name: CLUSTER, labels: { tier: "production" } });
   await provision(cp, TEAM, CLUSTER);
   await deleteCluster(cp, TEAM, CLUSTER);
-  await heldRow(cp, policyRef(TEAM, policy), CLUSTER, HOOK);
+  await policyRow(cp, policyRef(TEAM, policy), CLUSTER, HOOK);
 }
 
 export async function policiesOf(cp: ControlPlane): Promise<KubeObject[]> {

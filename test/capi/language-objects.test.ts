@@ -9,7 +9,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision } from "../controlplane/lab.ts";
 import {
   conditionIs,
-  heldRow,
+  policyRow,
   noRow,
   policyIsReady,
   policyRef,
@@ -81,7 +81,7 @@ describe("an object gate", { concurrency: true }, () => {
 
   async function rowSays(ref: Ref, reason: string, hook: HookName = HOOK): Promise<string> {
     return await fleet.cp.waitFor(`the row to say ${reason}`, async () => {
-      const row = await heldRow(fleet.cp, ref, "c1", hook);
+      const row = await policyRow(fleet.cp, ref, "c1", hook);
       return row.reason === reason && `${row.verdict}: ${row.message}`;
     });
   }

@@ -13,7 +13,7 @@ import {
   condition,
   conditionIs,
   eventAbout,
-  heldRow,
+  policyRow,
   inSeconds,
   noRow,
   policyRef,
@@ -47,7 +47,7 @@ describe("time", () => {
     const ref = policyRef(namespace, "p");
     await applyPolicy(fleet.cp, ref, { rules: [rule(until, more)] });
     await createCluster(fleet.cp, { namespace, name: "c1" });
-    await heldRow(fleet.cp, ref, "c1", HOOK);
+    await policyRow(fleet.cp, ref, "c1", HOOK);
     return ref;
   }
 
@@ -69,7 +69,7 @@ describe("time", () => {
         deny: [{ from: closes, to: inSeconds(900) }],
       };
       const ref = await held("window", [{ name: "night", window }]);
-      const row = await heldRow(cp, ref, "c1", HOOK);
+      const row = await policyRow(cp, ref, "c1", HOOK);
       assert.deepEqual([row.gate, row.reason, row.earliestRelease], ["night", "WindowClosed", opens]);
       assert.equal(statusOf(await cp.get(ref)).nextTransitionTime, opens);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
@@ -104,7 +104,7 @@ describe("time", () => {
       assert.equal(await metric("hookpolicy_window_open", "window"), 0);
       await conditionIs(cp, ref, "Restrictive", "ActionRequired");
       await createCluster(cp, { namespace: "window", name: "late" });
-      const late = await heldRow(cp, ref, "late", HOOK);
+      const late = await policyRow(cp, ref, "late", HOOK);
       assert.equal(late.earliestRelease, undefined);
       await topologySays(cp, "window", "late", /its window, which does not open again/);
     });
@@ -114,13 +114,13 @@ describe("time", () => {
       // Nothing foretells an approval, so Cluster API has to ask again by itself.
       const gates = [approved, { name: "soak", wait: { duration: "12s" } }];
       const ref = await held("wait", gates, { retryAfterSeconds: 5 });
-      assert.equal((await heldRow(cp, ref, "c1", HOOK)).timers, undefined);
+      assert.equal((await policyRow(cp, ref, "c1", HOOK)).timers, undefined);
       await approve(cp, "wait", "c1");
       const first = await running(ref);
       await cp.patch(clusterRef("wait", "c1"), { metadata: { annotations: { [APPROVED]: null } } });
       await cp.waitFor(
         "the wait to stop",
-        async () => (await heldRow(cp, ref, "c1", HOOK)).timers === undefined,
+        async () => (await policyRow(cp, ref, "c1", HOOK)).timers === undefined,
       );
       // Times have no fractions of a second.
       await cp.waitFor("a later second", () => Date.now() >= Date.parse(first.since) + 1000);
@@ -136,7 +136,7 @@ describe("time", () => {
 
     async function running(ref: Ref): Promise<{ since: string; release: string }> {
       return await fleet.cp.waitFor("the wait to run", async () => {
-        const row = await heldRow(fleet.cp, ref, "c1", HOOK);
+        const row = await policyRow(fleet.cp, ref, "c1", HOOK);
         const since = row.timers?.[0]?.gatesMetSince;
         if (since === undefined || row.earliestRelease === undefined) return undefined;
         assert.deepEqual([row.gate, row.reason], ["soak", "WaitPending"]);
@@ -147,7 +147,7 @@ describe("time", () => {
     test("lets a Cluster go at a deadline that says so", async () => {
       const { cp } = fleet;
       const ref = await held("deadline", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
-      const row = await heldRow(cp, ref, "c1", HOOK);
+      const row = await policyRow(cp, ref, "c1", HOOK);
       const blockedSince = row.timers?.[0]?.blockedSince ?? "";
       const later = (ms: number): string =>
         new Date(Date.parse(blockedSince) + ms).toISOString().replace(".000Z", "Z");
@@ -178,7 +178,7 @@ describe("time", () => {
       const { cp } = fleet;
       const ref = await held("kept", [approved], { deadline: { after: "4s", onExpiry: "KeepBlocking" } });
       const about = { kind: "Cluster", namespace: "kept", name: "c1" };
-      assert.equal((await heldRow(cp, ref, "c1", HOOK)).earliestRelease, undefined);
+      assert.equal((await policyRow(cp, ref, "c1", HOOK)).earliestRelease, undefined);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "ActionRequired")).status, "True");
       assert.match(
         (await eventAbout(cp, about, "DeadlinePassed"))["note"],
@@ -186,7 +186,7 @@ describe("time", () => {
       );
       assert.equal(await metric("hookpolicy_deadlines", "kept", 'passed="100"'), 1);
       const row = await cp.waitFor("the row to tell", async () => {
-        const found = await heldRow(cp, ref, "c1", HOOK);
+        const found = await policyRow(cp, ref, "c1", HOOK);
         return /the deadline passed at/.test(found.message) && found;
       });
       assert.equal(row.verdict, "Blocked");
@@ -209,7 +209,7 @@ describe("time", () => {
       const ref = await held("forecast", gates);
       const foretold = async (expected: number | undefined): Promise<void> => {
         await cp.waitFor(`${expected} to be foretold`, async () => {
-          const { earliestRelease } = await heldRow(cp, ref, "c1", HOOK);
+          const { earliestRelease } = await policyRow(cp, ref, "c1", HOOK);
           const at = earliestRelease === undefined ? undefined : Date.parse(earliestRelease);
           return (
             at === expected || (at !== undefined && expected !== undefined && Math.abs(at - expected) < 3000)
@@ -284,13 +284,13 @@ describe("time", () => {
     const { cp } = fleet;
     await second.daemon.stop();
     const ref = await held("killed", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
-    const row = await heldRow(cp, ref, "c1", HOOK);
+    const row = await policyRow(cp, ref, "c1", HOOK);
     const deadline = row.earliestRelease ?? "";
     await fleet.operator.daemon.stop("SIGKILL");
     const again = await startOperator(cp, { ports: fleet.operator.ports });
     Object.assign(fleet, { operator: again });
     assert.ok((await ask("killed")) > 0);
-    const adopted = await heldRow(cp, ref, "c1", HOOK);
+    const adopted = await policyRow(cp, ref, "c1", HOOK);
     assert.deepEqual(adopted, row);
     await isNotCreated(cp, "killed", "c1");
     // Only Cluster API is asked what happens now: a call about a Cluster that it has created begins another operation.

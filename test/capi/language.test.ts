@@ -19,7 +19,7 @@ import {
   approvalRule,
   approve,
   conditionIs,
-  heldRow,
+  policyRow,
   noRow,
   policyIsReady,
   policyRef,
@@ -65,7 +65,7 @@ describe("the policy language", { concurrency: true }, () => {
     cluster = "c1",
   ): Promise<DecisionRow> {
     return await fleet.cp.waitFor(`${ref.name} to wait for ${gate}`, async () => {
-      const row = await heldRow(fleet.cp, ref, cluster, hook);
+      const row = await policyRow(fleet.cp, ref, cluster, hook);
       return row.gate === gate && row;
     });
   }
@@ -80,7 +80,7 @@ describe("the policy language", { concurrency: true }, () => {
     await createCluster(cp, { namespace: "matched", name: "canary-1" });
     await createCluster(cp, { namespace: "matched", name: "c1" });
     await isCreated(cp, "matched", "canary-1");
-    assert.equal((await heldRow(cp, ref, "c1", CREATE)).verdict, "Blocked");
+    assert.equal((await policyRow(cp, ref, "c1", CREATE)).verdict, "Blocked");
     await isNotCreated(cp, "matched", "c1");
     const status = statusOf(await cp.get(ref));
     assert.deepEqual([status.matchedClusters, status.blocked, status.recent], [2, 1, undefined]);
@@ -160,11 +160,11 @@ describe("the policy language", { concurrency: true }, () => {
     assert.equal((await conditionIs(cp, broken, "Stalled", "InvalidSpec")).status, "True");
     await createCluster(cp, { namespace: "invalid", name: "c1", labels: { of: "broken" } });
     await createCluster(cp, { namespace: "invalid", name: "c2" });
-    for (const name of ["c1", "c2"]) await heldRow(cp, other, name, CREATE);
+    for (const name of ["c1", "c2"]) await policyRow(cp, other, name, CREATE);
     for (const name of ["c1", "c2"]) await approve(cp, "invalid", name);
     await isCreated(cp, "invalid", "c2");
     await noRow(cp, other, "c1", CREATE);
-    const row = await heldRow(cp, broken, "c1", CREATE);
+    const row = await policyRow(cp, broken, "c1", CREATE);
     assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "InvalidSpec"]);
     await topologySays(cp, "invalid", "c1", /HookPolicy invalid\/broken, rule rule is not evaluable/);
     await isNotCreated(cp, "invalid", "c1");
@@ -182,7 +182,7 @@ describe("the policy language", { concurrency: true }, () => {
     assert.match(row.message, /HookPolicies of namespace hostile together need more than \d+ steps/);
     const ref = await applied("peaceful", approvalRule(CREATE));
     await createCluster(cp, { namespace: "peaceful", name: "c1" });
-    await heldRow(cp, ref, "c1", CREATE);
+    await policyRow(cp, ref, "c1", CREATE);
     await approve(cp, "peaceful", "c1");
     await isCreated(cp, "peaceful", "c1");
     await isNotCreated(cp, "hostile", "c1");
@@ -276,8 +276,8 @@ describe("the policy language", { concurrency: true }, () => {
     });
     const audited = await operator.metric("hookpolicy_hook_calls_total", 'verdict="WouldBlock"');
     await createCluster(cp, { namespace: "audit", name: "c1", labels: { tier: "production" } });
-    assert.equal((await heldRow(cp, enforce, "c1", CREATE)).verdict, "Blocked");
-    assert.equal((await heldRow(cp, audit, "c1", CREATE)).verdict, "WouldBlock");
+    assert.equal((await policyRow(cp, enforce, "c1", CREATE)).verdict, "Blocked");
+    assert.equal((await policyRow(cp, audit, "c1", CREATE)).verdict, "WouldBlock");
     const status = statusOf(await cp.get(audit));
     assert.deepEqual([status.blocked, status.wouldBlock], [0, 1]);
     await topologySays(cp, "audit", "c1", /HookPolicy audit\/p/);

@@ -21,7 +21,7 @@ import {
   approve,
   clusterPolicyRef,
   condition,
-  heldRow,
+  policyRow,
   noRow,
   policyRef,
   resultOf,
@@ -74,7 +74,7 @@ describe("a Cluster's life", () => {
     const rules = blocking.map((hook) => ({ ...approvalRule(hook, keyOf(hook)), name: hook.toLowerCase() }));
     await applyPolicy(cp, ref, { rules });
     const held = async (hook: HookName): Promise<void> => {
-      const row = await heldRow(cp, ref, "c1", hook);
+      const row = await policyRow(cp, ref, "c1", hook);
       assert.deepEqual([row.verdict, row.rule, row.gate], ["Blocked", hook.toLowerCase(), "approved"]);
       const text = new RegExp(`${hook}: HookPolicy held/approvals, rule .*${keyOf(hook)}`);
       await cp.waitFor(`Cluster API to say that ${hook} blocks`, async () =>
@@ -109,7 +109,7 @@ describe("a Cluster's life", () => {
     await createCluster(cp, { namespace: "story", name: "c1" });
     await provision(cp, "story", "c1");
     await deleteCluster(cp, "story", "c1");
-    const row = await heldRow(cp, ref, "c1", "BeforeClusterDelete");
+    const row = await policyRow(cp, ref, "c1", "BeforeClusterDelete");
     assert.equal(row.firstAsked, (await cp.get(clusterRef("story", "c1"))).metadata.deletionTimestamp);
     await called(fleet, "story/c1", "BeforeClusterDelete");
     const columns = await cp.kubectl("get", "hookpolicy", "-n", "story");
@@ -139,7 +139,7 @@ describe("a Cluster's life", () => {
     await deleteCluster(cp, "selected", "dev");
     await deleteCluster(cp, "selected", "prod");
     await waitUntilGone(cp, "selected", "dev");
-    assert.equal((await heldRow(cp, ref, "prod", "BeforeClusterDelete")).verdict, "Blocked");
+    assert.equal((await policyRow(cp, ref, "prod", "BeforeClusterDelete")).verdict, "Blocked");
     await approve(cp, "selected", "prod");
     await waitUntilGone(cp, "selected", "prod");
   });
@@ -161,7 +161,7 @@ describe("a Cluster's life", () => {
       ...(await templateOf(fleet)),
       metadata: { namespace: "frozen", name: "c1" },
     });
-    assert.equal((await heldRow(cp, ref, "c1", "BeforeClusterCreate")).reason, "WaitingForLabel");
+    assert.equal((await policyRow(cp, ref, "c1", "BeforeClusterCreate")).reason, "WaitingForLabel");
     await cp.kubectl("label", "namespace", "frozen", "freeze=over");
     await cp.waitFor("the Cluster to be created", async () => {
       const { spec } = await cp.get(clusterRef("frozen", "c1"));
@@ -216,7 +216,7 @@ describe("a Cluster's life", () => {
       // Cluster API then calls both after a second, and not after the five of the rule.
       extension.hold("BeforeClusterCreate", "not approved yet");
       await createCluster(cp, { namespace, name });
-      await heldRow(cp, ref, name, "BeforeClusterCreate");
+      await policyRow(cp, ref, name, "BeforeClusterCreate");
       waiting.add(name);
       await isCreated(cp, namespace, name);
       assert.equal((await resultOf(cp, ref, name)).verdict, "Allowed");
@@ -232,7 +232,7 @@ describe("a Cluster's life", () => {
     await createCluster(cp, { namespace: "edited", name: "c1" });
     await provision(cp, "edited", "c1");
     await deleteCluster(cp, "edited", "c1");
-    await heldRow(cp, ref, "c1", "BeforeClusterDelete");
+    await policyRow(cp, ref, "c1", "BeforeClusterDelete");
     await applyPolicy(cp, ref, { mode: "Audit", rules: [approvalRule("BeforeClusterDelete")] });
     await waitUntilGone(cp, "edited", "c1");
     assert.equal(condition(await cp.get(ref), "Ready")?.status, "True");

@@ -9,7 +9,7 @@ import {
   applyPolicy,
   approvalRule,
   approve,
-  heldRow,
+  policyRow,
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
@@ -40,7 +40,7 @@ describe("a namespace with a policy", () => {
     const { cp } = fleet;
     await protectedCluster("team-a");
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "team-a" });
-    await heldRow(cp, policyRef("team-a", "protect"), "c1", "BeforeClusterDelete");
+    await policyRow(cp, policyRef("team-a", "protect"), "c1", "BeforeClusterDelete");
     await cp.waitFor("the policy to be deleted, too", async () => {
       const { metadata } = await cp.get(policyRef("team-a", "protect"));
       return metadata.deletionTimestamp !== undefined;
@@ -60,7 +60,7 @@ describe("a namespace with a policy", () => {
     const { cp } = fleet;
     await protectedCluster("team-b");
     await deleteCluster(cp, "team-b", "c1");
-    await heldRow(cp, policyRef("team-b", "protect"), "c1", "BeforeClusterDelete");
+    await policyRow(cp, policyRef("team-b", "protect"), "c1", "BeforeClusterDelete");
     // The policy holds the Cluster: if it waited for that, it would wait for ever.
     await cp.kubectl("delete", "hookpolicy", "-n", "team-b", "protect", "--timeout=30s");
     await waitUntilGone(cp, "team-b", "c1");
@@ -85,9 +85,9 @@ describe("a namespace with a policy", () => {
     const second = await startOperator(cp, { name: "second" });
     await protectedCluster("team-d");
     await deleteCluster(cp, "team-d", "c1");
-    await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
+    await policyRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
     const version = await settled(fleet, "team-d");
-    const row = await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
+    const row = await policyRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
     for (let n = 0; n < 20; n += 1) {
       const answer = await ask(fleet, n % 2 === 0 ? operator : second, "team-d");
       assert.equal(answer.retryAfterSeconds, 5);

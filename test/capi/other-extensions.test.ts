@@ -18,7 +18,7 @@ import {
   applyPolicy,
   approvalRule,
   approve,
-  heldRow,
+  policyRow,
   noRow,
   policyRef,
   statusOf,
@@ -75,7 +75,7 @@ describe("beside another extension", () => {
     const policy = await deleteProtected(namespace);
     const message = await topologySays(cp, namespace, NAME, /still cleaning up/);
     assert.doesNotMatch(message, /HookPolicy/);
-    await heldRow(cp, policy, NAME, HOOK);
+    await policyRow(cp, policy, NAME, HOOK);
     await approve(cp, namespace, NAME);
     await noRow(cp, policy, NAME, HOOK);
     assert.ok(await cp.find(clusterRef(namespace, NAME)));
@@ -96,7 +96,7 @@ describe("beside another extension", () => {
     const explained = await hookpolicy(["explain", "--hook", "BeforeClusterUpgrade", ...where]);
     assert.match(explained.stdout, new RegExp(`gate approved: waits[^]*${APPROVED}`), explained.stderr);
     other.allow("BeforeClusterUpgrade");
-    await heldRow(cp, policy, NAME, "BeforeClusterUpgrade");
+    await policyRow(cp, policy, NAME, "BeforeClusterUpgrade");
   });
 
   test("that works in the hook, its work is done while a policy still holds the Cluster", async (t) => {
@@ -106,7 +106,7 @@ describe("beside another extension", () => {
     let worked = 0;
     other.doFirst(HOOK, async () => void (worked += 1));
     const policy = await deleteProtected(namespace);
-    await heldRow(cp, policy, NAME, HOOK);
+    await policyRow(cp, policy, NAME, HOOK);
     await askedAgain(fleet, `${namespace}/${NAME}`, HOOK);
     assert.ok(worked > 0);
     await approve(cp, namespace, NAME);

@@ -13,7 +13,7 @@ import {
   condition,
   conditionIs,
   eventAbout,
-  heldRow,
+  policyRow,
   inSeconds,
   noRow,
   policyRef,
@@ -69,7 +69,7 @@ describe("a HookOverride", () => {
     const ref = policyRef(namespace, "p");
     await applyPolicy(fleet.cp, ref, { rules: [rule] });
     await createCluster(fleet.cp, { namespace, name: "c1" });
-    await heldRow(fleet.cp, ref, "c1", HOOK);
+    await policyRow(fleet.cp, ref, "c1", HOOK);
     return ref;
   }
 
@@ -128,7 +128,7 @@ describe("a HookOverride", () => {
       const spec = { rules: [{ ...approvalRule(HOOK), until }] };
       await cp.apply({ apiVersion, kind, metadata: { namespace: "broken", name: "p" }, spec });
       await createCluster(cp, { namespace: "broken", name: "c1" });
-      assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "NotEvaluable");
+      assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "NotEvaluable");
       await override("broken");
       await isCreated(cp, "broken", "c1");
       assert.equal((await resultOf(cp, policy, "c1")).override, "broken");
@@ -152,7 +152,7 @@ describe("a HookOverride", () => {
       assert.equal(await retry("named"), 5);
       await askedAgain(fleet, "named/c1", HOOK);
       await isNotCreated(cp, "named", "c1");
-      assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
+      assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
       for (const ref of refs) assert.equal((await cp.get(ref))["status"].usedCount, undefined);
       await override("named-all", {
         clusterRef: { ...where, uid },
@@ -168,7 +168,7 @@ describe("a HookOverride", () => {
       const ref = await override("expired", { expiresAt: inSeconds(20) });
       await noRow(cp, policy, "c1", HOOK);
       await conditionIs(cp, ref, "Active", "Expired");
-      assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
+      assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
       assert.equal(await retry("expired"), 60);
       await isNotCreated(cp, "expired", "c1");
       assert.ok((await operator.metric("hookpolicy_overrides", 'state="expired"')) >= 1);
@@ -184,7 +184,7 @@ describe("a HookOverride", () => {
       assert.match(message, /lasts longer than 168h from its creation \(--max-override-duration\)/);
       assert.equal(condition(await cp.get(ref), "Active")?.reason, "TooLong");
       assert.equal(await retry("long"), 5);
-      assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
+      assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
       assert.ok((await operator.metric("hookpolicy_overrides", 'state="ineffective"')) >= 1);
       await cp.patch(ref, { spec: { expiresAt: inSeconds(600) } });
       await conditionIs(cp, ref, "Active", "Active");
@@ -197,7 +197,7 @@ describe("a HookOverride", () => {
       const enforced = await held("audited");
       const audit = policyRef("audited", "would");
       await applyPolicy(cp, audit, { mode: "Audit", rules: [approvalRule(HOOK, "example.com/other")] });
-      await heldRow(cp, audit, "c1", HOOK);
+      await policyRow(cp, audit, "c1", HOOK);
       await override("audited", { policyRefs: [{ kind: "HookPolicy", namespace: "audited", name: "p" }] });
       await isCreated(cp, "audited", "c1");
       assert.equal((await resultOf(cp, enforced, "c1")).reason, "Overridden");
@@ -225,7 +225,7 @@ describe("a HookOverride", () => {
     assert.match(await said(), /^HookPolicy deleted\/p/, "another one of its name");
     await cp.delete(again);
     proxy.resume();
-    await heldRow(cp, policy, "c1", HOOK);
+    await policyRow(cp, policy, "c1", HOOK);
     await isNotCreated(cp, "deleted", "c1");
     assert.ok((await operator.metric("hookpolicy_hook_calls_total", 'verdict="InternalError"')) === 0);
     assert.equal(statusOf(await cp.get(policy)).blocked, 1);

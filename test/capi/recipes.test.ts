@@ -15,7 +15,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
-import { heldRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
+import { policyRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { isCreated, topologySays } from "./fleet.ts";
 import { installClassLike, Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
@@ -46,7 +46,7 @@ function recipe(name: string, namespace = name): Recipe {
 /** The policy reports it, and Cluster API tells the Cluster's users. A grant takes a moment to arrive. */
 async function held(policy: Ref, cluster: Ref, hook: HookName, reason: string): Promise<void> {
   await fleet.cp.waitFor(`${policy.name} to hold ${cluster.name} as ${reason}`, async () => {
-    const row = await heldRow(fleet.cp, policy, cluster.name, hook);
+    const row = await policyRow(fleet.cp, policy, cluster.name, hook);
     return row.verdict === "Blocked" && row.reason === reason;
   });
   const words = new RegExp(`${hook}: [^]*${policy.kind} `);
@@ -167,7 +167,7 @@ describe("the recipe", { concurrency: true }, () => {
       await upgrading(cluster);
     } else {
       await held(policy, cluster, UPGRADE, "WindowClosed");
-      assert.equal((await heldRow(fleet.cp, policy, "prod-1", UPGRADE)).earliestRelease, flip);
+      assert.equal((await policyRow(fleet.cp, policy, "prod-1", UPGRADE)).earliestRelease, flip);
     }
   });
 

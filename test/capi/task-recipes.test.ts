@@ -13,7 +13,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
-import { heldRow } from "../controlplane/policies.ts";
+import { policyRow } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { endJob, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { defineBackups, endBackup, openBackup } from "../controlplane/velero.ts";
@@ -55,7 +55,7 @@ async function heldBy(
   reason: string,
 ) {
   await fleet.cp.waitFor(`${policy.name} to hold ${cluster.name} as ${reason}`, async () => {
-    const row = await heldRow(fleet.cp, policy, cluster.name, hook);
+    const row = await policyRow(fleet.cp, policy, cluster.name, hook);
     return row.reason === reason;
   });
 }

@@ -12,7 +12,7 @@ import {
   upgrade,
   waitUntilGone,
 } from "../controlplane/lab.ts";
-import { APPROVED, applyPolicy, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { APPROVED, applyPolicy, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import {
   ACCOUNT,
   createAccount,
@@ -49,7 +49,7 @@ describe("tasks under Cluster API", () => {
     await createCluster(cp, { namespace, name: "c1" });
     await isCreated(cp, namespace, "c1");
     await deleteCluster(cp, namespace, "c1");
-    assert.equal((await heldRow(cp, ref, "c1", "BeforeClusterDelete")).gate, "approved");
+    assert.equal((await policyRow(cp, ref, "c1", "BeforeClusterDelete")).gate, "approved");
     assert.deepEqual(await tasksIn(cp, namespace), []);
     await approve(cp, namespace, "c1", APPROVED);
     const first = await openJob(cp, namespace);

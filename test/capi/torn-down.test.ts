@@ -16,7 +16,7 @@ import {
   approve,
   conditionIs,
   eventAbout,
-  heldRow,
+  policyRow,
   noRow,
   policyRef,
   statusOf,
@@ -60,7 +60,7 @@ describe("a held Cluster of which others delete what it owns", () => {
     const { cp } = fleet;
     await running(namespace, workers);
     await deleteCluster(cp, namespace, "c1");
-    const row = await heldRow(cp, policyRef(namespace, "protect"), "c1", HOOK);
+    const row = await policyRow(cp, policyRef(namespace, "protect"), "c1", HOOK);
     assert.equal(row.tornDown, undefined);
   }
 
@@ -194,7 +194,7 @@ describe("a held Cluster of which others delete what it owns", () => {
     const env = environment({ KUBECONFIG: cp.adminKubeconfig, PATH: await pathOfPrograms(cp) });
     await run("bash", ["-ec", command], { env });
     await cp.request("DELETE", `/apis/cluster.x-k8s.io/v1beta2/namespaces/danger/clusters/c1`);
-    await heldRow(cp, policyRef("danger", "protect"), "c1", HOOK);
+    await policyRow(cp, policyRef("danger", "protect"), "c1", HOOK);
     await askedAgain(fleet, "danger/c1", HOOK, 3);
     for (const field of ["controlPlaneRef", "infrastructureRef"] as const) {
       const found = await cp.get(await part("danger", field));

@@ -21,7 +21,7 @@ import {
   applyPolicy,
   approvalRule,
   approve,
-  heldRow,
+  policyRow,
   policyRef,
 } from "../controlplane/policies.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
@@ -110,7 +110,7 @@ describe("a release is for what the Cluster still wants", () => {
     await createCluster(cp, { namespace, name: "c1" });
     await provision(cp, namespace, "c1");
     await (hook === "BeforeClusterDelete" ? deleteCluster : upgrade)(cp, namespace, "c1");
-    await heldRow(cp, policyRef(namespace, "protect"), "c1", hook);
+    await policyRow(cp, policyRef(namespace, "protect"), "c1", hook);
   }
 
   test("an upgrade that is taken back between the call and the reads does not begin", async () => {

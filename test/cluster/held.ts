@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 
 const HOOK = "BeforeClusterDelete";
 
@@ -27,7 +27,7 @@ export async function holdsUntilApproved(cp: ControlPlane, namespace: string): P
     return (await cp.get(clusterRef(namespace, name)))["spec"].controlPlaneRef !== undefined;
   });
   await deleteCluster(cp, namespace, name);
-  await heldRow(cp, policy, name, HOOK);
+  await policyRow(cp, policy, name, HOOK);
   assert.notEqual((await cp.get(clusterRef(namespace, name))).metadata.finalizers, undefined);
   await approve(cp, namespace, name);
   await waitUntilGone(cp, namespace, name);

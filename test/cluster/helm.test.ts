@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, condition, heldRow, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, condition, policyRow, policyRef } from "../controlplane/policies.ts";
 import { helmIn } from "../install/tools.ts";
 import { attachCluster, isRolledOut } from "./cluster.ts";
 import { failuresOf, loadUntil } from "./load.ts";
@@ -70,9 +70,9 @@ test("helm uninstall refuses while a Cluster is held; released by hand, it keeps
   await applyPolicy(cluster, POLICY, { rules: [approvalRule(HOOK)] });
   await createCluster(cluster, { namespace: "team-helm", name: "prod" });
   await deleteCluster(cluster, "team-helm", "prod");
-  await heldRow(cluster, POLICY, "prod", HOOK);
+  await policyRow(cluster, POLICY, "prod", HOOK);
   await assert.rejects(helm("uninstall", "hookpolicy", ...IN_NAMESPACE), /hookpolicy-uninstall/);
-  await heldRow(cluster, POLICY, "prod", HOOK);
+  await policyRow(cluster, POLICY, "prod", HOOK);
   await hookpolicy(cluster, "prepare-uninstall", "--yes", "--release-held-clusters");
   await helm("uninstall", "hookpolicy", ...IN_NAMESPACE);
   await waitUntilGone(cluster, "team-helm", "prod");
@@ -89,7 +89,7 @@ test("a policy that was kept holds again after the next installation", async () 
   });
   await createCluster(cluster, { namespace: "team-helm", name: "prod" });
   await deleteCluster(cluster, "team-helm", "prod");
-  await heldRow(cluster, POLICY, "prod", HOOK);
+  await policyRow(cluster, POLICY, "prod", HOOK);
 });
 
 test("helm uninstall without a node for its Job fails at its deadline, and the page's commands finish it", async () => {
@@ -101,7 +101,7 @@ test("helm uninstall without a node for its Job fails at its deadline, and the p
   const job = await cluster.kubectl("describe", "job", "-n", NAMESPACE, "hookpolicy-uninstall");
   assert.match(job, /DeadlineExceeded/);
   assert.equal((await cluster.get(DEPLOYMENT))["status"].availableReplicas, 2); // it goes on holding
-  await heldRow(cluster, POLICY, "prod", HOOK);
+  await policyRow(cluster, POLICY, "prod", HOOK);
 
   await hookpolicy(cluster, "prepare-uninstall", "--yes", "--release-held-clusters");
   await helm("uninstall", "hookpolicy", ...IN_NAMESPACE, "--no-hooks");

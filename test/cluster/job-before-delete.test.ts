@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import type { KubeObject } from "../controlplane/client.ts";
 import { ADMIN_TOKEN, type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
-import { APPROVED, applyPolicy, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { APPROVED, applyPolicy, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { ACCOUNT, createAccount, jobsIn, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { nodeIp } from "./addresses.ts";
 import { attachCluster } from "./cluster.ts";
@@ -79,7 +79,7 @@ test("a Job removes load balancers and volumes before the Cluster goes, and is t
     return (await cluster.get(clusterRef(NAMESPACE, CLUSTER)))["spec"].controlPlaneRef !== undefined;
   });
   await deleteCluster(cluster, NAMESPACE, CLUSTER);
-  await heldRow(cluster, policy, CLUSTER, "BeforeClusterDelete");
+  await policyRow(cluster, policy, CLUSTER, "BeforeClusterDelete");
   assert.deepEqual(await tasksIn(cluster, NAMESPACE), []);
 
   await workload.apiServer.stop("SIGKILL");

@@ -7,7 +7,7 @@ import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { deleteCluster } from "../controlplane/lab.ts";
-import { APPROVED, heldRow, policyRef } from "../controlplane/policies.ts";
+import { APPROVED, policyRow, policyRef } from "../controlplane/policies.ts";
 import { waitFor } from "../controlplane/waits.ts";
 import { output } from "../install/tools.ts";
 import { attachCluster, conditionOf, containersRun, isRolledOut, nodesAreReady } from "./cluster.ts";
@@ -210,7 +210,7 @@ test("after the power cut of all nodes what was held is held, and released when 
   await scale(cluster, 2);
   const [namespace, name] = ["load", "held"];
   await deleteCluster(cluster, namespace, name);
-  await heldRow(cluster, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
+  await policyRow(cluster, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
   const started = restartsOf(await replicas(cluster));
   for (let node = NODES; node > 0; node--) await cutNode(node);
   const begin = performance.now();

@@ -32,7 +32,7 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
     metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
     answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now: () => clock.now,
   };
   const routes = routesOf(capiMinor, deps);

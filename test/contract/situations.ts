@@ -4,6 +4,7 @@ import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
@@ -135,13 +136,23 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const source: DecisionSource = {
     loaded: () => store.loaded,
+    mayHaveTasks: () => true,
+    storeTasks: async () => await Promise.resolve(false),
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");

@@ -107,7 +107,7 @@ export async function approve(
 }
 
 /** The row of the policy's status about this Cluster and hook, once it is there. */
-export async function heldRow(
+export async function policyRow(
   cp: ControlPlane,
   policy: Ref,
   cluster: string,

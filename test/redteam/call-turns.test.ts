@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import type { Cluster } from "../../src/api/meta.ts";
-import { CallTurns, shareOf } from "../../src/memory/call-turns.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
+import { shareOf } from "../../src/release/call-share.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
@@ -48,6 +49,8 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.decider), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
@@ -67,7 +70,7 @@ function lab(turnMs = -Infinity): Lab {
       forget: () => undefined,
     },
     log: silent,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now: () => clock.now,
   });
   let atOnce = 0;
@@ -178,6 +181,7 @@ test("confirmations that share a read decide one by one, those of another namesp
       overrides: async () => [],
       objects: async () => ({ ok: true, namespaced: true, objects: [] }),
       reasonOf: String,
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: () => 0,
     },
     turns: new CallTurns(-Infinity),

@@ -9,6 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import { LiveReads } from "../../src/release/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
@@ -46,6 +47,7 @@ class SlowServer implements LiveReader {
   namespaces: LiveReader["namespaces"] = () => this.#read("list Namespace", () => []);
   objects: LiveReader["objects"] = () =>
     this.#read("list objects", () => ({ ok: true, namespaced: true, objects: [] }));
+  tasks: LiveReader["tasks"] = () => Promise.reject(new Error("not read"));
   clockAheadMs: LiveReader["clockAheadMs"] = () => 0;
   reasonOf: LiveReader["reasonOf"] = () => "Unavailable";
 
@@ -93,6 +95,7 @@ function lab(stuck?: (what: string) => boolean): Lab {
   });
   const server = new SlowServer(POLICIES, stuck);
   const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader: server,
     log: silent,

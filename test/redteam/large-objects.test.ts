@@ -9,6 +9,7 @@ import type { DecisionStore } from "../../src/memory/decision-store.ts";
 import type { PolicyKind } from "../../src/policy/policy-ref.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import { sameCluster } from "../../src/memory/same-object.ts";
 import { auditEntry } from "../../src/report/audit-entry.ts";
 import { followMemory } from "../../src/report/gauges.ts";
@@ -87,6 +88,7 @@ function confirmerOf(
   onStale: (kinds: ReadonlySet<PolicyKind>) => void = () => undefined,
 ): Confirmer {
   return new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader: {
       policies: async (of) => policyList(of === policy.kind ? [policy.metadata] : []),
@@ -98,6 +100,7 @@ function confirmerOf(
       overrides: async () => [],
       objects: async () => FOUND,
       reasonOf: String,
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: () => 0,
     },
     log: silent,

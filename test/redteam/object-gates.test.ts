@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
@@ -46,15 +47,25 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async ({ kind, namespace: ns }) => objects.find(kind, ns),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const reasons: string[] = [];
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, decide) => decide(),
       ask: (request, at) => store.decider.ask(request, at),
       validity: (request, decision, at) => store.decider.validity(request, decision, at),
@@ -67,7 +78,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     },
     answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now,
   });
   const answer = await handle(

@@ -5,6 +5,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
+import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
@@ -106,10 +107,20 @@ export class Operators {
     const reader = this.#reader();
     // Answers must not depend on how fast the machine is.
     const limits = { budgetMs: Infinity };
-    const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined, ...limits });
+    const confirmer = new Confirmer({
+      turns: new CallTurns(Infinity),
+      store,
+      reader,
+      log: silent,
+      now,
+      onStale: () => undefined,
+      ...limits,
+    });
     const deps = {
       source: {
         loaded: () => store.loaded,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
         ask: store.decider.ask.bind(store.decider),
         validity: this.#decidesAnew ? () => undefined : store.decider.validity.bind(store.decider),
@@ -122,7 +133,7 @@ export class Operators {
       },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now,
     };
     const handlers = new Map(
@@ -153,6 +164,7 @@ export class Operators {
         const objects = this.objects.filter(({ metadata }) => name === undefined || metadata.name === name);
         return { ok: true, namespaced: true, objects };
       },
+      tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: (now) => this.serverNow && now.getTime() - this.serverNow(now).getTime(),
       reasonOf: () => "NotFound",
     };

@@ -199,10 +199,10 @@ describe("the rows of a flood of policies", () => {
     rings(fixture, () => policies.every((policy) => entryOf(fixture, policy).unmatched.length === 0));
     let deferred = 0;
     for (const policy of policies) {
-      const { unforeseen } = entryOf(fixture, policy);
-      unforeseen.add = (key) => {
+      const { awaitingForecast } = entryOf(fixture, policy);
+      awaitingForecast.add = (key) => {
         deferred += 1;
-        return Set.prototype.add.call(unforeseen, key);
+        return Set.prototype.add.call(awaitingForecast, key);
       };
     }
     fixture.setCluster(cluster({ deletionTimestamp }));
@@ -212,7 +212,7 @@ describe("the rows of a flood of policies", () => {
     const atOnceFixture = storeWith({ policies, clusters: [cluster({ deletionTimestamp })] });
     for (const policy of policies)
       assert.deepEqual(rowsOf(fixture, policy), rowsOf(atOnceFixture, policy), policy.metadata.name);
-    assert.ok(policies.every((policy) => entryOf(fixture, policy).unforeseen.size === 0));
+    assert.ok(policies.every((policy) => entryOf(fixture, policy).awaitingForecast.size === 0));
   });
 
   test("whose Cluster is gone are no longer forecast", () => {
@@ -223,7 +223,7 @@ describe("the rows of a flood of policies", () => {
     for (let i = 0; i < 100; i += 1) fixture.store.wake();
     for (const policy of policies) {
       assert.deepEqual(rowsOf(fixture, policy), []);
-      assert.equal(entryOf(fixture, policy).unforeseen.size, 0);
+      assert.equal(entryOf(fixture, policy).awaitingForecast.size, 0);
     }
   });
 });
@@ -241,12 +241,12 @@ test("a status waits for the forecasts of its rows", async () => {
   });
   const entry = entryOf(fixture, policy);
   entry.editedAt = -Infinity;
-  entry.unforeseen.add("x");
-  entry.unforeseenSince = performance.now();
+  entry.awaitingForecast.add("x");
+  entry.awaitingForecastSince = performance.now();
   const { requeueAfterMs = 0 } = await reconciler.reconcile(keyOf(policy));
   assert.ok(requeueAfterMs > 0);
   assert.equal(writes, 0);
-  entry.unforeseenSince = -Infinity;
+  entry.awaitingForecastSince = -Infinity;
   await reconciler.reconcile(keyOf(policy));
   assert.equal(writes, 1, "but not for ever");
 });

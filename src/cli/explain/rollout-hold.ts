@@ -6,7 +6,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
-import type { MemberState } from "../../rollouts/progress.ts";
+import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../../rollouts/lifting-override.ts";

@@ -3,7 +3,7 @@
 import type { DecisionRow, HookPolicyStatus } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
-import { heldRow } from "../../operations/rows.ts";
+import { policyRow } from "../../operations/rows.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { OVERDUE_MS } from "../get/held.ts";
@@ -43,7 +43,7 @@ export function compareStatus(
   const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
   if (pending === undefined) return stale;
   const row = rowOf(status, pending, cluster);
-  const expected = heldRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
+  const expected = policyRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
   const isFull = (status.decisionsOmitted ?? 0) > 0;
   if (row === undefined && (expected === undefined || isFull)) return stale;
   const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];

@@ -249,7 +249,7 @@ export class Fleet {
 
 /** Shows the earliest time that any policy has recorded; in decisions, each record counts for its own policy only. */
 function firstOfAll(operation: PendingOperation): PendingOperation {
-  const said = [...(operation.saidBy?.values() ?? [])].map((time) => time.getTime());
+  const said = [...(operation.reportedBy?.values() ?? [])].map((time) => time.getTime());
   return said.length === 0 ? operation : { ...operation, firstAsked: new Date(Math.min(...said)) };
 }
 

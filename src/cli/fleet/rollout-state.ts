@@ -4,7 +4,7 @@ import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import { isAtVersion, isAwaited } from "../../operations/shows.ts";
 import { healthOf } from "../../rollouts/health.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
-import type { MemberState } from "../../rollouts/progress.ts";
+import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
 import type { Fleet } from "./fleet.ts";

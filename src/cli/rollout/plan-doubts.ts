@@ -4,7 +4,7 @@ import semver, { type SemVer } from "semver";
 import { durationText } from "../../policy/duration.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { orderOf } from "../../policy/version-order.ts";
-import type { MemberState } from "../../rollouts/progress.ts";
+import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isShown } from "../../rollouts/unshown.ts";
 import { firstNames } from "../../lib/first-names.ts";

@@ -15,7 +15,7 @@ import type { Situation } from "../../policy/world.ts";
 import { liftingOverride } from "../../rollouts/lifting-override.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
-import type { MemberState } from "../../rollouts/progress.ts";
+import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import { gateEdges, unmetGate } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import type { Fleet } from "../fleet/fleet.ts";

@@ -80,7 +80,7 @@ export function decisionAt(operation: OperationInputs, { at, state }: WalkTurn):
  */
 function factsOf(operation: OperationInputs, { decision }: Look): string | undefined {
   const { policies, world, call, state } = operation;
-  if (state.rules.size > 0 || state.saidBy !== undefined || world.overrides.length > 0) return undefined;
+  if (state.rules.size > 0 || state.reportedBy !== undefined || world.overrides.length > 0) return undefined;
   const facts: unknown[] = [call, state.firstAsked];
   for (const [index, trace] of decision.trace.entries()) {
     if (!trace.matched) continue;

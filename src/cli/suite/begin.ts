@@ -17,14 +17,14 @@ import { SuiteObjects } from "./suite-objects.ts";
 export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
-/** A suite that has started. */
-export interface StartedSuite {
+/** What the steps of a suite that has started work on. */
+export interface SuiteWorld {
   readonly session: Session;
   readonly rollouts: SuiteRollouts;
   readonly tasks: SuiteTasks;
 }
 
-export async function begin({ spec, objects: given }: Suite): Promise<StartedSuite> {
+export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld> {
   if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "tasks", "timeline"])) {
     const fields = "`expect`, `events`, `metrics`, `rollouts`, `tasks` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
@@ -54,7 +54,7 @@ function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec
   return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 
-function adopt({ session, rollouts }: Pick<StartedSuite, "session" | "rollouts">, asked: AskedSpec): void {
+function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, asked: AskedSpec): void {
   const { cluster, call } = targetOfCall(session, asked);
   rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);

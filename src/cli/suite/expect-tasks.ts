@@ -4,7 +4,7 @@ import type { HookTask } from "../../api/hook-policy.ts";
 import { isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
-import { lastAttempt } from "../../tasks/progress.ts";
+import { lastAttempt } from "../../tasks/task-progress.ts";
 import { nextAttemptOf } from "../../tasks/next-step.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { checkNames, unknownCluster } from "./check-names.ts";

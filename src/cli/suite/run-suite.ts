@@ -8,7 +8,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
-import { begin, type StartedSuite } from "./begin.ts";
+import { begin, type SuiteWorld } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";
 import { type StepAnswer, compare, type FieldComparison, compareTimeline, type Holders } from "./expect.ts";
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
@@ -50,7 +50,7 @@ function problemOf({ source }: Suite, error: unknown, path: string): FileProblem
   return problemAt(source, { path: field === "" ? path : `${path}.${field}`, message });
 }
 
-async function runSteps(suite: Suite, begun: StartedSuite): Promise<StepResult[]> {
+async function runSteps(suite: Suite, begun: SuiteWorld): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
     const began = performance.now();
@@ -87,7 +87,7 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   return { index, name: step.name ?? callText(known), call: known };
 }
 
-interface RunningSuite extends StartedSuite {
+interface RunningSuite extends SuiteWorld {
   readonly suite: Suite;
   readonly created: readonly RawObject[];
 }
@@ -142,7 +142,7 @@ async function checkCall(
   return judged(compared, answered);
 }
 
-type SuiteState = Pick<StartedSuite, "session" | "rollouts">;
+type SuiteState = Pick<SuiteWorld, "session" | "rollouts">;
 
 function knownIn({ session, rollouts }: SuiteState): Holders {
   const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
@@ -202,7 +202,7 @@ function checkReports(running: RunningSuite, step: StepSpec): FieldComparison[] 
   ];
 }
 
-function checkTask(expect: TaskExpectSpec, { session, tasks }: StartedSuite): FieldComparison[] {
+function checkTask(expect: TaskExpectSpec, { session, tasks }: SuiteWorld): FieldComparison[] {
   const { fleet } = session.objects;
   return compareTask(expect, {
     policies: fleet.policies.map(({ compiled }) => compiled),
@@ -214,7 +214,7 @@ function checkTask(expect: TaskExpectSpec, { session, tasks }: StartedSuite): Fi
 
 function checkRollout(
   expect: RolloutExpectSpec,
-  { session, rollouts }: Pick<StartedSuite, "session" | "rollouts">,
+  { session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
 ): FieldComparison[] {
   const clusters = session.objects.fleet.clusters().map(clusterKey);
   return compareRollout(expect, rollouts.get(expect.name) ?? {}, {

@@ -38,7 +38,7 @@ export interface SessionOptions {
 }
 
 /** A call, and what the policies say about it. */
-export interface AnsweredCall extends ClusterCall {
+export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
 }
 
@@ -75,7 +75,7 @@ export class Session {
     this.#life = new OperationLife(objects.memory, SENT, {
       served,
       now: () => this.#now,
-      onDirty: () => undefined,
+      enqueue: () => undefined,
       onTransition: (transition) => this.reported?.emit([transition], this.#now),
     });
     if (reports !== undefined) this.reported = new SuiteReports(this.#memory, reports);
@@ -173,7 +173,7 @@ export class Session {
   }
 
   /** When time alone can change the answer. */
-  nextChange({ cluster, call, decision }: AnsweredCall): Date | undefined {
+  nextChange({ cluster, call, decision }: CallDecision): Date | undefined {
     const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
     return nextLook(inputs, { at: this.#now, decision });

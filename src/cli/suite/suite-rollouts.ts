@@ -22,7 +22,7 @@ import { gateEdges } from "../../rollouts/promotion.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
 import { SuiteRolloutApi } from "./rollout-api.ts";
-import type { AnsweredCall, Session } from "./session.ts";
+import type { CallDecision, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { SuiteTasks } from "./suite-tasks.ts";
 
@@ -40,7 +40,7 @@ export class SuiteRollouts {
   readonly #held = new Map<string, HookCall>();
   readonly #tasks: SuiteTasks;
   /** The held calls with the last decisions of the policies. */
-  #waiting: readonly AnsweredCall[] = [];
+  #waiting: readonly CallDecision[] = [];
   #changedAt: Date;
 
   constructor(session: Session, tasks: SuiteTasks) {
@@ -64,7 +64,7 @@ export class SuiteRollouts {
       worldOf: (cluster) => session.objects.fleet.world(cluster),
       refreshMs: 0,
       turnMs: Infinity,
-      onDirty: () => undefined,
+      enqueue: () => undefined,
       onDemands: () => undefined,
       onError: () => undefined,
       onStale: () => undefined,
@@ -257,7 +257,7 @@ export class SuiteRollouts {
   }
 
   /** Returns whether any has begun. */
-  async #beginTasks({ cluster, call, decision }: AnsweredCall): Promise<boolean> {
+  async #beginTasks({ cluster, call, decision }: CallDecision): Promise<boolean> {
     const stores = call.hook === "AfterControlPlaneInitialized";
     if (decision.tasksDue !== true && !stores) return false;
     const { begins = [], toStore = [] } = this.#session.intents(cluster, call);
@@ -267,7 +267,7 @@ export class SuiteRollouts {
     return true;
   }
 
-  #repeat(key: string, known: HookCall): AnsweredCall[] {
+  #repeat(key: string, known: HookCall): CallDecision[] {
     const found = this.#find(key);
     const { served } = this.#session;
     if (found?.paused === true) return [];
@@ -283,7 +283,7 @@ export class SuiteRollouts {
     return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
   }
 
-  async #answer(waiting: AnsweredCall): Promise<Decision> {
+  async #answer(waiting: CallDecision): Promise<Decision> {
     const known = this.#fromMemory(waiting);
     if (known.holds && known.tasksDue !== true) return withoutBasis(known);
     const { cluster, call } = waiting;
@@ -294,7 +294,7 @@ export class SuiteRollouts {
     return withoutBasis(confirmed.decision);
   }
 
-  #fromMemory({ cluster, call, decision }: AnsweredCall): Decision {
+  #fromMemory({ cluster, call, decision }: CallDecision): Decision {
     const world = this.#session.objects.fleet.world(cluster);
     const basis = { source: "Memory" as const, world, policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });

@@ -25,12 +25,12 @@ import {
   openAttempt,
   operationOver,
   retried,
-} from "../../tasks/progress.ts";
+} from "../../tasks/task-progress.ts";
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { taskTransition } from "../../memory/task-transitions.ts";
-import { deedOf } from "../../tasks/task-reconciler.ts";
+import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -160,7 +160,7 @@ export class SuiteTasks {
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "MarkAltered":
-      case "Tidy":
+      case "CleanUp":
       case "Rest":
         return undefined;
     }
@@ -170,8 +170,8 @@ export class SuiteTasks {
   #attemptOf(task: HookTask): { readonly name: string; readonly namespace?: string } {
     const attempt = nextAttempt(task);
     if (task.spec.action.create === undefined) return attempt;
-    const deed = deedOf(task);
-    const earlier = this.all().filter((each) => deedOf(each) === deed);
+    const run = taskRunKey(task);
+    const earlier = this.all().filter((each) => taskRunKey(each) === run);
     this.#session.objects.dropLabelled(
       TASK_LABEL,
       earlier.map(({ metadata }) => metadata.name),
@@ -219,8 +219,8 @@ export class SuiteTasks {
 
   #mustWait({ metadata, spec }: HookTask): boolean {
     const others = this.all().filter((other) => other.metadata.name !== metadata.name);
-    const deed = deedOf({ spec });
-    if (others.some((other) => deedOf(other) === deed && openAttempt(other.status) !== undefined))
+    const run = taskRunKey({ spec });
+    if (others.some((other) => taskRunKey(other) === run && openAttempt(other.status) !== undefined))
       return true;
     if (spec.after === undefined) return false;
     const before = others.find((other) => other.metadata.name === spec.after);

@@ -4,7 +4,7 @@ import type { RuleSpec } from "../../api/hook-policy.ts";
 import { isHas, pathKey } from "../../policy/cel/guards.ts";
 import { type Expr, findNode, parseExpression } from "../../policy/cel/syntax.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { PlacedExpression } from "../../policy/gates/gate-kind.ts";
+import type { ExpressionField } from "../../policy/gates/gate-kind.ts";
 import { atPosition, expressionsOf } from "../../policy/validation/semantics.ts";
 
 /** For rules without errors. */
@@ -16,7 +16,7 @@ export function suiteWarnings(rules: readonly RuleSpec[]): readonly FieldError[]
   );
 }
 
-function expressionWarnings({ source, path }: PlacedExpression): FieldError[] {
+function expressionWarnings({ source, path }: ExpressionField): FieldError[] {
   const parsed = parseExpression(source);
   if (!parsed.ok) return [];
   const { root, position } = parsed;

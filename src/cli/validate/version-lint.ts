@@ -7,7 +7,7 @@ import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import { conditionsOf } from "../../policy/gates/gates.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { gatesOf, type PlacedGate } from "../../policy/validation/sound-parts.ts";
+import { gatesOf, type GateField } from "../../policy/validation/sound-parts.ts";
 
 /** For rules without errors. Cluster API before 1.12 asks BeforeClusterUpgrade about each version. */
 export function versionWarnings(
@@ -29,6 +29,6 @@ export function versionWarnings(
 const MESSAGE =
   "Cluster API asks BeforeClusterUpgrade once for each upgrade, so a version that is changed while the upgrade runs needs no approval: let a rule on BeforeControlPlaneUpgrade ask for the same, as in docs/recipes/approve-each-version.md";
 
-function approvesVersion({ gate }: PlacedGate): boolean {
+function approvesVersion({ gate }: GateField): boolean {
   return conditionsOf(gate).some(({ kind, spec }) => kind.approvesVersion?.(spec) === true);
 }

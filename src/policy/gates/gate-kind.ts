@@ -17,7 +17,7 @@ export interface GateKind<Spec> {
   /** For a spec without errors. */
   compile(name: string, spec: Spec, owner: GateOwner): CompiledGate;
   /** The CEL in the spec, which is checked like that of match conditions. */
-  expressions?(spec: Spec): readonly PlacedExpression[];
+  expressions?(spec: Spec): readonly ExpressionField[];
   /** What else is wrong with the spec, or suspicious in a rule on these hooks. */
   check?(spec: Spec, hooks: readonly HookName[]): CheckResult;
   /** Warnings for a rule that also speaks at admission. */
@@ -25,7 +25,7 @@ export interface GateKind<Spec> {
   /** Why nothing can meet the gate. */
   neverMet?(spec: Spec): Contradiction | undefined;
   /** Why the gate is never met at the same time as some of the gates of its kind that the rule names before it. */
-  contradicts?(spec: Spec, earlier: readonly NamedSpec<Spec>[]): readonly Contradiction[];
+  contradicts?(spec: Spec, earlier: readonly SiblingGate<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
   marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
   /**
@@ -48,7 +48,7 @@ export interface GateOwner {
   readonly asks: number;
 }
 
-export interface PlacedExpression {
+export interface ExpressionField {
   readonly source: string;
   readonly use: ExpressionUse;
   readonly path: string;
@@ -61,7 +61,7 @@ export interface CheckResult {
   readonly warnings?: readonly FieldError[];
 }
 
-export interface NamedSpec<Spec> {
+export interface SiblingGate<Spec> {
   readonly name: string;
   readonly spec: Spec;
 }

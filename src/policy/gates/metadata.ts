@@ -22,7 +22,7 @@ import {
 } from "../settable.ts";
 import type { World } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
-import type { Contradiction, GateKind, NamedSpec } from "./gate-kind.ts";
+import type { Contradiction, GateKind, SiblingGate } from "./gate-kind.ts";
 
 interface MetadataGate {
   readonly field: MetadataField;
@@ -85,7 +85,7 @@ function uidBeforeCreation({ valueFrom }: MetadataGateSpec, hooks: readonly Hook
 function otherValues(
   field: MetadataField,
   { key, from = "Cluster", value }: MetadataGateSpec,
-  earlier: readonly NamedSpec<MetadataGateSpec>[],
+  earlier: readonly SiblingGate<MetadataGateSpec>[],
 ): readonly Contradiction[] {
   if (value === undefined) return [];
   return earlier

@@ -5,7 +5,7 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { compileExpression, type Expression, type ExpressionUse } from "../cel/expression.ts";
 import { meter } from "../cel/meter.ts";
 import { describeExpression } from "./expression.ts";
-import type { GateKind, GateOwner, ObjectReach, PlacedExpression } from "./gate-kind.ts";
+import type { GateKind, GateOwner, ObjectReach, ExpressionField } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
@@ -45,14 +45,14 @@ export const objectGate: GateKind<ObjectGateSpec> = {
   approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),
 };
 
-function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly PlacedExpression[] {
+function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly ExpressionField[] {
   return [
     ...placed(nameExpression, "objectName", ".nameExpression"),
     ...placed(expression, "object", ".expression"),
   ];
 }
 
-function placed(source: string | undefined, use: ExpressionUse, path: string): readonly PlacedExpression[] {
+function placed(source: string | undefined, use: ExpressionUse, path: string): readonly ExpressionField[] {
   return source === undefined ? [] : [{ source, use, path }];
 }
 
@@ -68,7 +68,7 @@ function looksAt(spec: unknown): ObjectReach | undefined {
   };
 }
 
-function readsVersion({ source, use }: PlacedExpression): boolean {
+function readsVersion({ source, use }: ExpressionField): boolean {
   const { expression } = compileExpression(source, use);
   return VERSION_FIELDS.some((field) => expression?.requestFields.has(field) === true);
 }

@@ -6,7 +6,7 @@ import type { Contradiction } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
-import { gatesOf, type PlacedGate } from "./sound-parts.ts";
+import { gatesOf, type GateField } from "./sound-parts.ts";
 
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
@@ -56,7 +56,7 @@ function onlyObserves(
   };
 }
 
-function unmeetable({ gate, path }: PlacedGate): FieldError[] {
+function unmeetable({ gate, path }: GateField): FieldError[] {
   return conditionsOf(gate, path).flatMap(({ kind, spec, place }) => {
     const found = kind.neverMet?.(spec);
     return found === undefined ? [] : [neverHolds(place(found))];
@@ -64,7 +64,7 @@ function unmeetable({ gate, path }: PlacedGate): FieldError[] {
 }
 
 /** All gates of a rule must be met at the same time. */
-function exclusive(gates: readonly PlacedGate[]): FieldError[] {
+function exclusive(gates: readonly GateField[]): FieldError[] {
   const conditions = gates.flatMap(({ gate, path }) =>
     conditionsOf(gate, path).map((condition) => ({ name: gate.name, ...condition })),
   );

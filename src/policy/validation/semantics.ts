@@ -5,9 +5,9 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import { compileExpression, type ExpressionProblem, type ExpressionWarning } from "../cel/expression.ts";
 import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
-import type { PlacedExpression } from "../gates/gate-kind.ts";
+import type { ExpressionField } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
-import { gatesOf, type PlacedGate, type SoundRule, soundRules } from "./sound-parts.ts";
+import { gatesOf, type GateField, type SoundRule, soundRules } from "./sound-parts.ts";
 import { contradictions, untilMissing } from "./contradictions.ts";
 import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
 import { taskWarnings } from "./task-warnings.ts";
@@ -60,7 +60,7 @@ export interface RuleSet {
   readonly path: string;
   readonly rules: readonly SoundRule[];
   /** Health checks of a rollout. */
-  readonly health?: readonly PlacedExpression[];
+  readonly health?: readonly ExpressionField[];
   /** How to get below a limit. */
   readonly remedy: string;
   readonly served?: ServedHooks | undefined;
@@ -103,7 +103,7 @@ export function checkRuleSet(together: RuleSet): Semantics {
 }
 
 /** Equal expressions are compiled once. */
-function lettersOf(expressions: readonly PlacedExpression[]): number {
+function lettersOf(expressions: readonly ExpressionField[]): number {
   const different = new Set(expressions.map(({ source }) => source));
   return different.values().reduce((sum, { length }) => sum + Math.max(length, LETTERS_AT_LEAST), 0);
 }
@@ -113,21 +113,21 @@ const TOO_MANY_ENTRIES = `the different windows have more than ${MAX_WINDOW_ENTR
 const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too much";
 
 /** All expressions of the rule at the path. */
-export function expressionsOf(rule: RuleSpec, path: string): readonly PlacedExpression[] {
+export function expressionsOf(rule: RuleSpec, path: string): readonly ExpressionField[] {
   const ofGates = gatesOf(rule, path).flatMap(expressionsOfGate);
   return [...matchConditionsOf(rule, path), ...ofGates, ...expressionsOfTasks(rule, path)];
 }
 
 /** Without those that soundRules() has replaced by an empty text. */
-function matchConditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonly PlacedExpression[] {
+function matchConditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonly ExpressionField[] {
   return matchConditions
-    .map(({ expression: source }, index): PlacedExpression => {
+    .map(({ expression: source }, index): ExpressionField => {
       return { source, use: "matchCondition", path: `${path}.matchConditions[${index}].expression` };
     })
     .filter(({ source }) => source !== "");
 }
 
-function expressionsOfGate({ gate, path }: PlacedGate): readonly PlacedExpression[] {
+function expressionsOfGate({ gate, path }: GateField): readonly ExpressionField[] {
   return conditionsOf(gate, path).flatMap(({ kind, spec, place }) =>
     (kind.expressions?.(spec) ?? []).map(place),
   );
@@ -160,7 +160,7 @@ function checkRule(
   );
 }
 
-function checkGate(placed: PlacedGate, hooks: readonly HookName[], findings: Findings): void {
+function checkGate(placed: GateField, hooks: readonly HookName[], findings: Findings): void {
   for (const expression of expressionsOfGate(placed)) checkExpression(expression, hooks, findings);
   for (const { kind, spec, place } of conditionsOf(placed.gate, placed.path)) {
     const { errors = [], warnings = [] } = kind.check?.(spec, hooks) ?? {};
@@ -170,7 +170,7 @@ function checkGate(placed: PlacedGate, hooks: readonly HookName[], findings: Fin
 }
 
 function checkExpression(
-  { source, use, path, before = "" }: PlacedExpression,
+  { source, use, path, before = "" }: ExpressionField,
   hooks: readonly HookName[],
   findings: Findings,
 ): void {

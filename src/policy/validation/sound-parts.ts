@@ -25,13 +25,13 @@ const NO_TASK: TaskSpec = { name: "" };
 /** The schema admits no empty expression. */
 const NO_CONDITION: MatchCondition = { name: "", expression: "" };
 
-export interface PlacedGate {
+export interface GateField {
   readonly gate: AnyOfGateSpec;
   readonly path: string;
 }
 
 /** The gates of the rule at the path, each before its members. */
-export function gatesOf({ until = [] }: RuleSpec, path: string): readonly PlacedGate[] {
+export function gatesOf({ until = [] }: RuleSpec, path: string): readonly GateField[] {
   return until.flatMap((gate, index) => {
     const at = `${path}.until[${index}]`;
     const members = (gate.anyOf ?? []).map((member, i) => ({ gate: member, path: `${at}.anyOf[${i}]` }));

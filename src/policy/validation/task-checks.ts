@@ -3,7 +3,7 @@
 import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
 import { compileExpression } from "../cel/expression.ts";
-import type { PlacedExpression } from "../gates/gate-kind.ts";
+import type { ExpressionField } from "../gates/gate-kind.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf } from "../tasks/compile-task.ts";
 import type { TaskVerb } from "../tasks/compiled-task.ts";
@@ -36,7 +36,7 @@ export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly Placed
 }
 
 /** The CEL of the tasks of the rule at the path. */
-export function expressionsOfTasks(rule: RuleSpec, path: string): readonly PlacedExpression[] {
+export function expressionsOfTasks(rule: RuleSpec, path: string): readonly ExpressionField[] {
   return tasksOf(rule, path).flatMap(({ task, path: at, template, at: inside }) => [
     ...placed(task.when, "when", `${at}.when`),
     ...contentsOf(template, inside).expressions,
@@ -45,7 +45,7 @@ export function expressionsOfTasks(rule: RuleSpec, path: string): readonly Place
   ]);
 }
 
-function placed(source: string | undefined, use: "when" | "outcome", path: string): PlacedExpression[] {
+function placed(source: string | undefined, use: "when" | "outcome", path: string): ExpressionField[] {
   return source === undefined ? [] : [{ source, use, path }];
 }
 

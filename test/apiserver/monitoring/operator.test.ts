@@ -26,7 +26,7 @@ import {
   approvalRule,
   approve,
   clusterPolicyRef,
-  heldRow,
+  policyRow,
   inSeconds,
   policyRef,
   storePolicy,
@@ -121,7 +121,7 @@ describe("Monitoring", () => {
       await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
       await lab.ask(HOOK, "team-a", name);
     }
-    await heldRow(cp, policyRef("team-a", "p"), "c1", HOOK);
+    await policyRow(cp, policyRef("team-a", "p"), "c1", HOOK);
   }
 
   /** What goes wrong is counted, too, and has no series before. */

@@ -10,7 +10,7 @@ import {
   applyPolicy,
   approvalRule,
   approve,
-  heldRow,
+  policyRow,
   policyRef,
   statusOf,
 } from "../../controlplane/policies.ts";
@@ -52,7 +52,7 @@ describe("a forged call", () => {
     );
     const held = Math.floor(Date.now() / 1000) * 1000; // times have no fractions of a second
     await cp.patch(clusterRef("a", "c1"), { metadata: { annotations: { [APPROVED]: null } } });
-    const row = await heldRow(cp, policyRef("a", "p"), "c1", HOOK);
+    const row = await policyRow(cp, policyRef("a", "p"), "c1", HOOK);
     assert.ok(Date.parse(row.timers?.[0]?.blockedSince ?? "") >= held, "its clock is its own");
   });
 
@@ -64,10 +64,10 @@ describe("a forged call", () => {
       rules: [{ ...rule, until: [...(rule.until ?? []), wait] }],
     });
     await createCluster(cp, { namespace: "b", name: "c1" });
-    await heldRow(cp, policyRef("b", "p"), "c1", HOOK);
+    await policyRow(cp, policyRef("b", "p"), "c1", HOOK);
     await approve(cp, "b", "c1");
     const since = await cp.waitFor("the wait to run", async () => {
-      const { timers } = await heldRow(cp, policyRef("b", "p"), "c1", HOOK);
+      const { timers } = await policyRow(cp, policyRef("b", "p"), "c1", HOOK);
       return timers?.[0]?.gatesMetSince;
     });
     for (let n = 0; n < 4; n += 1) {

@@ -5,9 +5,10 @@ import {
   type ClusterDecisions,
   createClusterHandler,
 } from "../../../src/admission/cluster-handler.ts";
-import type { AdmissionOutcome } from "../../../src/admission/outcome.ts";
+import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
@@ -51,6 +52,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     definition: async (kind) => await Promise.resolve(kind),
     overrides: async () => await Promise.resolve([]),
     objects: async () => await Promise.resolve({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "ApiServerUnavailable",
     ...reader,
@@ -62,7 +64,14 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     },
   });
   const now = (): Date => NOW;
-  const confirmer = new Confirmer({ store, reader: counting, log: silent, now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader: counting,
+    log: silent,
+    now,
+    onStale: () => undefined,
+  });
   const handle = createClusterHandler({
     authenticated: true,
     source: {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
-import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/review-world.ts";
+import type { Access, AdmissionWorld, KindLocation } from "../../../src/admission/review-world.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
@@ -36,7 +36,7 @@ export interface Setup {
   readonly world?: Partial<AdmissionWorld>;
   readonly served?: typeof ALL_HOOKS;
   /** By kind; default: backups.velero.io in namespaces, which the operator can read. */
-  readonly located?: (kind: string) => LocatedKind | Promise<LocatedKind>;
+  readonly located?: (kind: string) => KindLocation | Promise<KindLocation>;
   readonly allowed?: (access: Access) => boolean | Promise<boolean>;
 }
 
@@ -50,7 +50,7 @@ export interface Webhook {
   readonly update: (old: object, object: object) => Promise<Answer>;
 }
 
-export const BACKUPS: LocatedKind = {
+export const BACKUPS: KindLocation = {
   resource: { group: "velero.io", plural: "backups", namespaced: true },
 };
 

@@ -39,6 +39,8 @@ async function run(
   const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
       ask: () => blocked,
       validity: () => undefined,
@@ -52,7 +54,7 @@ async function run(
     },
     answers,
     log,
-    complain: write,
+    warnRateLimited: write,
     now: () => NOW,
   });
   let text = "";

@@ -15,7 +15,15 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
   const counted: string[] = [];
   const refuse = (): never => assert.fail("asked");
   const deps: HandlerDeps = {
-    source: { loaded: refuse, inTurn: refuse, ask: refuse, validity: refuse, confirm: refuse },
+    source: {
+      loaded: refuse,
+      inTurn: refuse,
+      ask: refuse,
+      validity: refuse,
+      confirm: refuse,
+      mayHaveTasks: refuse,
+      storeTasks: refuse,
+    },
     metrics: {
       answered: (hook, verdict) => counted.push(`${hook} ${verdict}`),
       discovered: () => undefined,
@@ -23,7 +31,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
     },
     answers: { record: refuse, repeat: refuse, forget: refuse },
     log: createRecorder(),
-    complain: refuse,
+    warnRateLimited: refuse,
     now: () => new Date(),
   };
   return { routes: createRoutes(servedHooks(14), deps), counted };
@@ -42,6 +50,8 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
   const routes = createRoutes(servedHooks(14), {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
       ask: ({ call }, now) => {
         asked.push(call.hook);
@@ -53,7 +63,7 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
     answers: { record: () => undefined, repeat: () => undefined, forget: (uid) => forgotten.push(uid) },
     log: createRecorder(),
-    complain: assert.fail,
+    warnRateLimited: assert.fail,
     now: () => NOW,
   });
   const hook = "BeforeClusterDelete";

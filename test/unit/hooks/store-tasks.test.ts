@@ -36,6 +36,8 @@ async function answer({
   const { handle } = createHandler(HOOK, false, {
     source: {
       loaded: () => true,
+      mayHaveTasks: () => true,
+      storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
       ask: ({ call }) => {
         const { rendersTasks: _, ...known } = world;
@@ -49,7 +51,7 @@ async function answer({
     metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
     answers: { record: () => undefined, repeat: () => undefined, forget: () => undefined },
     log,
-    complain: () => undefined,
+    warnRateLimited: () => undefined,
     now: () => now,
   });
   now = NOW;

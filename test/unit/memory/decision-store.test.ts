@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import type { HeldRow } from "../../../src/operations/rows.ts";
+import type { PolicyRow } from "../../../src/operations/rows.ts";
 import {
   APPROVED,
   cluster,
@@ -33,7 +33,7 @@ const approved = cluster({
   resourceVersion: "101",
 });
 
-function rows({ store }: Fixture, policy: PolicyObject = hookPolicy()): HeldRow[] {
+function rows({ store }: Fixture, policy: PolicyObject = hookPolicy()): PolicyRow[] {
   return [...(store.policies.get(keyOf(policy))?.held.values() ?? [])];
 }
 

@@ -4,7 +4,7 @@ import type { HookOverride, HookPolicyStatus } from "../../../src/api/hook-polic
 import type { Logger } from "../../../src/lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import type { HeldRow } from "../../../src/operations/rows.ts";
+import type { PolicyRow } from "../../../src/operations/rows.ts";
 import { policyKey, type PolicyObject } from "../../../src/memory/policy-set.ts";
 import { computeStatus } from "../../../src/status/policy-status.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
@@ -12,7 +12,7 @@ import type { Transition } from "../../../src/memory/transitions.ts";
 import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
-import { knownOf } from "../../../src/memory/policy-entry.ts";
+import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
 import type { Lister, PolicyList } from "../../../src/memory/ports.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 
@@ -120,7 +120,7 @@ export function storeWith(given: Setup = {}): Fixture {
     allowance: { spend: () => undefined, restMs: () => 0 },
     log,
     now: () => clock.now,
-    onDirty: (key) => dirty.push(key),
+    enqueue: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
     onDemands: () => undefined,
     onTransition: (transition) =>
@@ -165,7 +165,7 @@ export function entryOf({ store }: Fixture, policy: PolicyObject): PolicyEntry {
   return entry;
 }
 
-export function rowsOf(fixture: Fixture, policy: PolicyObject): HeldRow[] {
+export function rowsOf(fixture: Fixture, policy: PolicyObject): PolicyRow[] {
   return [...entryOf(fixture, policy).held.values()];
 }
 
@@ -176,7 +176,7 @@ export function statusOf(fixture: Fixture, policy: PolicyObject): HookPolicyStat
   const { compiled, object, matched, known, recent } = entry;
   const input = { policy: compiled, stored: object.status, matchedClusters: matched.size, held, recent };
   const status = computeStatus({ ...input, before: known }, fixture.clock.now);
-  entry.known = knownOf(held);
+  entry.known = rowSetsOf(held);
   return status;
 }
 

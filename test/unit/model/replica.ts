@@ -8,6 +8,7 @@ import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
 import { PendingOperations } from "../../../src/operations/operations.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
@@ -158,7 +159,7 @@ export class Replica {
       served: ALL_HOOKS,
       maxOverrideMs: MAX_OVERRIDE_MS,
       turnMs: Infinity,
-      onDirty: (key) => this.#add(key),
+      enqueue: (key) => this.#add(key),
       onStatusWritten: (key) => this.#add(key),
       onDemands: () => undefined,
     });
@@ -174,6 +175,7 @@ export class Replica {
       onStatusWrite: () => undefined,
     });
     const confirmer = new Confirmer({
+      turns: new CallTurns(Infinity),
       store: this.#store,
       reader: adapter,
       log: silent,
@@ -209,6 +211,8 @@ export class Replica {
     return createHandler(hook, true, {
       source: {
         loaded: () => store.loaded,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, decide) => decide(),
         ask: (request, at) => store.decider.ask(request, at),
         validity: (request, decision, at) => store.decider.validity(request, decision, at),
@@ -217,7 +221,7 @@ export class Replica {
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now: () => this.#clock.now,
     });
   }

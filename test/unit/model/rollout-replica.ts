@@ -9,7 +9,7 @@ import type { HookRollout } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/release/confirmation.ts";
 import type { DecisionRequest, RolloutApi } from "../../../src/memory/ports.ts";
-import { confirmRelease } from "../../../src/release/release.ts";
+import { Releases, type TaskBeginner } from "../../../src/release/release.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
 import { viewRollout } from "../../../src/memory/stored-views.ts";
@@ -26,6 +26,11 @@ import { type ApiModel, clientOf, type Request } from "./api-server.ts";
 import type { Step } from "./explorer.ts";
 import { minutes, reached, told } from "./rollout-spies.ts";
 import { requestSteps, running, type Task } from "./task.ts";
+
+const NO_TASKS: TaskBeginner = {
+  begin: async () => await Promise.resolve([]),
+  storeAll: async () => await Promise.resolve(true),
+};
 
 /** What memory keeps of time is told in minutes: they pass as steps of their own. */
 export interface RolloutClock {
@@ -141,7 +146,7 @@ export class RolloutReplica {
       firstAsked: () => firstAsked,
       policiesHold: () => false,
       worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
-      onDirty: (rollout) => this.#dirty.add(rollout),
+      enqueue: (rollout) => this.#dirty.add(rollout),
       onDemands: () => undefined,
       onError: () => undefined,
       onStale: () => undefined,
@@ -155,6 +160,7 @@ export class RolloutReplica {
       api: apiOf("statuses"),
       clusters,
       leading,
+      tasks: { known: () => undefined, read: async () => await Promise.resolve(undefined) },
       loaded: () => true,
       now: clock.now,
       nowMs: () => haste * clock.nowMs(),
@@ -343,7 +349,8 @@ export class RolloutReplica {
       looks += 1;
       return await Promise.resolve(this.#look(decision, options?.rollouts, looksOnce && looks > 1));
     };
-    return await confirmRelease({ confirmer: { confirm }, rollouts: this.rollouts }, request);
+    const releases = new Releases({ confirmer: { confirm }, rollouts: this.rollouts, tasks: NO_TASKS });
+    return await releases.confirm(request);
   }
 
   /** At policies and rollouts as they are at one moment. */

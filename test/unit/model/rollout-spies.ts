@@ -1,6 +1,6 @@
 /** What the real code of rollouts keeps to itself, and what it does next depends on: a part of the states that are explored. */
 
-import { type KnownMember, RolloutEntry } from "../../../src/rollouts/rollout-entry.ts";
+import { type MemberCluster, RolloutEntry } from "../../../src/rollouts/rollout-entry.ts";
 import { RolloutQueue } from "../../../src/rollouts/rollout-queue.ts";
 import { reachedVersion } from "../../../src/rollouts/health.ts";
 
@@ -24,12 +24,12 @@ export const reached = new WeakMap<RolloutEntry, ReadonlyMap<string, string>>();
 const { ofMembers } = RolloutEntry.prototype;
 RolloutEntry.prototype.ofMembers = async function spied<T>(
   this: RolloutEntry,
-  work: (known: KnownMember) => T,
+  work: (known: MemberCluster) => T,
 ) {
   const before = reached.get(this) ?? new Map<string, string>();
   const now = new Map<string, string>();
   reached.set(this, now);
-  const spy = (known: KnownMember): T => {
+  const spy = (known: MemberCluster): T => {
     const version = reachedVersion(known.cluster, this.health(known.cluster), before);
     if (version !== undefined) now.set(known.cluster.metadata.uid, version);
     return work(known);

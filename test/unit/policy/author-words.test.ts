@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { MAX_ROW_MESSAGE } from "../../../src/api/hook-policy.ts";
 import { printable } from "../../../src/lib/printable.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import { heldRow } from "../../../src/operations/rows.ts";
+import { policyRow } from "../../../src/operations/rows.ts";
 import { newOperation } from "../../../src/operations/operation.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { policyName } from "../../../src/policy/policy-ref.ts";
@@ -44,7 +44,7 @@ test("in a row and in the Cluster's condition, the author's words come first and
         for (const text of said) assert.ok(message.includes(text), `${text} is not in ${message}`);
       const operation = newOperation(DELETE, cluster(), NOW, undefined);
       for (const [index, policyTrace] of trace.entries()) {
-        const row = heldRow(operation, { trace: policyTrace, policyUID: `uid-${index}` }, undefined, NOW);
+        const row = policyRow(operation, { trace: policyTrace, policyUID: `uid-${index}` }, undefined, NOW);
         // The last character of a row that is full is "…".
         const room = Array.from(said[index] ?? "?").slice(0, MAX_ROW_MESSAGE - 1);
         assert.ok(row?.message.startsWith(room.join("")), row?.message);

@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
@@ -78,10 +79,18 @@ async function confirm(scene: Scene): Promise<Attempt> {
       read.push(query);
       return scene.objects === undefined ? live.find(query.kind, query.namespace) : scene.objects(query);
     },
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   return { confirmation: await confirmer.confirm({ call: DELETE, cluster: deleting }), read };
 }
 

@@ -15,6 +15,7 @@ import {
 } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { lookup } from "../../../src/policy/selector.ts";
@@ -218,11 +219,13 @@ async function told({ call, changes, called, seen, reads }: Story): Promise<Stor
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: String,
   };
   const { store } = fixture;
   const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader,
     log: silent,

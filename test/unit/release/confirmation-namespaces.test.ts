@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Namespace } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { WatchedObject } from "../../../src/policy/objects.ts";
 import {
@@ -78,10 +79,18 @@ async function confirm(scene: Scene): Promise<Attempt> {
     definition: async (kind) => kind,
     overrides: async () => overrides.map(({ metadata }) => metadata),
     objects: async ({ kind, namespace: place }) => found.find(kind, place),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const confirmation = await confirmer.confirm({ call: DELETE, cluster: deleting });
   if (!confirmation.ok) return { result: confirmation.reason, reads };
   return { result: confirmation.decision.holds ? "held" : "released", reads };

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { DecisionRequest, LiveReader } from "../../../src/memory/ports.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
@@ -42,10 +43,18 @@ async function confirm({
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => now, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => now,
+    onStale: () => undefined,
+  });
   return await confirmer.confirm({ call: DELETE, cluster: live, ...review });
 }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer, type RolloutComparison } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, silent, storeWith } from "../memory/fixtures.ts";
@@ -29,6 +30,7 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
     ...over,
@@ -42,6 +44,7 @@ function confirmerOf(
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   let stale = 0;
   const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
     store,
     reader: readerOf(live, over),
     log: silent,
@@ -102,7 +105,14 @@ test("a status that is written while the lists are read does not stand in the wa
       },
     },
   );
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
 });
@@ -234,7 +244,14 @@ test("what memory received after the read cannot release what the read holds", a
   const newer = cluster({ resourceVersion: "101", annotations: { [APPROVED]: "true" } });
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [newer] });
   const reader = readerOf({ own: [protect], cluster: cluster() });
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.holds, true);
 });
@@ -255,7 +272,14 @@ test("a policy that memory learns of during the reads decides, too", async () =>
     },
   );
   const { store } = fixture;
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
@@ -273,7 +297,14 @@ test("what memory received after the read counts, too", async () => {
       },
     },
   );
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });

@@ -8,8 +8,9 @@ import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/release/confirmation.ts";
+import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
-import { confirmRelease } from "../../../src/release/release.ts";
+import { Releases } from "../../../src/release/release.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { policyList, silent, storeWith } from "../memory/fixtures.ts";
 import {
@@ -80,10 +81,20 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     namespaces: async () => [],
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
     clockAheadMs: () => 0,
     reasonOf: String,
   };
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmer = new Confirmer({
+    turns: new CallTurns(Infinity),
+    store,
+    reader,
+    log: silent,
+    now: () => NOW,
+    onStale: () => undefined,
+  });
+  const tasks = { begin: async () => [], storeAll: async () => true };
+  const releases = new Releases({ confirmer, rollouts, tasks });
   const members = api.members.bind(api);
   const release = async (meanwhile = (): void => undefined): Promise<string> => {
     let once: (() => void) | undefined = meanwhile;
@@ -94,7 +105,7 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     };
     const fromMemory = ask(replica, A);
     if (fromMemory !== "go") return fromMemory;
-    return reasonOf(await confirmRelease({ confirmer, rollouts }, requestOf(A)));
+    return reasonOf(await releases.confirm(requestOf(A)));
   };
   return { replica, policies, seen, release };
 }

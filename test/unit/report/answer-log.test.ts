@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
-import type { AuditedAnswer } from "../../../src/report/audit-log.ts";
+import type { AnswerDigest } from "../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { cluster, NOW } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";
@@ -20,7 +20,7 @@ function remembering(): {
   forget: (uid: string) => void;
 } {
   let digest = "";
-  let before: AuditedAnswer | undefined;
+  let before: AnswerDigest | undefined;
   const answers = new AnswerLog({
     log: silent,
     everyCall: false,

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
-import type { AnswerVerdict } from "../../../src/hooks/outcome.ts";
+import type { AnswerVerdict } from "../../../src/hooks/hook-outcome.ts";
 import { AuditLog } from "../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../src/report/answer-log.ts";
-import type { RefusedRequest } from "../../../src/admission/cluster-handler.ts";
+import type { RequestRefusal } from "../../../src/admission/cluster-handler.ts";
 import type { AuditEntry, AuditRefusal } from "../../../src/report/audit-entry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/whole-body.ts";
@@ -74,6 +74,8 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
     const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
+        mayHaveTasks: () => true,
+        storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, work) => work(),
         ask: () => decision,
         validity: () => undefined,
@@ -83,7 +85,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
       answers: audit,
       log: silent,
-      complain: () => undefined,
+      warnRateLimited: () => undefined,
       now: () => NOW,
     });
     await handle(new WholeBody([bytes]));
@@ -262,7 +264,7 @@ test("the example of docs/audit-log.md is a line", () => {
 });
 
 describe("a refused request", () => {
-  const refusal = (username = "jane"): RefusedRequest => ({
+  const refusal = (username = "jane"): RequestRefusal => ({
     review: { uid: "r", username, dryRun: false, change: { before: cluster() } },
     attempt: { call: DELETE, cluster: cluster() },
     outcome: {
@@ -273,7 +275,7 @@ describe("a refused request", () => {
     },
   });
 
-  function refusals(...requests: readonly RefusedRequest[]): AuditRefusal[] {
+  function refusals(...requests: readonly RequestRefusal[]): AuditRefusal[] {
     const lines: AuditRefusal[] = [];
     const write = (line: string): void => void lines.push(JSON.parse(line));
     const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });

@@ -8,7 +8,7 @@ import {
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
-import type { MemberState } from "../../../src/rollouts/progress.ts";
+import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, UNCLAIMED } from "../../../src/rollouts/slots.ts";

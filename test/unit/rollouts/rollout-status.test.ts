@@ -7,7 +7,7 @@ import {
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { MemberState } from "../../../src/rollouts/progress.ts";
+import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { member, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";

@@ -4,18 +4,18 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { HookPolicyStatus } from "../../../src/api/hook-policy.ts";
-import type { HeldRow } from "../../../src/operations/rows.ts";
+import type { PolicyRow } from "../../../src/operations/rows.ts";
 import { computeStatus, type StatusInput } from "../../../src/status/policy-status.ts";
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
-import { knownOf, NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
+import { rowSetsOf, NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
 import { OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");
 
-function row(over: Partial<HeldRow> = {}): HeldRow {
+function row(over: Partial<PolicyRow> = {}): PolicyRow {
   return {
     namespace: "team-a",
     cluster: "prod-1",
@@ -46,7 +46,7 @@ function input(over: Partial<StatusInput> = {}): StatusInput {
   };
 }
 
-const many = (count: number, over: Partial<HeldRow> = {}): HeldRow[] =>
+const many = (count: number, over: Partial<PolicyRow> = {}): PolicyRow[] =>
   Array.from({ length: count }, (_, n) => row({ cluster: `c${n}`, clusterUID: `uid-${n}`, ...over }));
 
 const ready = (status: HookPolicyStatus): string | undefined => condition(status, "Ready")?.status;
@@ -250,7 +250,7 @@ describe("rows", () => {
         ...(n % 40 === 11 && { timers: [] }),
       });
     });
-    const key = ({ earliestRelease, timers, firstAsked, namespace, cluster }: HeldRow): string =>
+    const key = ({ earliestRelease, timers, firstAsked, namespace, cluster }: PolicyRow): string =>
       [earliestRelease ?? (timers === undefined ? "9999" : "9998"), firstAsked, namespace, cluster].join(" ");
     const first = rows.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, 50);
     for (const held of [
@@ -329,7 +329,7 @@ describe("recent results", () => {
 
 describe("two replicas", () => {
   /** What a replica knows that was never asked: the rows of the stored status. */
-  const shownOf = (stored: HookPolicyStatus, all: readonly HeldRow[]): HeldRow[] =>
+  const shownOf = (stored: HookPolicyStatus, all: readonly PolicyRow[]): PolicyRow[] =>
     all.filter(({ clusterUID }) => stored.decisions?.some((shown) => shown.clusterUID === clusterUID));
 
   test("of which one knows only the rows do not correct each other's counts", () => {
@@ -343,12 +343,14 @@ describe("two replicas", () => {
     const all = many(200, { hook: "BeforeClusterUpgrade" });
     const stored = computeStatus(input({ held: all }), NOW);
     assert.equal(
-      computeStatus(input({ stored, matchedClusters: 300, held: all.slice(1), before: knownOf(all) }), LATER)
-        .blocked,
+      computeStatus(
+        input({ stored, matchedClusters: 300, held: all.slice(1), before: rowSetsOf(all) }),
+        LATER,
+      ).blocked,
       199,
     );
     const shown = shownOf(stored, all);
-    const rowsOnly = { held: shown.slice(1), before: knownOf(shown), matchedClusters: 300 };
+    const rowsOnly = { held: shown.slice(1), before: rowSetsOf(shown), matchedClusters: 300 };
     assert.equal(computeStatus(input({ stored, ...rowsOnly }), LATER).blocked, 199);
   });
 
@@ -364,7 +366,7 @@ describe("two replicas", () => {
     let stored = computeStatus(input({ held: all, matchedClusters: 300 }), NOW);
     const shown = shownOf(stored, all);
     for (let left = shown.length; left >= 0; left -= 1) {
-      const before = knownOf(shown.slice(0, left + 1));
+      const before = rowSetsOf(shown.slice(0, left + 1));
       stored = computeStatus(
         input({ stored, held: shown.slice(0, left), before, matchedClusters: 300 }),
         LATER,

@@ -168,7 +168,7 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "removes a created object after keep": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(HOUR) }), keepMs: HOUR * 1000 },
-    { do: "Tidy", forget: false },
+    { do: "CleanUp", deleteHookTask: false },
   ],
   "leaves an applied object": [
     {
@@ -182,11 +182,11 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "forgets a success a day after the operation": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }), isOver: true },
-    { do: "Tidy", forget: true },
+    { do: "CleanUp", deleteHookTask: true },
   ],
   "forgets at once what is too much": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(60), over: ago(1) }), isOver: true, isSurplus: true },
-    { do: "Tidy", forget: true },
+    { do: "CleanUp", deleteHookTask: true },
   ],
 };
 

@@ -9,7 +9,7 @@ import {
   markedAltered,
   openAttempt,
   retried,
-} from "../../../src/tasks/progress.ts";
+} from "../../../src/tasks/task-progress.ts";
 import { ago, hookTask, NOW } from "./hook-tasks.ts";
 
 const PLACE = { name: "clean-0123456789", namespace: "team-a" };

@@ -3,32 +3,13 @@
  * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
-import type { Decider } from "./decider.ts";
-import type { DecisionRequest } from "./ports.ts";
-import { FairQueue } from "../turns/fair-queue.ts";
-import { Slice } from "../turns/slice.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { Slice } from "./slice.ts";
 
 /** The namespace and Cluster whose turn a call uses. */
 export interface CallShare {
   readonly namespace: string;
   readonly cluster: string;
-}
-
-/** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
-const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
-
-/** Shared by all reviews of Clusters that memory does not have, if any client can send reviews. */
-const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
-
-export function shareOf(
-  { cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">,
-  decider: Pick<Decider, "knows">,
-): CallShare {
-  const { namespace = "", name } = cluster.metadata;
-  if (decider.knows(cluster)) return { namespace, cluster: name };
-  if (admission === undefined) return NOT_IN_MEMORY;
-  // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
-  return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;
 }
 
 /** Cluster API has at most one call about a Cluster under way. */

@@ -76,7 +76,7 @@ export function attemptFound(
   }));
 }
 
-/** What the attempt waits for. The same status if it says so already, so that a task at rest is not written. */
+/** What the attempt waits for. The same status if it says so already, so that the steady state needs no write. */
 export function attemptWaits(status: Status, message: string): Status {
   const text = message.slice(0, MAX_MESSAGE);
   if (lastAttempt(status)?.message === text && status.message === text) return status;

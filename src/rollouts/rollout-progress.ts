@@ -37,7 +37,7 @@ export interface MemberState {
 }
 
 /** What is known of the slots of the whole rollout. */
-export interface KnownSlots {
+export interface SlotUsage {
   readonly running: readonly RolloutClaim[];
   readonly failed: readonly RolloutFailure[];
   /** The Clusters that may be members. */
@@ -57,7 +57,7 @@ interface ProgressInput {
 /** How far each stage is to the version. */
 export function stagesOf(
   { rollout, stored, isPresent, isRebuilding }: ProgressInput,
-  slots: KnownSlots & { readonly byStage: ByStage },
+  slots: SlotUsage & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
@@ -118,7 +118,7 @@ interface StageInput {
  */
 export function countStage(
   own: readonly MemberState[],
-  { running, failed }: KnownSlots,
+  { running, failed }: SlotUsage,
   { version, stage, rollout, unknown }: StageInput,
 ): Counts {
   const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));

@@ -1,6 +1,6 @@
 /**
- * Schedules when memory looks again at a Cluster or a policy: in a later turn of the event loop, or at an instant. Memory has
- * what is left to do about it, so a look can end after any piece of work, and two looks that are due become one.
+ * Schedules the next evaluation of a Cluster or a policy: in a later turn of the event loop, or at an instant. Memory has
+ * what is left to do about it, so an evaluation can end after any step, and two that are due become one.
  */
 
 import { Alarm } from "../turns/alarm.ts";
@@ -22,30 +22,30 @@ export function ofPolicy(key: string): Subject {
   return { kind: "Policy", key };
 }
 
-/** Yields after each piece of work. */
-export type Pieces = Generator<void, void, void>;
+/** Yields after each step. */
+export type WorkSteps = Generator<void, void, void>;
 
-interface LooksOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {
+interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {
   /** What is left to do about the subject, and due. */
-  readonly piecesOf: (subject: Subject) => Pieces;
+  readonly stepsOf: (subject: Subject) => WorkSteps;
   /** The clock was set back, so results computed before may lie in its future. */
   readonly onSetBack: () => void;
 }
 
-export class Looks {
+export class EvaluationScheduler {
   readonly #alarm: Alarm<Subject>;
-  readonly #options: LooksOptions;
+  readonly #options: SchedulerOptions;
   readonly #slice: Slice;
   #cause: Date | undefined;
 
-  constructor(options: LooksOptions) {
+  constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#slice = new Slice(options.turnMs);
     this.#alarm = new Alarm({
       now: options.now,
       keyOf: ({ kind, key }) => `${kind} ${key}`,
       ownerOf,
-      onDue: (subject, at) => this.because(at, () => this.#look(subject)),
+      onDue: (subject, at) => this.because(at, () => this.#evaluate(subject)),
       onSetBack: options.onSetBack,
       turnMs: options.alarmMs,
       allowance: options.allowance,
@@ -73,16 +73,16 @@ export class Looks {
     }
   }
 
-  /** Does a piece of work, and more while this turn of the event loop has time; the rest in later turns. */
-  #look(subject: Subject): void {
-    for (const _ of this.#options.piecesOf(subject)) if (this.isTurnOver()) return this.soon(subject);
+  /** Does one step, and more while this turn of the event loop has time; the rest in later turns. */
+  #evaluate(subject: Subject): void {
+    for (const _ of this.#options.stepsOf(subject)) if (this.isTurnOver()) return this.soon(subject);
   }
 
   /** The same at once, unless the namespace has used up its allowance, on which what changes by itself draws, too. */
   unlessAtRest(subject: Subject): void {
     if (this.#alarm.restMs(subject) > 0) return this.soon(subject);
     const began = performance.now();
-    this.#look(subject);
+    this.#evaluate(subject);
     this.#alarm.spend(subject, performance.now() - began);
   }
 
@@ -102,7 +102,7 @@ export class Looks {
     if (known === undefined || at < known) this.#alarm.set(subject, at);
   }
 
-  /** Looks at what is due by the clock; the alarm also does so by itself. */
+  /** Evaluates what is due by the clock; the alarm also does so by itself. */
   ring(): void {
     this.#alarm.ring();
   }

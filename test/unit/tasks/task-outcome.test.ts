@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judgeObject } from "../../../src/policy/tasks/outcome.ts";
+import { judgeObject } from "../../../src/policy/tasks/task-outcome.ts";
 import { NOW } from "./hook-tasks.ts";
 
 const cluster = {
