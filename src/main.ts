@@ -105,7 +105,9 @@ function addRun(program: Command): void {
   const command = program
     .command("run")
     .summary("run the operator")
-    .description("Runs the operator: serves the hooks, follows the policies and reports what is held.");
+    .description(
+      "Runs the operator: serves the hooks, follows the policies and reports what is held.\n\nExit code: 0 stopped by a signal, 1 cannot run or stopped by a bug, 2 wrong usage.",
+    );
   addExamples(command, RUN_EXAMPLES);
   const flags: Readonly<Record<string, Flag>> = FLAGS;
   const options = Object.entries(flags).map(([name, flag]) => {

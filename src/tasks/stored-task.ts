@@ -24,7 +24,7 @@ import {
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
-import { openAttempt } from "./task-progress.ts";
+import { isHindered, openAttempt } from "./task-progress.ts";
 
 /** Ten thousand ended tasks are kept, so only what is searched for has fields, and what is seldom needed is one text. */
 export class StoredTask {
@@ -174,6 +174,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
     ...(endedAt !== undefined && { endedAt }),
     attempts: status.begun ?? 0,
     ...(next !== undefined && { nextAttempt: next }),
+    hindered: isHindered(status),
     message: status.message ?? "",
   };
 }

@@ -24,6 +24,14 @@ export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
   return uid !== undefined || targets !== undefined;
 }
 
+/** Whether an attempt has begun of which nothing can be carried out: the message says why. */
+export function isHindered(status: Status = {}): boolean {
+  const open = openAttempt(status);
+  return (
+    status.phase === "Running" && open !== undefined && !isCarriedOut(open) && (status.message ?? "") !== ""
+  );
+}
+
 const FINISHED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
 /** Whether the task needs no further attempt. */

@@ -84,7 +84,7 @@ describe("a task that is refused", () => {
     const sentence =
       /admission refuses it \(correct what it names\): .*exceeded quota: jobs.*used: count\/jobs.batch=1/;
     await tasks.saysEverywhere(ns, "Running", sentence);
-    await tasks.isHeld(ns, /task clean runs/);
+    await tasks.isHeld(ns, /task clean cannot begin: admission refuses it/);
     assert.deepEqual(await jobsIn(cp, ns), []);
     await limit("2");
     await completesOnce(ns);

@@ -18,7 +18,7 @@ export async function approvedByTwo(page: Recipe, stillHeld: () => Promise<void>
   const explained = await anna.type("hookpolicy explain");
   assert.match(
     explained,
-    /^Blocked: BeforeClusterDelete .*\n +note +kubectl annotate .* and another person second-approval\n.*one of platform-approvers writes first-approval/,
+    /^Blocked: BeforeClusterDelete .*\n +note +one of platform-approvers writes their own user name .* and another person second-approval\n.*one of platform-approvers writes first-approval/,
   );
   assert.doesNotMatch(explained, /you may not/);
   await anna.type('first-approval="');

@@ -141,6 +141,14 @@ test("--help, help and help run explain every flag, with its default, and exit 0
   }
 });
 
+test("the help of every command says what its exit codes mean", async () => {
+  const { stdout: top } = await hookpolicy("help");
+  const names = [...top.matchAll(/^ {2}([a-z][a-z-]*)(?: \[| <|  )/gm)].map(([, name = ""]) => name);
+  assert.ok(names.includes("run") && names.includes("completion"), names.join());
+  for (const name of names.filter((each) => each !== "help"))
+    assert.match((await hookpolicy("help", name)).stdout, /^Exit code: 0 /m, name);
+});
+
 test("--version from source and from the bundle is that of package.json, and the bundle can be executed", async () => {
   const { version }: { version: string } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   const expected = { code: 0, stdout: `${version}\n`, stderr: "" };

@@ -28,7 +28,7 @@ export function addCompletion(program: Command): void {
     .addArgument(new Argument("<shell>", "your shell").choices(Object.keys(SCRIPTS)))
     .summary("completion for bash, zsh and fish")
     .description(
-      "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.",
+      "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.\n\nExit code: 0 printed, 2 wrong usage.",
     );
   addExamples(command, EXAMPLES);
   command.action((shell: keyof typeof SCRIPTS) => {

@@ -64,7 +64,7 @@ function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
 }
 
 function taskJson(task: TaskTrace): wire.ExplainedTask {
-  const { changesAt, nextAttempt, run: _, ...rest } = task;
+  const { changesAt, nextAttempt, run: _, hindered: _hindered, ...rest } = task;
   return {
     ...rest,
     commands: commandsOf(task),

@@ -202,12 +202,12 @@ const NEEDS_A_PERSON: ReadonlySet<TaskState> = new Set(["Failed", "Altered", "No
 /** That rules wait for tasks which end by themselves; `undefined`: for none, or a user has to act, too. */
 function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   const held = rules.filter(({ holds }) => holds);
-  const waits = held.map((rule) => openTask(rule)?.state);
-  if (waits.every((state) => state === undefined)) return undefined;
+  const waits = held.map(openTask).filter((task) => task !== undefined);
+  if (waits.length === 0) return undefined;
   const needsUser = held.some(({ gates }) =>
     gates.some(({ met, changesAt }) => met !== true && changesAt === undefined),
   );
-  const isStuck = waits.some((state) => state !== undefined && NEEDS_A_PERSON.has(state));
+  const isStuck = waits.some(({ state, hindered }) => hindered === true || NEEDS_A_PERSON.has(state));
   return needsUser || isStuck ? undefined : "when its tasks are done";
 }
 

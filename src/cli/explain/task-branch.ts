@@ -14,19 +14,17 @@ interface TaskTreeOptions extends CommandWords {
 }
 
 export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOptions): Branch {
-  const { state, message, observed = "", attempts, nextAttempt, changesAt } = task;
+  const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
   const command = (label: string, words: string): Detail => ({
     label,
     text: colour.cyan(typed(words, program)),
     whole: true,
   });
   return {
-    text: `task ${task.task}: ${painted(state, colour)(wordsOf(task))}`,
+    text: `task ${task.task}: ${painted(hindered === true ? "Failed" : state, colour)(wordsOf(task))}`,
     details: [
       ...(state === "NotEvaluable" || state === "Altered" ? [{ label: "because", text: message }] : []),
-      ...(observed === "" || state === "Altered"
-        ? []
-        : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
+      ...observedDetails(task),
       ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
       ...(nextAttempt === undefined ? [] : [{ label: "not before", text: timestamp(nextAttempt.at) }]),
       ...(changesAt === undefined || nextAttempt !== undefined
@@ -37,10 +35,16 @@ export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOpti
   };
 }
 
+function observedDetails({ state, observed = "", hindered }: TaskTrace): readonly Detail[] {
+  if (observed === "" || state === "Altered") return [];
+  return [{ label: WAITS.has(state) && hindered !== true ? "waits for" : "because", text: observed }];
+}
+
 const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
 
 /** One that waits says for what. */
-function wordsOf({ task, state, message, nextAttempt }: TaskTrace): string {
+function wordsOf({ task, state, message, nextAttempt, hindered }: TaskTrace): string {
+  if (hindered === true) return "cannot begin";
   const own = `task ${task} `;
   if (nextAttempt !== undefined) return attemptText(nextAttempt);
   return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : WORDS[state];

@@ -60,12 +60,19 @@ export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): re
   if (whole.length > 0) return whole;
   const { stages = [] } = spec;
   const members = places.filter((place) => selects(spec, place));
+  const isKnown =
+    requirementsOf(spec.namespaceSelector ?? {}).length === 0 ||
+    members.every(({ namespaceLabels }) => namespaceLabels !== undefined);
+  const of = isKnown ? "of the rollout" : MAYBE_OF_ROLLOUT;
   return stages.flatMap((stage, index) => {
     const stops = stopsLaterStages(stage.minSucceeded, index, stages.length);
     const effect = `so stage ${stage.name} has no Cluster${stops ? ", and later stages wait until it does" : ""}`;
-    return emptiness(stage, members, { at: `spec.stages[${index}]`, effect, of: "of the rollout" });
+    return emptiness(stage, members, { at: `spec.stages[${index}]`, effect, of });
   });
 }
+
+const MAYBE_OF_ROLLOUT =
+  "that the rollout may select (Namespaces are missing, so their labels are not known)";
 
 interface SelectionText {
   readonly at: string;

@@ -11,6 +11,8 @@ export interface ObjectFiles {
   readonly objects: readonly RawObject[];
   /** Whether nothing was left out: no file, and no object that was meant for HookPolicy. */
   readonly isWhole: boolean;
+  /** Whether no kustomization changes the objects, so that they are what is applied. */
+  readonly isBuilt: boolean;
 }
 
 /** Reports problems on stderr. `policies`: those from elsewhere whose gates look at the objects. */
@@ -22,12 +24,13 @@ export async function readObjectFiles(
   const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
   const loaded = await loadPaths(paths);
   const { objects: sources } = loaded;
-  const all = [...loaded.problems, ...objectProblems(loaded, policies)];
+  const { problems, isBuilt } = objectProblems(loaded, policies);
+  const all = [...loaded.problems, ...problems];
   stderr.lines(all.map(problemLine));
   for (const { file, line, message } of objectWarnings(sources)) {
     stderr.line(`warning: ${file}:${line}: ${message}`);
   }
-  return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
+  return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0, isBuilt };
 }
 
 /** Returns all objects, or exits with code 2. */

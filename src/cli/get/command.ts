@@ -43,7 +43,7 @@ export function addGet(program: Command): void {
     .command("get")
     .summary("what is held across the fleet")
     .description(
-      "Lists the operations that policies and rollouts hold, as the operator reports them in their statuses: the longest first.",
+      "Lists the operations that policies and rollouts hold, as the operator reports them in their statuses: the longest first.\n\nExit code: 0 listed, 2 an API server that cannot be read or wrong usage.",
     )
     .option("-A, --all-namespaces", "Clusters of all namespaces")
     .option("-n, --namespace <namespace>", "Clusters of this namespace; default: the context's")

@@ -192,7 +192,16 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
 }
 
 function notes(simulation: Simulation, times: Times): string[] {
-  return [...unseenNote(simulation), ...instantNote(simulation, times)];
+  return [...rolloutNote(simulation), ...unseenNote(simulation), ...instantNote(simulation, times)];
+}
+
+/** What a rollout holds today hides that policies hold it no more. */
+function rolloutNote({ heldByRolloutAlone: count }: Simulation): string[] {
+  if (count === 0) return [];
+  const held = count === 1 ? "1 Cluster is" : `${count} Clusters are`;
+  return [
+    `${held} held by a HookRollout alone after the change: policies no longer do, which is not newly allowed while the rollout holds`,
+  ];
 }
 
 /** No difference is no proof that nothing was loosened. */

@@ -59,6 +59,8 @@ export interface Simulation extends RequestChanges {
   /** The number of operations that are held at the beginning. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
+  /** The number of Clusters that policies no longer hold at some time, and a HookRollout still does. */
+  readonly heldByRolloutAlone: number;
   /** What tasks of new and changed policies do, as of the beginning. */
   readonly tasks: readonly SimulatedTask[];
 }
@@ -77,6 +79,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
   const differencesOf = comparingOnce({ end: options.to ?? options.from, changed: pair.changed });
   const walks = { before: new Walks(), after: new Walks() };
+  const heldByRolloutAlone = new Set<string>();
   let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
     const sides = sidesOf(pair, cluster, walks);
@@ -92,6 +95,8 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
       tasks.push(
         ...tasksIn(pair.after, cluster, alone.after, { changed: changed.get(hook), now: options.from }),
       );
+      if (held.after.has(key) && differencesOf(alone.before.turns, alone.after.turns).some(isNewlyAllowed))
+        heldByRolloutAlone.add(clusterKey(cluster));
       for (const { old, now, ...change } of differencesOf(before.turns, after.turns)) {
         const subject = { hook, cluster: clusterKey(cluster) };
         changes.push({ ...change, before: before.answerAt(old), after: after.answerAt(now), ...subject });
@@ -116,9 +121,14 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
     blockedBefore,
     blockedAfter,
+    heldByRolloutAlone: heldByRolloutAlone.size,
     tasks,
     ...requests,
   };
+}
+
+function isNewlyAllowed({ change }: Pick<Change, "change">): boolean {
+  return change === "newly-allowed";
 }
 
 function tasksIn(

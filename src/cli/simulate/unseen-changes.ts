@@ -32,10 +32,12 @@ function isOne(key: string, object: string): boolean {
 
 /** The rules of which the answers differ, or that are the doubt. */
 function rulesIn({ before, after, doubts = [] }: Change): readonly string[] {
-  const [old, now] = [before, after].map(({ rules }) => new Map(rules.map((rule) => [textOf(rule), rule])));
+  // The same rule with the same reason no longer holds, or now does, when its policy's mode changes.
+  const isOther = before.holds !== after.holds;
+  const [old, now] = [before, after].map(({ rules }) => new Set(rules.map(textOf)));
   const differing = [
-    ...before.rules.filter((rule) => now?.has(textOf(rule)) === false),
-    ...after.rules.filter((rule) => old?.has(textOf(rule)) === false),
+    ...before.rules.filter((rule) => isOther || now?.has(textOf(rule)) === false),
+    ...after.rules.filter((rule) => isOther || old?.has(textOf(rule)) === false),
   ];
   return [...differing, ...doubts].map(({ policy, rule }) =>
     ruleKey(policy, policy.startsWith("HookRollout ") ? "" : rule),

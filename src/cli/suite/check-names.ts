@@ -13,10 +13,11 @@ interface Names {
   readonly task?: string;
 }
 
-/** "protect", "team-a/protect" or "HookPolicy team-a/protect". */
+/** "protect", "team-a/protect" or "HookPolicy team-a/protect"; as for `override --policy`, "HookPolicy/protect". */
 export function namesPolicy(text: string, ref: PolicyRef): boolean {
   const full = policyName(ref);
-  return text === full || text === ref.name || `${ref.kind} ${text}` === full;
+  const short = text === ref.name || text === `${ref.kind}/${ref.name}`;
+  return short || text === full || `${ref.kind} ${text}` === full;
 }
 
 /** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */

@@ -4,7 +4,9 @@ import type {RawObject} from "../fleet/kinds.ts";
 import type {CallSpec, RequestSpec, Sources} from "./spec.ts";
 
 export interface TimersSpec {
-  /** A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze" */
+  /**
+   * A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze", "ClusterHookPolicy/freeze"
+   */
   policy: string;
   /** A rule of the policy */
   rule: string;
@@ -60,7 +62,9 @@ export interface ExpectSpec {
   /** The verdict of all policies together; for a request at admission: Denied, Warned, Passed */
   verdict?:
     "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEvaluable" | "Denied" | "Warned" | "Passed";
-  /** A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze" */
+  /**
+   * A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze", "ClusterHookPolicy/freeze"
+   */
   policy?: string;
   /** The rule that decides */
   rule?: string;

@@ -42,7 +42,7 @@ const CLUSTER = {
 };
 const clusters = (description: string): object => ({ type: "array", items: CLUSTER, description });
 const POLICY = text(
-  'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze"',
+  'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze", "ClusterHookPolicy/freeze"',
 );
 export const VERDICTS: readonly Verdict[] = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
 

@@ -9,6 +9,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf } from "../../tasks/next-step.ts";
 import { type CommandWords, typed } from "../get/report.ts";
+import { isHindered } from "../../tasks/progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -57,7 +58,7 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
     spec.version ?? "",
     spec.task,
     phaseText(task, colour),
-    status?.object ?? "",
+    isHindered(status) ? "" : (status?.object ?? ""),
     metadata.creationTimestamp === undefined ? "" : since(metadata.creationTimestamp, now),
   ];
 }
@@ -66,6 +67,7 @@ function phaseText(task: ReadTask, colour: Colour): string {
   const { phase, isOver, isAltered } = task;
   const next = nextOf(task);
   if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
+  if (!isOver && !isAltered && isHindered(task.object.status)) return colour.red("Cannot begin");
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
   return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
@@ -132,7 +134,8 @@ function waitDetails(task: ReadTask, now: Date): Detail[] {
   const { object, phase } = task;
   const message = object.status?.message ?? "";
   const next = nextOf(task);
-  const isWhy = next !== undefined || phase === "Failed" || phase === "Cancelled";
+  const isWhy =
+    next !== undefined || phase === "Failed" || phase === "Cancelled" || isHindered(object.status);
   return [
     ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
     ...(phase === "Succeeded" || message === ""
@@ -234,7 +237,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     phase,
     over: isOver,
     ...(isAltered && { altered: true }),
-    ...(made !== undefined && { object: made }),
+    ...(made !== undefined && !isHindered(object.status) && { object: made }),
     ...(message !== undefined && { message }),
     ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),
     ...(endedAt !== undefined && { endedAt }),

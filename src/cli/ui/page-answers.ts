@@ -115,7 +115,7 @@ export async function simulated(
 ): Promise<SimulationReport> {
   const loaded = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const { objects: sources } = loaded;
-  const wrong = [...loaded.problems, ...objectProblems(loaded)];
+  const wrong = [...loaded.problems, ...objectProblems(loaded).problems];
   const refused = (found: typeof wrong): SimulationReport => ({
     problems: found.map((each) => problemLine({ ...each, file })),
     warnings: [],

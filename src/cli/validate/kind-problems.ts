@@ -39,11 +39,17 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
+export interface ObjectProblems {
+  readonly problems: readonly FileProblem[];
+  /** Whether no kustomization changes the objects. */
+  readonly isBuilt: boolean;
+}
+
 /** Problems that hide which kind of object is meant, in which namespace, or what it is like. `policies`: from elsewhere. */
 export function objectProblems(
   { objects: sources, kustomizations = [] }: Pick<LoadedFiles, "objects" | "kustomizations">,
   policies: readonly RawObject[] = [],
-): readonly FileProblem[] {
+): ObjectProblems {
   const all = [...policies, ...sources.map(({ object }) => object)];
   const unbuilt = unbuiltIn(sources, kustomizations, countsBeside(all));
   const clusters = clusterProblems(sources, unbuilt, policies);
@@ -52,7 +58,8 @@ export function objectProblems(
     const problems = problem === undefined ? ownProblems(source.object) : [problem];
     return problems.map((each) => problemAt(source, each));
   });
-  return [...unbuilt.found.map((each) => problemAt(each.source, each)), ...single];
+  const changed = unbuilt.found.map((each) => problemAt(each.source, each));
+  return { problems: [...changed, ...single], isBuilt: changed.length === 0 };
 }
 
 /** In the metadata of HookPolicy's kinds. */

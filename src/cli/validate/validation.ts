@@ -135,6 +135,10 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     return { ...nothing, is: "other", errors: isPlace(source.object) ? textErrors(source.object) : [] };
   const { errors, warnings } = check(kind, source, options);
   const place = namespaceFindings(source.object);
+  // The schema tells of a wrong name, too.
+  const metadata = metadataErrors(source.object).filter(
+    ({ path }) => !errors.some((each) => each.path === path),
+  );
   const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
   const nulls = nullValues(source.object);
   return {
@@ -145,7 +149,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
       ...errors,
       ...(templates?.errors ?? []),
       ...nulls,
-      ...metadataErrors(source.object),
+      ...metadata,
       ...place.errors,
       ...statusErrors(kind, source.object),
     ],

@@ -87,7 +87,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const { isNamed, windowsIn } = await import("./window-list.ts");
   const { objects, isWhole, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
-    : readObjectFiles(flags.filename));
+    : readFiles(flags.filename));
   const all = windowsIn(objects);
   const isMeant = (policy: HolderRef): boolean => wanted === undefined || isNamed(policy, wanted);
   if (wanted !== undefined && isWhole && !all.policies.some(isMeant))
@@ -120,6 +120,13 @@ function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }:
 interface WindowObjects extends Pick<ObjectFiles, "objects" | "isWhole"> {
   /** The only namespace whose HookPolicies were read. */
   readonly place?: string;
+}
+
+/** The files' own windows would be mistaken for those that are applied. */
+async function readFiles(paths: readonly string[]): Promise<WindowObjects> {
+  const files = await readObjectFiles(paths);
+  if (!files.isBuilt) throw new CommandError(USAGE);
+  return files;
 }
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {

@@ -174,6 +174,7 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace 
     begins: task.begins,
     ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
+    ...(words.state === "Pending" && record.hindered === true && { hindered: true }),
     ...(nextAttempt !== undefined && { nextAttempt }),
     ...(observed !== "" && { observed }),
     run: identity.run,
@@ -190,8 +191,15 @@ function future(at: Date | undefined, now: Date): Date | undefined {
   return at !== undefined && at > now ? at : undefined;
 }
 
-function wordsOf(task: CompiledTask, { namespace, name, phase, nextAttempt }: TaskRecord): Words {
+function wordsOf(task: CompiledTask, record: TaskRecord): Words {
+  const { namespace, name, phase, nextAttempt } = record;
   const hookTask = `${namespace}/${name}`;
+  if (phase === "Running" && record.hindered === true) {
+    // Of the operator's own words, without those of the API server or a webhook, which come after a colon.
+    const [why = ""] = record.message.split(": ", 1);
+    const message = `task ${task.name} cannot begin: ${why} (HookTask ${hookTask})`;
+    return { state: "Pending", reason: "TaskPending", message };
+  }
   if (phase !== "Running" || nextAttempt === undefined)
     return STORED[stateOf(phase, task)](task.name, hookTask);
   const { number, of } = nextAttempt;

@@ -40,6 +40,8 @@ export interface TaskTrace {
   /** Of the HookTask: for the trace only. */
   readonly observed?: string;
   readonly attempts?: number;
+  /** Only while it is Pending: `observed` says what refuses its attempt. */
+  readonly hindered?: true;
   /** Only while it is Retrying. */
   readonly nextAttempt?: NextAttempt;
   /** The run that counts or, of a task without a HookTask, that would begin. */

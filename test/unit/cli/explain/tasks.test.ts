@@ -93,6 +93,30 @@ describe("a task", () => {
     assert.match(text, new RegExp(`^ {2}see {7}hookpolicy task show -n team-a ${NAME}$`, "m"));
   });
 
+  test("of which nothing can be carried out cannot begin, and waits for a user", async (t) => {
+    const attempts = [{ name: "clean-1", startedAt: "2026-11-21T11:58:00Z" }];
+    const words = "the API server has no Job in batch/v1";
+    const message = `${words}: install its CustomResourceDefinition, or correct the task`;
+    const refused = hookTask({ phase: "Running", begun: 1, attempts, message });
+    const objects = [cluster(DELETING), withTasks(rule()), refused];
+    const text = await explained(t, objects);
+    assert.ok(text.includes(`task clean, which cannot begin: ${message} (`), text);
+    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
+    assert.match(text, new RegExp(`task clean: cannot begin\\n.*because +${words}`));
+    const json = await explained(t, objects, "-o", "json");
+    assert.ok(json.includes(`"task clean cannot begin: ${words} (HookTask team-a/${NAME})"`), json);
+    const begun = hookTask({
+      phase: "Running",
+      begun: 1,
+      attempts: attempts.map((each) => ({ ...each, uid: "1" })),
+      message,
+    });
+    assert.match(
+      await explained(t, [cluster(DELETING), withTasks(rule()), begun]),
+      /^ {2}wait for {2}task clean, which runs: /m,
+    );
+  });
+
   test("between two attempts waits for the next one, and says why", async (t) => {
     const attempts = [
       { name: "clean-1", uid: "1", startedAt: "2026-11-21T11:58:00Z", endedAt: "2026-11-21T12:00:00Z" },

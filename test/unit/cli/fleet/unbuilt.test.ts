@@ -169,6 +169,22 @@ describe("a policy is taken as the file has it if the kustomization", () => {
   }
 });
 
+test("windows lists nothing of a policy that is not what is applied", async (t) => {
+  const until = [
+    { name: "w", window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "8h" }] } },
+  ];
+  const given = files(
+    { patches: [{ patch: stringify(patchOf(OBSERVE)) }] },
+    { "in/base/p.yaml": policy("p", { rules: [{ name: "d", hooks: ["BeforeClusterDelete"], until }] }) },
+  );
+  const cwd = await folder(t, given);
+  for (const more of [[], ["-o", "json"]]) {
+    const { code, stdout, stderr } = await hookpolicy(["windows", "-f", "in", ...more], { cwd });
+    assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+    assert.match(stderr, /^error: in\/prod\/kustomization\.yaml:3:1: patches: changes 1 HookPolicy .*\n$/);
+  }
+});
+
 test("one line names how many Clusters a patch is for, and no others", async (t) => {
   const names = Array.from({ length: 30 }, (_, index) => `c-${index}`);
   const cwd = await folder(t, {

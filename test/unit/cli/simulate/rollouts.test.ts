@@ -5,6 +5,8 @@ import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { demandsIn, fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 
 const AT = new Date("2026-11-21T12:00:00Z");
 const served = servedHooks(14);
@@ -162,4 +164,34 @@ test("the objects that gates of stages look at are read", () => {
     demandsIn([staged]).map(({ kind }) => kind),
     [{ apiVersion: "example.com/v1", kind: "Approval" }],
   );
+});
+
+test("what a policy no longer holds is told where a rollout hides it", async (t) => {
+  const fleet = [...FLEET, FREEZE, rollout({ paused: true })];
+  const weak = { ...FREEZE, spec: { ...FREEZE.spec, mode: "Audit" } };
+  const cwd = await folder(t, {
+    "fleet.yaml": fleet.map((each) => JSON.stringify(each)).join("\n---\n"),
+    "weak.yaml": JSON.stringify(weak),
+    "same.yaml": JSON.stringify(FREEZE),
+    "open.yaml": [weak, rollout({ maxConcurrency: 9 })].map((each) => JSON.stringify(each)).join("\n---\n"),
+  });
+  const run = async (file: string, ...more: readonly string[]): Promise<string> => {
+    const args = [
+      "simulate",
+      "-f",
+      file,
+      "--against",
+      "fleet.yaml",
+      "--hook",
+      "BeforeClusterUpgrade",
+      ...more,
+    ];
+    return (await hookpolicy(args, { cwd })).stdout;
+  };
+  const line = /^2 Clusters are held by a HookRollout alone after the change: policies no longer do/m;
+  assert.match(await run("weak.yaml"), /^0 newly blocked, 0 newly allowed, /m);
+  assert.match(await run("weak.yaml"), line);
+  assert.match(await run("weak.yaml", "-o", "markdown"), line);
+  assert.match(await run("weak.yaml", "-o", "json"), /"heldByRolloutAlone": 2,/);
+  for (const file of ["same.yaml", "open.yaml"]) assert.doesNotMatch(await run(file), /HookRollout alone/);
 });

@@ -64,6 +64,27 @@ test("a rule that is loosened for what no Cluster shows yet is named, in every f
   assert.equal(await told("rollout.yaml"), "HookRollout upgrades");
 });
 
+test("a rule that no longer holds, or now does, by its policy's mode alone is no rule without a difference", async (t) => {
+  const enforce = policy(approvals("&&"), "<1.35.0");
+  const audit = enforce.replace('"spec":{', '"spec":{"mode":"Audit",');
+  const cwd = await folder(t, {
+    "enforce.yaml": enforce,
+    "audit.yaml": audit,
+    "enforced.yaml": [JSON.stringify(CLUSTER), enforce].join("\n---\n"),
+    "audited.yaml": [JSON.stringify(CLUSTER), audit].join("\n---\n"),
+  });
+  for (const [file, against, change] of [
+    ["audit.yaml", "enforced.yaml", "2 newly allowed"],
+    ["enforce.yaml", "audited.yaml", "2 newly blocked"],
+  ] as const) {
+    const args = ["simulate", "-f", file, "--against", against];
+    const { stdout } = await hookpolicy(args, { cwd });
+    assert.match(stdout, new RegExp(change));
+    assert.doesNotMatch(stdout, /without a difference/);
+    assert.match((await hookpolicy([...args, "-o", "json"], { cwd })).stdout, /"unseen": \[\]/);
+  }
+});
+
 test("such a rule fails --fail-on any, and so does a policy that is removed or an override that is new", async (t) => {
   const weaker = policy(approvals("||"), "<1.36.0");
   const override = JSON.stringify({

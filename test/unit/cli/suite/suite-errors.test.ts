@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
-import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, suite, UPGRADE } from "./suites.ts";
+import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, runSteps, suite, UPGRADE } from "./suites.ts";
 
 const expect = { verdict: "Blocked" };
 const step = (over: object): string => suite({ steps: [{ call: DELETE, expect, ...over }] });
@@ -274,4 +274,20 @@ test("no regular expression takes more than the length of the message", async ()
   const call = { hook: "BeforeClusterDelete", cluster: "team-a/prod-1" };
   const spec = { steps: [{ call, expect: { message: "^((((.+)+)+)+)+!$" } }] };
   assert.equal((await run(suite(spec))).status, "failed");
+});
+
+for (const name of ["protect", "team-a/protect", "HookPolicy team-a/protect", "HookPolicy/protect"])
+  test(`a policy can be named ${name}`, async () => {
+    const before = [
+      { ...DELETE, firstAsked: "2026-11-21T10:00:00Z", timers: [{ policy: name, rule: "confirmed" }] },
+    ];
+    const steps = [{ call: DELETE, expect: { verdict: "Blocked", policy: name } }];
+    const [only] = await runSteps({ asked: before, steps });
+    assert.equal(only?.status, "passed");
+  });
+
+test("a policy of another kind is not the one that is named", async () => {
+  const steps = [{ call: DELETE, expect: { policy: "ClusterHookPolicy/protect" } }];
+  const { problems, steps: ran } = await run(suite({ steps }));
+  assert.match(JSON.stringify([problems, ran]), /there is no policy \\+"ClusterHookPolicy\/protect/);
 });

@@ -60,6 +60,28 @@ describe("list", () => {
     assert.equal(stderr, "and 1 of operations that are over (--all)\n");
   });
 
+  test("says of a task that is refused that it cannot begin, and names no object", async (t) => {
+    const refused = hookTask(
+      { name: "prod-1-backup-3" },
+      {
+        phase: "Running",
+        object: "Backup/backup-z",
+        message: "the API server has no Backup in velero.io/v1",
+        attempts: [{ name: "backup-z", startedAt: "2026-11-21T11:58:00Z" }],
+      },
+    );
+    const { kubeconfig } = await answering(t, {
+      [`GET ${TEAM_A}`]: list(refused),
+      [`GET ${TEAM_A}/prod-1-backup-3`]: refused,
+    });
+    const run = async (...args: readonly string[]): Promise<string> =>
+      (await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig])).stdout;
+    assert.match(await run("list"), / backup +Cannot begin +/);
+    assert.doesNotMatch(await run("list"), /backup-z/);
+    assert.doesNotMatch(await run("list", "-o", "json"), /"object"/);
+    assert.match(await run("show", "prod-1-backup-3"), /because +the API server has no Backup/);
+  });
+
   test("of one Cluster, with those that are over, as JSON that keeps to its schema, and as YAML", async (t) => {
     const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(DONE, RUNS, FAILED) });
     const args = ["task", "list", "-n", "team-a", "--for-cluster", "team-a/prod-1", "--all"];

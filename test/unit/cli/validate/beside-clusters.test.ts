@@ -125,6 +125,23 @@ test("an unknown namespace may have the labels that are selected", async (t) => 
   assert.match(found.join("\n"), /^[^\n]* \[namespace-missing\]$/);
 });
 
+test("without their Namespaces, Clusters are not said to be of a rollout", async (t) => {
+  const stages = [{ name: "staging", clusterSelector: { matchLabels: { tier: "stagign" } } }];
+  const selects = { namespaceSelector: { matchLabels: { team: "b" } } };
+  const clusters = FLEET.slice(1);
+  const found = await findings(t, ...clusters, rollout(stages, selects));
+  assert.match(
+    found.join("\n"),
+    /selects none of the 2 Clusters that the rollout may select \(Namespaces are missing, so their labels are not known\), so stage staging has no Cluster/,
+  );
+  const all = await findings(t, ...clusters, rollout(stages));
+  assert.match(
+    all.join("\n"),
+    /selects none of the 2 Clusters of the rollout, so/,
+    "each namespace is selected",
+  );
+});
+
 test("that a policy selects nothing yet can be accepted", async (t) => {
   const annotations = { "hookpolicy.dev/accept": "selects-nothing" };
   assert.deepEqual(await findings(t, ...FLEET, policy(MISSPELT, { annotations })), []);

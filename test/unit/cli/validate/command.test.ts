@@ -324,6 +324,14 @@ test("metadata and status are read as strictly as by the API server", async (t) 
   }
 });
 
+test("a name that is no text is one error", async (t) => {
+  const cwd = await folder(t, { "a.yaml": GOOD.replace("name: good", "name: y") });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.equal(stdout.match(/error: metadata\.name: found the boolean true, expected a string/g)?.length, 1);
+  assert.match(stdout, /\n1 HookPolicy: 1 error\n$/);
+});
+
 test("what the API server and the operator have written is no error", async (t) => {
   const written = {
     uid: "u",
