@@ -9,7 +9,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf } from "../../tasks/next-step.ts";
 import { type CommandWords, typed } from "../get/report.ts";
-import { isHindered } from "../../tasks/progress.ts";
+import { isHindered } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
