@@ -54,7 +54,7 @@ describe("explain, live", () => {
   /** Runs the command that `explain` has printed. */
   const approve = async (stdout: string): Promise<void> => {
     const [, command = ""] = /^ {2}run +hookpolicy (approve .*)$/m.exec(stdout) ?? [];
-    const { code, stderr } = await hookpolicy([...command.split(" "), "--yes"]);
+    const { code, stderr } = await hookpolicy([...command.split(" "), "--yes", "--no-wait"]);
     assert.equal(code, 0, stderr);
   };
 
