@@ -6,6 +6,7 @@ import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { heldBy } from "../get/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { clusterKey } from "../../policy/cluster.ts";
@@ -51,9 +52,17 @@ export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
       `kubectl logs -n ${namespace} deployment/${name}`,
     );
   }
-  return ok(
-    `${all}, all Ready${deployments.ok ? "" : " by their statuses; whether the operator runs is not known"}`,
-  );
+  const isKnown = deployments.ok ? "" : " by their statuses; whether the operator runs is not known";
+  return ok(`${all}, all Ready${isKnown}${heldNote(evidence)}`);
+}
+
+/** Of the Clusters that `hookpolicy get` lists. */
+function heldNote({ policies, rollouts }: Evidence): string {
+  const objects = [policies, rollouts].flatMap((each) => (each.ok ? each.value : []));
+  const { held, omitted } = heldBy(objects);
+  const clusters = new Set(held.map(({ row }) => row.clusterUID));
+  if (clusters.size === 0) return "";
+  return `; ${omitted.length > 0 ? "at least " : ""}${counted(clusters.size, "Cluster")} held: hookpolicy get -A`;
 }
 
 function withoutPolicies({ rollouts }: CoverageSurvey["fleet"]): Finding {

@@ -104,7 +104,7 @@ interface Holder {
 
 function holderOf(raw: RawObject): Holder[] {
   const ref = holderRef(raw);
-  if (ref === undefined) return [];
+  if (ref === undefined || !isFields(raw["spec"])) return [];
   const { kind } = ref;
   if (kind === "HookRollout") return [{ ref, ...holderOfRollout(viewRollout(raw)) }];
   const { spec, status } = viewPolicy(kind, raw);

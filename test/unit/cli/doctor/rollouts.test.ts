@@ -3,8 +3,9 @@
 import { describe } from "node:test";
 import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";
-import { cluster, extension, forbidden, found, registrations, table } from "./evidence-fixture.ts";
+import { cluster, extension, forbidden, found, policy, registrations, table } from "./evidence-fixture.ts";
 
 const READY = { type: "Ready", status: "True", message: "" };
 
@@ -208,5 +209,36 @@ describe("Clusters of rollouts", () => {
       "error",
       /leaves out namespaces.*team-a/,
     ],
+  });
+});
+
+describe("policies and rollouts", () => {
+  const row = { namespace: "team-a", since: "2026-11-29T08:00:00Z", reason: "r", message: "m" };
+  const decision = (name: string) => ({
+    ...row,
+    cluster: name,
+    clusterUID: name,
+    hook: "BeforeClusterUpgrade",
+    rule: "r",
+    verdict: "Blocked",
+    firstAsked: row.since,
+  });
+  const holding = (): Partial<Evidence> => ({
+    policies: found([policy({}, { decisions: ["c1", "c2"].map(decision) })]),
+    rollouts: found([
+      {
+        ...rollout(),
+        status: { ...fieldsOf(rollout()["status"]), held: [{ ...row, name: "c2", uid: "c2" }] },
+      },
+    ]),
+  });
+  table({
+    "that hold a Cluster together, which is one": [
+      "policies",
+      holding,
+      "ok",
+      /^1 policy, all Ready; 2 Clusters held: hookpolicy get -A →/,
+    ],
+    "that hold nothing": ["policies", () => ({ policies: found([policy()]) }), "ok", /^1 policy, all Ready →/],
   });
 });
