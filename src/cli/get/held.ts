@@ -104,9 +104,10 @@ interface Holder {
 
 function holderOf(raw: RawObject): Holder[] {
   const ref = holderRef(raw);
-  if (ref === undefined || !isFields(raw["spec"])) return [];
+  if (ref === undefined) return [];
   const { kind } = ref;
-  if (kind === "HookRollout") return [{ ref, ...holderOfRollout(viewRollout(raw)) }];
+  if (kind === "HookRollout")
+    return isFields(raw["spec"]) ? [{ ref, ...holderOfRollout(viewRollout(raw)) }] : [];
   const { spec, status } = viewPolicy(kind, raw);
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
   const problem = conditionOf({ status }, CONDITION.Ready)?.message;

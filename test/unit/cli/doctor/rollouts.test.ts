@@ -239,6 +239,11 @@ describe("policies and rollouts", () => {
       "ok",
       /^1 policy, all Ready; 2 Clusters held: hookpolicy get -A →/,
     ],
-    "that hold nothing": ["policies", () => ({ policies: found([policy()]) }), "ok", /^1 policy, all Ready →/],
+    "that hold nothing": [
+      "policies",
+      () => ({ policies: found([policy()]) }),
+      "ok",
+      /^1 policy, all Ready →/,
+    ],
   });
 });
