@@ -22,7 +22,7 @@ export interface PlanMember {
   readonly releasedFrom: (at: Date) => Date | undefined;
   /** The same, if users have done what is up to them: its windows still hold; `undefined`: for ever. */
   readonly opensFrom?: (at: Date) => Date | undefined;
-  /** The windows and other gates that hold it from `at` until it is released, in words. */
+  /** The windows and other unmet gates from `at` until it is released, in words. */
   readonly heldBy?: (at: Date) => string;
 }
 

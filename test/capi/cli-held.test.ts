@@ -201,7 +201,7 @@ describe("what is held", () => {
       assert.ok(stderr.endsWith(`\nerror: approved, but the Cluster is still held at ${CREATE}\n`), stderr);
       const left = await run("approve", "windowed/c1", "-y");
       assert.equal(left.code, 1);
-      assert.equal(left.stderr, "error: no gate that holds it can be approved\n");
+      assert.equal(left.stderr, "error: no unmet gate can be approved\n");
     });
 
     test("before Cluster API asks, if the hook is named", async () => {

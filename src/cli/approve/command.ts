@@ -133,14 +133,13 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
   const { unwanted } = await import("./approval.ts");
   stderr.lines(
     unwanted(plan, flags.namespaceMark).map(
-      (named) =>
-        `note: no gate that holds the Cluster waits for ${named} on its Namespace, or it must not be set`,
+      (named) => `note: no unmet gate waits for ${named} on its Namespace, or it must not be set`,
     ),
   );
   const terminal = terminalOf(process.stdout, flags);
   const show = (shown: LivePlan): string[] => planLines(shown, { now: new Date(), ...terminal });
   if (flags.output === "text") say(...show(plan));
-  if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
+  if (plan.marks.length === 0) return { outcome: nothing, problem: "no unmet gate can be approved" };
   if (flags.dryRun === true) {
     const commands = plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}`);
     say("nothing was changed; by hand:", ...commands);
