@@ -3,16 +3,15 @@
 import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
 import type { DecisionSource } from "../../src/hooks/hook-handler.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 import { calling, clusterHookPolicy, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
-import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
+import { policyList, storeWith } from "../unit/memory/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
+import { testConfirmer } from "../unit/release/confirmer.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests
 const waiting = HOOK_NAMES.filter((hook) => CATALOG[hook].blocksSince !== undefined);
@@ -141,13 +140,10 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now,
-    onStale: () => undefined,
   });
   const source: DecisionSource = {
     loaded: () => store.loaded,

@@ -8,13 +8,12 @@ import test, { afterEach, beforeEach, describe, mock } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
 import { LiveReads } from "../../src/release/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
-import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
+import { policyList, storeWith } from "../unit/memory/fixtures.ts";
 import type { DecisionRequest, LiveReader } from "../../src/memory/ports.ts";
+import { testConfirmer } from "../unit/release/confirmer.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */
 class SlowServer implements LiveReader {
@@ -94,13 +93,10 @@ function lab(stuck?: (what: string) => boolean): Lab {
     clusters: [approved("team-b", "prod-0"), ...NAMES.map((name) => approved("team-a", name))],
   });
   const server = new SlowServer(POLICIES, stuck);
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader: server,
-    log: silent,
     now: () => clock.now,
-    onStale: () => undefined,
     budgetMs: 3000,
   });
   return { server, ask: (about, review) => confirmer.confirm({ call: DELETE, cluster: about, ...review }) };

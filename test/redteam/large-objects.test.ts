@@ -8,8 +8,7 @@ import * as fc from "fast-check";
 import type { DecisionStore } from "../../src/memory/decision-store.ts";
 import type { PolicyKind } from "../../src/policy/policy-ref.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
+import type { Confirmer } from "../../src/release/confirmation.ts";
 import { sameCluster } from "../../src/memory/same-object.ts";
 import { auditEntry } from "../../src/report/audit-entry.ts";
 import { followMemory } from "../../src/report/gauges.ts";
@@ -28,7 +27,8 @@ import {
   NOW,
   world,
 } from "../unit/builders.ts";
-import { keyOf, policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
+import { keyOf, policyList, storeWith } from "../unit/memory/fixtures.ts";
+import { testConfirmer } from "../unit/release/confirmer.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const GATES = Array.from({ length: 16 }, (_, index) => ({
@@ -87,8 +87,7 @@ function confirmerOf(
   policy: PolicyObject,
   onStale: (kinds: ReadonlySet<PolicyKind>) => void = () => undefined,
 ): Confirmer {
-  return new Confirmer({
-    turns: new CallTurns(Infinity),
+  return testConfirmer({
     store,
     reader: {
       policies: async (of) => policyList(of === policy.kind ? [policy.metadata] : []),
@@ -103,7 +102,6 @@ function confirmerOf(
       tasks: async () => await Promise.reject(new Error("not read")),
       clockAheadMs: () => 0,
     },
-    log: silent,
     now: () => NOW,
     onStale,
   });

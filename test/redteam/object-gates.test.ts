@@ -4,8 +4,6 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
@@ -13,6 +11,7 @@ import { WholeBody } from "../../src/server/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
+import { testConfirmer } from "../unit/release/confirmer.ts";
 
 const BACKUP: GateSpec = {
   name: "backup",
@@ -52,13 +51,10 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now,
-    onStale: () => undefined,
   });
   const reasons: string[] = [];
   const { handle } = createHandler("BeforeClusterDelete", true, {

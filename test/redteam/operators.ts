@@ -4,8 +4,6 @@ import type { HookOverride, HookPolicyStatus } from "../../src/api/hook-policy.t
 import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtime-hooks.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
@@ -24,6 +22,7 @@ import {
   statusOf,
   storeWith,
 } from "../unit/memory/fixtures.ts";
+import { testConfirmer } from "../unit/release/confirmer.ts";
 
 export const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
@@ -107,13 +106,10 @@ export class Operators {
     const reader = this.#reader();
     // Answers must not depend on how fast the machine is.
     const limits = { budgetMs: Infinity };
-    const confirmer = new Confirmer({
-      turns: new CallTurns(Infinity),
+    const confirmer = testConfirmer({
       store,
       reader,
-      log: silent,
       now,
-      onStale: () => undefined,
       ...limits,
     });
     const deps = {

@@ -7,12 +7,11 @@ import {
 } from "../../../src/admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { policyList, storeWith } from "../memory/fixtures.ts";
+import { testConfirmer } from "../release/confirmer.ts";
 
 export interface Setup {
   readonly policies?: readonly PolicyObject[];
@@ -64,13 +63,10 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     },
   });
   const now = (): Date => NOW;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader: counting,
-    log: silent,
     now,
-    onStale: () => undefined,
   });
   const handle = createClusterHandler({
     authenticated: true,

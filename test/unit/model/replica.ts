@@ -7,8 +7,7 @@ import assert from "node:assert/strict";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
 import { PendingOperations } from "../../../src/operations/operations.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
+import type { Confirmer } from "../../../src/release/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
@@ -29,6 +28,7 @@ import { silent } from "../memory/fixtures.ts";
 import { type ApiModel, clientOf, type Request, type WatchEvent } from "./api-server.ts";
 import type { Step } from "./explorer.ts";
 import { requestSteps, running, type Task } from "./task.ts";
+import { testConfirmer } from "../release/confirmer.ts";
 
 export interface Clock {
   now: Date;
@@ -174,13 +174,10 @@ export class Replica {
       notCalled: () => undefined,
       onStatusWrite: () => undefined,
     });
-    const confirmer = new Confirmer({
-      turns: new CallTurns(Infinity),
+    const confirmer = testConfirmer({
       store: this.#store,
       reader: adapter,
-      log: silent,
       now: () => (this.#confirmsAt = now()),
-      onStale: () => undefined,
     });
     this.#handler = this.#createHandler(hook, confirmer);
     this.#store.onClusterGone(this.#handler.forget);

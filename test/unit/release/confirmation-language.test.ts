@@ -4,8 +4,6 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
@@ -28,8 +26,9 @@ import {
   world,
   heldAt,
 } from "../builders.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { policyList, storeWith } from "../memory/fixtures.ts";
 import type { PolicyKind } from "../../../src/policy/policy-ref.ts";
+import { testConfirmer } from "./confirmer.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap" };
@@ -83,13 +82,10 @@ async function confirm(scene: Scene): Promise<Attempt> {
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   return { confirmation: await confirmer.confirm({ call: DELETE, cluster: deleting }), read };
 }

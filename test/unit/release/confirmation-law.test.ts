@@ -14,8 +14,6 @@ import {
   OK_TO_DELETE_ANNOTATION,
 } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { lookup } from "../../../src/policy/selector.ts";
@@ -34,7 +32,8 @@ import {
   UPGRADE,
   world,
 } from "../builders.ts";
-import { type Fixture, keyOf, policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { type Fixture, keyOf, policyList, storeWith } from "../memory/fixtures.ts";
+import { testConfirmer } from "./confirmer.ts";
 
 const MARKS = ["hooks.example.com/approved", "hooks.example.com/signed"] as const;
 const LABEL = { tier: "production" };
@@ -224,13 +223,10 @@ async function told({ call, changes, called, seen, reads }: Story): Promise<Stor
     reasonOf: String,
   };
   const { store } = fixture;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => momentOf(now).time,
-    onStale: () => undefined,
   });
   const confirmation = await confirmer.confirm({ call, cluster: momentOf(start).cluster });
   const released = confirmation.ok && !confirmation.decision.holds;

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { DecisionRequest, LiveReader } from "../../../src/memory/ports.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { policyList, storeWith } from "../memory/fixtures.ts";
+import { testConfirmer } from "./confirmer.ts";
 
 const approved = cluster({ deletionTimestamp: NOW.toISOString(), annotations: { [APPROVED]: "" } });
 const approval = { name: "approved", annotation: { key: APPROVED } } as const;
@@ -47,13 +46,10 @@ async function confirm({
     clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => now,
-    onStale: () => undefined,
   });
   return await confirmer.confirm({ call: DELETE, cluster: live, ...review });
 }

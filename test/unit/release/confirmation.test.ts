@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer, type RolloutComparison } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
+import type { Confirmer, RolloutComparison } from "../../../src/release/confirmation.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { policyList, storeWith } from "../memory/fixtures.ts";
+import { testConfirmer } from "./confirmer.ts";
 
 const begun = { deletionTimestamp: NOW.toISOString() };
 const approved = cluster({ ...begun, annotations: { [APPROVED]: "true" } });
@@ -43,11 +43,9 @@ function confirmerOf(
 ): { readonly confirmer: Confirmer; readonly stale: () => number } {
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   let stale = 0;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader: readerOf(live, over),
-    log: silent,
     now: () => NOW,
     onStale: () => (stale += 1),
     budgetMs: 50,
@@ -105,13 +103,10 @@ test("a status that is written while the lists are read does not stand in the wa
       },
     },
   );
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
@@ -244,13 +239,10 @@ test("what memory received after the read cannot release what the read holds", a
   const newer = cluster({ resourceVersion: "101", annotations: { [APPROVED]: "true" } });
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [newer] });
   const reader = readerOf({ own: [protect], cluster: cluster() });
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.holds, true);
@@ -272,13 +264,10 @@ test("a policy that memory learns of during the reads decides, too", async () =>
     },
   );
   const { store } = fixture;
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
@@ -297,13 +286,10 @@ test("what memory received after the read counts, too", async () => {
       },
     },
   );
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");

@@ -7,12 +7,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer } from "../../../src/release/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import { Releases } from "../../../src/release/release.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
   ask,
   type Replica,
@@ -21,6 +19,7 @@ import {
   requestOf,
   waitingCluster,
 } from "../rollouts/rollout-fixture.ts";
+import { testConfirmer } from "./confirmer.ts";
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];
 const FREEZE: ObjectMeta = { name: "freeze", uid: "freeze", resourceVersion: "50", generation: 1 };
@@ -85,13 +84,10 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     clockAheadMs: () => 0,
     reasonOf: String,
   };
-  const confirmer = new Confirmer({
-    turns: new CallTurns(Infinity),
+  const confirmer = testConfirmer({
     store,
     reader,
-    log: silent,
     now: () => NOW,
-    onStale: () => undefined,
   });
   const tasks = { begin: async () => [], storeAll: async () => true };
   const releases = new Releases({ confirmer, rollouts, tasks });
