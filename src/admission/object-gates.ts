@@ -1,8 +1,8 @@
 /** Finds the gates that look at objects, in a spec that may be invalid: another part's error must not hide one. */
 
-import { fieldsOf, listOf } from "../lib/fields.ts";
+import { fieldsOf } from "../lib/fields.ts";
 import type { ObjectReach } from "../policy/gates/gate-kind.ts";
-import { type Condition, conditionsOf } from "../policy/gates/gates.ts";
+import { type Condition, conditionsOf, gatesIn } from "../policy/gates/gates.ts";
 import type { Review } from "./review.ts";
 
 export interface ObjectGate extends ObjectReach {
@@ -15,13 +15,9 @@ export interface ObjectGate extends ObjectReach {
 export type GatedObject = Exclude<Review["object"], { readonly kind: "HookOverride" }>;
 
 function objectGates(policy: GatedObject): ObjectGate[] {
-  const field = policy.kind === "HookRollout" ? "stages" : "rules";
-  return children(policy.spec, field, "spec").flatMap((rule) =>
-    children(rule.value, "until", rule.path)
-      .flatMap((gate) => [gate, ...children(gate.value, "anyOf", gate.path)])
-      .flatMap(({ value, path }) => conditionsOf(value, path))
-      .flatMap((condition) => readGate(condition, policy)),
-  );
+  return gatesIn(policy.spec)
+    .flatMap(({ value, path }) => conditionsOf(value, path))
+    .flatMap((condition) => readGate(condition, policy));
 }
 
 /** An unchanged gate shows its author nothing new, so a bot may edit another rule. */
@@ -44,11 +40,4 @@ function readGate({ field, kind, spec, place }: Condition, policy: GatedObject):
       meaning: JSON.stringify([field, spec, ...(namespace === undefined ? selectors : [])]),
     },
   ];
-}
-
-function children(parent: unknown, field: string, path: string): { value: unknown; path: string }[] {
-  return listOf(fieldsOf(parent)[field]).map((value, index) => ({
-    value,
-    path: `${path}.${field}[${index}]`,
-  }));
 }

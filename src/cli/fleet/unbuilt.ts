@@ -2,11 +2,10 @@
 
 import { normalize } from "node:path";
 import { counted } from "../../lib/counted.ts";
-import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { reachOf } from "../../policy/gates/gates.ts";
+import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
 import { objectKindKey } from "../../policy/objects.ts";
 import { type Build, buildsOf, folderOf, type Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
@@ -70,11 +69,10 @@ export function isPlace(object: RawObject): boolean {
 
 /** The kinds of objects that gates look at, by objectKindKey. */
 export function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
-  const specs = objects.filter((object) => ownKind(object) !== undefined).map(({ spec }) => fieldsOf(spec));
-  const gates = specs
-    .flatMap(({ rules, stages }) => [...listOf(rules), ...listOf(stages)])
-    .flatMap((rule) => listOf(fieldsOf(rule)["until"]));
-  return new Set(gates.flatMap(reachOf).map(({ kind }) => objectKindKey(kind)));
+  const gates = objects
+    .filter((object) => ownKind(object) !== undefined)
+    .flatMap(({ spec }) => gatesIn(spec));
+  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => objectKindKey(kind)));
 }
 
 interface Hits {

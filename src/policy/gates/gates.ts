@@ -3,7 +3,7 @@
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { fieldsOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { Mark, MarkPlace } from "../settable.ts";
@@ -49,6 +49,28 @@ export function conditionsOf(gate: unknown, path = ""): readonly Condition[] {
     const place: Condition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
     return [{ field, kind, spec, place }];
   });
+}
+
+/** Something in a spec that may be invalid. */
+interface FoundValue {
+  readonly value: unknown;
+  /** "spec.rules[0].until[1]" */
+  readonly path: string;
+}
+
+/** The gates of a policy's rules or of a rollout's stages, each before its members; of a spec that may be invalid. */
+export function gatesIn(spec: unknown): readonly FoundValue[] {
+  return ["rules", "stages"]
+    .flatMap((field) => itemsOf({ value: spec, path: "spec" }, field))
+    .flatMap((rule) => itemsOf(rule, "until"))
+    .flatMap((gate) => [gate, ...itemsOf(gate, "anyOf")]);
+}
+
+function itemsOf({ value: parent, path }: FoundValue, field: string): readonly FoundValue[] {
+  return listOf(fieldsOf(parent)[field]).map((value, index) => ({
+    value,
+    path: `${path}.${field}[${index}]`,
+  }));
 }
 
 /** The gate itself, or the members of an anyOf gate; of a spec that may be invalid. */
