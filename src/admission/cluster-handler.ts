@@ -78,9 +78,11 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
     const attempts = attemptsOf(review.change);
     if (attempts.length === 0) deps.recorder.unconcerned();
     const warnings: string[] = [];
-    for (const attempt of attempts.slice(0, MAX_ATTEMPTS)) {
-      const isTooMuch = attempts.length > MAX_ATTEMPTS;
-      const outcome = await catchUp.decided(started, async () => await judge(attempt, deps, { isTooMuch }));
+    const isTooMuch = attempts.length > MAX_ATTEMPTS;
+    for (const attempt of attempts) {
+      const outcome = isTooMuch
+        ? without(attempt, "TooManyVersions")
+        : await catchUp.decided(started, async () => await judge(attempt, deps));
       deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
       if (outcome.denial !== undefined) return encodeVerdict(review.uid, outcome);
       warnings.push(...(outcome.warnings ?? []));
@@ -98,33 +100,33 @@ async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview |
   return "refused" in decoded ? encodeVerdict(uid, { denial: tooBusy("Clusters") }) : decoded.result;
 }
 
-async function judge(
-  attempt: Attempt,
-  deps: ClusterAdmissionDeps,
-  { isTooMuch }: { readonly isTooMuch: boolean },
-): Promise<AdmissionOutcome> {
+async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
   const sender = deps.authenticated ? { fromApiServer: true as const } : {};
   const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
-  const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
-    const denial = undecided(attempt, verdict, reason);
-    return { verdict, denial, ...(reason !== undefined && { reason }) };
-  };
   try {
-    if (isTooMuch) return without("TooManyVersions");
-    if (!deps.source.loaded()) return without("NotLoaded");
+    if (!deps.source.loaded()) return without(attempt, "NotLoaded");
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());
       if (refusal !== undefined) return refused(attempt, refusal);
       const confirmation = await deps.source.confirmRequest(request);
-      if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
+      if (!confirmation.ok) return without(attempt, "NotConfirmed", confirmation.reason);
       const { decision } = confirmation;
       return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
     };
-    return await deps.source.inTurn(request, decide, () => without("TooManyCalls"));
+    return await deps.source.inTurn(request, decide, () => without(attempt, "TooManyCalls"));
   } catch (error) {
     deps.recorder.failed(attempt.call.hook, error);
-    return without("InternalError");
+    return without(attempt, "InternalError");
   }
+}
+
+function without(
+  attempt: Attempt,
+  verdict: Parameters<typeof undecided>[1],
+  reason?: string,
+): AdmissionOutcome {
+  const denial = undecided(attempt, verdict, reason);
+  return { verdict, denial, ...(reason !== undefined && { reason }) };
 }
 
 function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
