@@ -47,7 +47,7 @@ export interface ExplainedSituation extends Situation {
   /** The state before this look. */
   readonly before: PendingOperation;
   /** The command that sets the marks of all gates; absent: the Cluster is not in a cluster, or a request is explained. */
-  readonly approve?: string | undefined;
+  readonly approve?: string;
 }
 
 export interface WayOut {

@@ -113,21 +113,12 @@ const EVERY = (): boolean => true;
 /** `marks`: labels and annotations may be others than those of the file. */
 function changesOf(each: Kustomization, known: Known, marks: boolean): readonly Change[] {
   const { object } = each;
-  const whole = [
-    "namespace",
-    "namePrefix",
-    "nameSuffix",
-    "labels",
-    ...MARKS.slice(1),
-    "transformers",
-    "vars",
-  ];
   const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
   const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
   return [
-    ...whole
-      .filter((field) => field in object)
-      .map((field) => ({ field, hits: WHOLE[field]?.(object[field]) ?? EVERY })),
+    ...Object.entries(WHOLE)
+      .filter(([field]) => field in object)
+      .map(([field, hitsOf]) => ({ field, hits: hitsOf(object[field]) })),
     ...patches.flatMap((field) =>
       listOf(object[field]).map((patch) => ({ field, hits: patched(patch, { each, known, marks }) })),
     ),
@@ -149,6 +140,7 @@ const WHOLE: Readonly<Record<string, (value: unknown) => Change["hits"]>> = {
   },
   commonLabels: (value) => (object) => isMarked(object, "labels", fieldsOf(value)),
   commonAnnotations: (value) => (object) => isMarked(object, "annotations", fieldsOf(value)),
+  transformers: () => EVERY,
   vars: () => (object) => JSON.stringify(object).includes("$("),
 };
 

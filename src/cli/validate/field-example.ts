@@ -10,6 +10,11 @@ type Example = (text: string | undefined) => unknown;
 
 const GATE = { annotation: { key: "example.com/approved", valueFrom: "ClusterUID" } };
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+const CLUSTER_NAME = "cluster.metadata.name";
+const EXPRESSION = `${CLUSTER_NAME} == 'prod-1'`;
+const SCHEDULE = "0 22 * * FRI";
+const RANGE = ">=1.33.0 <1.34.0";
+const INSTANT = "2026-11-25T12:00:00Z";
 const CALL = { hook: "BeforeClusterDelete", cluster: "team-a/prod-1" };
 
 /** By the name of the field, or by the field above it, too, where that is what tells them apart; [] is an item of a list. */
@@ -21,18 +26,18 @@ const OBJECTS: Readonly<Record<string, Example>> = {
   }),
   "until[]": (name = "approved") => ({ name, ...GATE }),
   "anyOf[]": (name = "approved") => ({ name, ...GATE }),
-  "matchConditions[]": (expression = "cluster.metadata.name == 'prod-1'") => ({ name: "which", expression }),
-  "healthyWhen[]": (expression = "cluster.metadata.name == 'prod-1'") => ({ name: "healthy", expression }),
+  "matchConditions[]": (expression = EXPRESSION) => ({ name: "which", expression }),
+  "healthyWhen[]": (expression = EXPRESSION) => ({ name: "healthy", expression }),
   annotation: (key = "example.com/approved") => ({ key }),
   label: (key = "example.com/approved") => ({ key }),
-  window: (schedule = "0 22 * * FRI") => ({ allow: [{ schedule, duration: "8h" }] }),
-  "allow[]": (schedule = "0 22 * * FRI") => ({ schedule, duration: "8h" }),
-  "deny[]": (schedule = "0 22 * * FRI") => ({ schedule, duration: "8h" }),
-  version: (range = ">=1.33.0 <1.34.0") => ({ range }),
+  window: (schedule = SCHEDULE) => ({ allow: [{ schedule, duration: "8h" }] }),
+  "allow[]": (schedule = SCHEDULE) => ({ schedule, duration: "8h" }),
+  "deny[]": (schedule = SCHEDULE) => ({ schedule, duration: "8h" }),
+  version: (range = RANGE) => ({ range }),
   object: (kind = "Backup") => ({
     apiVersion: "velero.io/v1",
     kind,
-    nameExpression: "cluster.metadata.name",
+    nameExpression: CLUSTER_NAME,
   }),
   wait: (text) => ({ duration: durationIn(text) ?? "30m" }),
   deadline: (text) => ({ after: durationIn(text) ?? "72h", onExpiry: "KeepBlocking" }),
@@ -52,7 +57,7 @@ const OBJECTS: Readonly<Record<string, Example>> = {
   apply: () => ({ ...CONFIG_MAP, metadata: { name: "notify" } }),
   delete: () => ({ ...CONFIG_MAP, name: "notify" }),
   // Of suites.
-  "asked[]": () => ({ ...CALL, firstAsked: "2026-11-25T12:00:00Z" }),
+  "asked[]": () => ({ ...CALL, firstAsked: INSTANT }),
   "timers[]": (rule = "approved") => ({ policy: "HookPolicy team-a/protect", rule }),
   settings: () => ({ team: "a" }),
   "steps[]": () => ({ call: CALL, expect: { verdict: "Blocked" } }),
@@ -73,18 +78,15 @@ const OBJECTS: Readonly<Record<string, Example>> = {
   "timeline.expect[]": (verdict = "Blocked") => ({ verdict }),
 };
 
-const EXPRESSION = "cluster.metadata.name == 'prod-1'";
-const INSTANT = "2026-11-25T12:00:00Z";
-
 /** Texts with a form of their own, so that quotes around a number do not make one. */
 const FORMS: Readonly<Record<string, string>> = {
-  schedule: "0 22 * * FRI",
+  schedule: SCHEDULE,
   timeZone: "Europe/Berlin",
   from: "2026-11-26",
   to: "2026-11-28",
-  range: ">=1.33.0 <1.34.0",
+  range: RANGE,
   expression: EXPRESSION,
-  nameExpression: EXPRESSION.split(" ")[0] ?? "",
+  nameExpression: CLUSTER_NAME,
   when: EXPRESSION,
   succeeded: "object.status.phase == 'Completed'",
   failed: "object.status.phase == 'Failed'",
