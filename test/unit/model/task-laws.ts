@@ -1,6 +1,6 @@
 /**
  * What must never happen with tasks, in whatever order things happen (a search of seeded stories):
- * T1: a task begins, or begins again, although a policy holds the operation or the Cluster does not want it.
+ * T1: a task begins, or begins again, although a gate is not met or the Cluster does not want it.
  * T2: two objects for one attempt, two attempts of one task at once, or more attempts than were allowed.
  * T3: a release without a success for this Cluster, version and template that counts.
  * T4: an object that is made as another account than the policy's.
@@ -25,7 +25,7 @@ export class TaskLaws {
   /** A HookTask is to be stored, as of a confirmation that read these facts. */
   begins(facts: Facts): void {
     if (!waits(facts)) this.#broken.push("T1: a task begins, and the Cluster does not want the operation");
-    else if (!facts.approved) this.#broken.push("T1: a task begins, and a policy holds the operation");
+    else if (!facts.approved) this.#broken.push("T1: a task begins, and a gate is not met");
     if (facts.mode !== "Enforce" || facts.overridden)
       this.#broken.push("T1: a task begins that holds nothing");
   }
