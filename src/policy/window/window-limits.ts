@@ -14,19 +14,9 @@ export function countWindows(rules: readonly RuleSpec[]): {
   readonly tooMany: boolean;
   readonly asks: number;
 } {
-  const different = new Set<string>();
-  let entries = 0;
-  for (const rule of rules) {
-    for (const { gate } of gatesOf(rule, "")) {
-      const { window } = gate;
-      if (window === undefined) continue;
-      const key = JSON.stringify(window);
-      if (different.has(key)) continue;
-      different.add(key);
-      entries += (window.allow?.length ?? 0) + (window.deny?.length ?? 0);
-      if (entries > MAX_WINDOW_ENTRIES) return { tooMany: true, asks: 0 };
-    }
-  }
+  const windows = rules.flatMap((rule) => gatesOf(rule, "")).flatMap(({ gate }) => gate.window ?? []);
+  const different = new Map(windows.map((window) => [JSON.stringify(window), window]));
+  const entries = [...different.values()].flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]);
   const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
-  return { tooMany: false, asks: Math.min(MAX_ASKS, share) };
+  return { tooMany: entries.length > MAX_WINDOW_ENTRIES, asks: Math.min(MAX_ASKS, share) };
 }
