@@ -57,19 +57,15 @@ export function forgetEdited<T extends OperationState>(
   { sameMode, hasSameGates }: Edit,
 ): T {
   const prefix = timerKey(policyUID, "");
-  if (![...operation.rules.keys()].some((key) => key.startsWith(prefix))) return operation;
+  const own = [...operation.rules].filter(([key]) => key.startsWith(prefix));
+  if (own.length === 0) return operation;
   const rules = new Map(operation.rules);
-  for (const [key, { blockedSince, gatesMetSince }] of operation.rules) {
-    if (!key.startsWith(prefix)) continue;
-    const name = key.slice(prefix.length);
-    const sameGates = sameMode && hasSameGates(name);
-    rules.set(
-      key,
-      present({
-        blockedSince: sameMode ? blockedSince : undefined,
-        gatesMetSince: sameGates ? gatesMetSince : undefined,
-      }),
-    );
+  for (const [key, { blockedSince, gatesMetSince }] of own) {
+    const keepsWait = sameMode && hasSameGates(key.slice(prefix.length));
+    rules.set(key, {
+      ...(sameMode && blockedSince !== undefined && { blockedSince }),
+      ...(keepsWait && gatesMetSince !== undefined && { gatesMetSince }),
+    });
   }
   return { ...operation, rules };
 }
@@ -174,10 +170,7 @@ const MAX_AHEAD_MS = 60_000;
 export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
   const { firstAsked, reportedBy = new Map<string, Date>(), rules } = operation;
-  const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
-    blockedSince,
-    gatesMetSince,
-  ]);
+  const timers = [...rules.values()].flatMap((each) => [each.blockedSince, each.gatesMetSince]);
   const instants = [firstAsked, ...reportedBy.values(), ...timers];
   if (!instants.some((at) => at !== undefined && isAhead(at, now))) return operation;
   const said = new Map([...reportedBy].map(([uid, at]) => [uid, clamp(at)]));

@@ -8,16 +8,18 @@ import { describeErrors } from "./message.ts";
 import type { Override, OverrideProblem } from "./override.ts";
 import { policyName } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
-import { type FieldError, validatePolicy } from "./validation/schema.ts";
+import { validatePolicy } from "./validation/schema.ts";
 
 /** Total: an invalid override has no effect. `maxMs` counts from its creation. */
 export function compileOverride(object: HookOverride, maxMs: number): Override {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   const identity = { name, uid, generation };
-  if (object.tooLarge === true)
-    return { ...identity, ...NOWHERE, problem: { reason: TOO_LARGE, message: describeTooLarge(undefined) } };
+  const idle = (reason: OverrideProblem["reason"], message: string): Override => {
+    return { ...identity, ...NOWHERE, problem: { reason, message } };
+  };
+  if (object.tooLarge === true) return idle(TOO_LARGE, describeTooLarge(undefined));
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
-  if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
+  if (errors.length > 0) return idle("InvalidSpec", describeErrors(errors));
   const { clusterRef, hooks, policyRefs, expiresAt: until } = withoutNulls(object.spec);
   const expiresAt = new Date(until);
   const created = new Date(creationTimestamp ?? NaN);
@@ -36,10 +38,6 @@ const NOWHERE = {
   hooks: new Set<HookName>(),
   expiresAt: new Date(0),
 };
-
-function invalid(errors: readonly FieldError[]): OverrideProblem {
-  return { reason: "InvalidSpec", message: describeErrors(errors) };
-}
 
 function tooLong(maxMs: number): OverrideProblem {
   const hours = Math.floor(maxMs / 3_600_000);

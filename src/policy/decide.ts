@@ -131,9 +131,10 @@ function outOfSteps(
 ): PolicyTrace | undefined {
   const sound = rules.filter(({ problem }) => problem === undefined);
   const gated = sound.filter((rule) => canHoldAt(rule, hook));
-  const [rule] = gated.length > 0 ? gated : sound;
+  const those = gated.length > 0 ? gated : sound;
+  const [rule] = those;
   if (rule === undefined) return undefined;
-  const retries = (gated.length > 0 ? gated : sound).map(({ retryAfterSeconds }) => retryAfterSeconds);
+  const retries = those.map(({ retryAfterSeconds }) => retryAfterSeconds);
   const finding = {
     ...notEvaluable(rule, BUDGET_EXHAUSTED, describeExhausted(policy.ref)),
     retryAfterSeconds: Math.min(...retries),
@@ -146,7 +147,8 @@ function outOfSteps(
 function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   try {
     const finding = judgeRule(policy, rule, situation);
-    return isExhausted(finding) ? { ...finding, message: describeExhausted(policy.ref) } : finding;
+    const isExhausted = finding.verdict === "NotEvaluable" && finding.reason === BUDGET_EXHAUSTED;
+    return isExhausted ? { ...finding, message: describeExhausted(policy.ref) } : finding;
   } catch {
     return notEvaluable(rule, "InternalError", "the operator failed to evaluate it");
   }
@@ -199,10 +201,7 @@ export function matches(
   return isUnknown ? "unknown" : "yes";
 }
 
-interface VerdictReason {
-  readonly verdict: Verdict | RuleFinding["verdict"];
-  readonly reason: string;
-}
+type VerdictReason = Pick<RuleFinding, "reason"> & { readonly verdict: Verdict | RuleFinding["verdict"] };
 
 /**
  * A rule that only observes never holds. A rule without steps, or about what is too large, holds, because any author of data
@@ -226,10 +225,6 @@ export function holdsAnyway(reason: string): boolean {
 }
 
 const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
-
-function isExhausted({ verdict, reason }: VerdictReason): boolean {
-  return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
-}
 
 function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]): Verdict {
   const has = (verdict: RuleTrace["verdict"]): boolean => rules.some((rule) => rule.verdict === verdict);

@@ -101,20 +101,20 @@ export class StoredTaskBeginner {
   /** Another call, or another replica, may have been first. */
   async #create(intent: TaskIntent): Promise<void> {
     const { store, log } = this.#options;
-    const { namespace, name, identity } = intent;
+    const { namespace, name, spec } = intent;
     try {
       await store.create(intent);
     } catch (error) {
       if (isAlreadyExists(error)) return;
       throw error;
     }
-    const { hook, cluster } = identity;
-    log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook, cluster: namespacedName(cluster) });
+    const cluster = namespacedName(spec.clusterRef);
+    log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook: spec.hook, cluster });
   }
 }
 
 /** What stands for a HookTask that can never be stored. */
-function standIn({ intent: { namespace, name, identity }, error }: Failure): TaskRecord {
+function standIn({ intent: { namespace, name, spec: identity }, error }: Failure): TaskRecord {
   const message = `its HookTask cannot be stored: ${messageOf(error)}`;
   return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
 }

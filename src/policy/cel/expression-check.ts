@@ -5,15 +5,13 @@
 
 import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
-import { readLoop } from "./loops.ts";
-import { type Call, callOf, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
+import { type Call, callOf, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
   BOOL,
   DYN,
   either,
-  type Field,
   fits,
   INT,
   JSON_VALUE,
@@ -168,8 +166,8 @@ export class Checker {
       return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
     }
     if (isHas(expr)) return BOOL;
-    if (field.optional) this.#expectField(expr, place);
-    return field.type;
+    if (field.optional === true) this.#expectField(expr, place);
+    return field;
   }
 
   #expectField(expr: Expr, { facts }: ExpressionPlace): void {
@@ -185,7 +183,9 @@ export class Checker {
   ): void {
     if (fact !== undefined && facts.has(fact)) return;
     const key =
-      expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(lastArgument(expr));
+      expr.exprKind.case === "selectExpr"
+        ? expr.exprKind.value.field
+        : stringLiteral(callOf(expr, "_[_]")?.args[1]);
     const written = key === undefined ? "key" : JSON.stringify(key);
     this.#mayBeMissing(expr, pathText(expr), `${written} in ${pathText(container)}`);
   }
@@ -339,8 +339,8 @@ const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
 /** Users look for cluster.spec.topology first. */
 function specHint({ exprKind }: Expr, { fields }: Type & { kind: "object" }, name: string): string {
   const { topology } = fields;
-  if (name !== "spec" || topology?.type.kind !== "object" || exprKind.case !== "selectExpr") return "";
-  const parts = Object.keys(topology.type.fields).join(", ");
+  if (name !== "spec" || topology?.kind !== "object" || exprKind.case !== "selectExpr") return "";
+  const parts = Object.keys(topology.fields).join(", ");
   return `; spec.topology is ${pathText(exprKind.value.operand)}.topology, with ${parts}, and nothing else of spec can be read`;
 }
 
@@ -349,7 +349,7 @@ function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: str
   const { exprKind } = expr;
   const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
   const places = Object.entries(fields).filter(
-    ([, { type }]) => type.kind === "object" && Object.hasOwn(type.fields, name),
+    ([, type]) => type.kind === "object" && Object.hasOwn(type.fields, name),
   );
   const [place] = places;
   return parent === undefined || place === undefined || places.length > 1
@@ -357,19 +357,15 @@ function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: str
     : `; did you mean ${JSON.stringify(`${parent}.${place[0]}.${name}`)}?`;
 }
 
-function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {
+function fieldOf(type: Type & { kind: "object" }, name: string): Type | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];
-  return type.open ? { type: JSON_VALUE, optional: false } : undefined;
+  return type.open ? JSON_VALUE : undefined;
 }
 
 function elementOf(type: Type): Type | undefined {
   if (type.kind === "list") return type.element;
   if (type.kind === "map") return STRING;
   return type.kind === "dyn" ? type : undefined;
-}
-
-function lastArgument({ exprKind }: Expr): Expr | undefined {
-  return exprKind.case === "callExpr" ? exprKind.value.args.at(-1) : undefined;
 }
 
 function oneOf(words: readonly string[], word: string): string {

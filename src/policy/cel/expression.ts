@@ -3,6 +3,7 @@
  * fixed number of steps.
  */
 
+import { weakMemo } from "../../lib/weak-memo.ts";
 import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../target-version.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
@@ -41,6 +42,24 @@ export type ExpressionUse =
   | "value"
   /** A part of a text there. */
   | "text";
+
+/** An expression in a spec. */
+export interface ExpressionField {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  readonly path: string;
+  /** What the field has before the expression, which is a part of it. */
+  readonly before?: string;
+}
+
+/** None where the field is absent. */
+export function expressionAt(
+  source: string | undefined,
+  use: ExpressionUse,
+  path: string,
+): readonly ExpressionField[] {
+  return source === undefined ? [] : [{ source, use, path }];
+}
 
 export type ExpressionProblem = Omit<ExpressionFinding, "expr"> & Partial<Position>;
 
@@ -99,13 +118,6 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   text: { variables: ["cluster", "namespaceObject", "request"], result: "text" },
 };
 
-/** More than the expressions of one policy have: each is compiled twice, to check it and to use it. */
-const MAX_REMEMBERED_LETTERS = 32 * 1024;
-/** Memory of a compiled pattern per unit of weight. */
-const LETTERS_PER_WEIGHT = 4;
-const remembered = new Map<string, CompiledExpression>();
-let rememberedLetters = 0;
-
 /** For a checked source: if it does not compile after all, the expression is never evaluable. */
 export function expressionOrBroken(source: string, use: ExpressionUse): Expression {
   const { expression } = compileExpression(source, use);
@@ -115,25 +127,16 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
   return { ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
 }
 
-/** Never throws. */
+/** Never throws. A policy's expressions are compiled twice, to check and to use them: the second time costs nothing. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
-  const key = `${use} ${source}`;
-  const known = remembered.get(key);
-  if (known !== undefined) return known;
-  const compiled = compile(source, use);
-  remembered.set(key, compiled);
-  rememberedLetters += lettersOf(key, compiled);
-  for (const [oldest, each] of remembered) {
-    if (rememberedLetters <= MAX_REMEMBERED_LETTERS) break;
-    remembered.delete(oldest);
-    rememberedLetters -= lettersOf(oldest, each);
-  }
-  return compiled;
+  return compiled(`${use} ${source}`);
 }
 
-function lettersOf(key: string, { expression, patternWeight }: CompiledExpression): number {
-  return key.length + (expression === undefined ? 0 : patternWeight * LETTERS_PER_WEIGHT);
-}
+const compiled = weakMemo((key) => {
+  const [use = ""] = key.split(" ", 1);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by compileExpression
+  return compile(key.slice(use.length + 1), use as ExpressionUse);
+});
 
 function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);

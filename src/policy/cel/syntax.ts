@@ -77,6 +77,25 @@ function positionAt(lines: readonly number[], offset: number | undefined): Posit
   return { line: line + 1, column: offset - (lines[line] ?? 0) + 1 };
 }
 
+/** A place in an expression as one in the text that it is a part of, after `before`. */
+export function positionAfter(
+  before: string,
+  line: number | undefined,
+  column: number | undefined,
+): [line: number | undefined, column: number | undefined] {
+  if (before === "") return [line, column];
+  const lines = before.split("\n");
+  const last = lines.at(-1) ?? "";
+  const [inner = 1, letter = 1] = [line, column];
+  return [lines.length + inner - 1, inner === 1 ? last.length + letter : letter];
+}
+
+/** The beginning of a message about a place within an expression. */
+export function atPosition(line: number | undefined, column: number | undefined): string {
+  if (column === undefined) return "";
+  return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
+}
+
 /** The direct subexpressions, in textual order where the order matters. */
 export function children({ exprKind }: Expr): Expr[] {
   switch (exprKind.case) {
@@ -133,6 +152,29 @@ export function callOf(expr: Expr | undefined, name: string): Call | undefined {
   return expr?.exprKind.case === "callExpr" && expr.exprKind.value.function === name
     ? expr.exprKind.value
     : undefined;
+}
+
+/**
+ * Recognizes macros that loop in the parser's expansion. `test` must be a bool; `item`: what map() and filter() collect;
+ * absent: the loop returns a bool.
+ */
+export function readLoop({ accuInit, loopStep }: Comprehension): {
+  readonly test: Expr | undefined;
+  readonly item: Expr | undefined;
+} {
+  const choice = callOf(loopStep, "_?_:_")?.args;
+  // map() and filter(): acc + [item], or test ? acc + [item] : acc.
+  if (accuInit?.exprKind.case === "listExpr") {
+    return { test: choice?.[0], item: appended(choice === undefined ? loopStep : choice[1]) };
+  }
+  // exists_one(): test ? acc + 1 : acc. exists() and all(): acc || test, acc && test.
+  const test = choice?.[0] ?? (callOf(loopStep, "_||_") ?? callOf(loopStep, "_&&_"))?.args[1];
+  return { test, item: undefined };
+}
+
+function appended(sum: Expr | undefined): Expr | undefined {
+  const added = callOf(sum, "_+_")?.args[1];
+  return added === undefined ? undefined : children(added)[0];
 }
 
 /** `strings` and `quote` of strings.quote(x): a function with a dotted name parses like a method. */

@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import type { ExpressionUse } from "../cel/expression.ts";
+import type { ExpressionField } from "../cel/expression.ts";
 import type { ObjectKind } from "../objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
@@ -46,14 +46,6 @@ export interface GateOwner {
   readonly policy: PolicyRef;
   /** How often a search in a window may ask its entries. */
   readonly asks: number;
-}
-
-export interface ExpressionField {
-  readonly source: string;
-  readonly use: ExpressionUse;
-  readonly path: string;
-  /** What the field has before the expression, which is a part of it. */
-  readonly before?: string;
 }
 
 export interface CheckResult {

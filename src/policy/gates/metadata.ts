@@ -101,7 +101,7 @@ function compile(name: string, gate: MetadataGate): CompiledGate {
   return {
     name,
     requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
-    evaluate: (world, call) => evaluateMetadata(gate, world, call),
+    evaluate: ({ world, call }) => evaluateMetadata(gate, world, call),
   };
 }
 

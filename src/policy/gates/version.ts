@@ -44,7 +44,7 @@ function compile(name: string, { range }: VersionGateSpec): CompiledGate {
   return {
     name,
     requestFields: READS_VERSION,
-    evaluate: (_world, call) => {
+    evaluate: ({ call }) => {
       const version = targetVersion(call);
       if (version === undefined) return unknown("the call names no version");
       const met = satisfies(version);

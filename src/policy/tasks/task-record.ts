@@ -59,7 +59,9 @@ export interface TaskReader {
 
 /** Of HookTasks that have been read. */
 export function readerOf(records: readonly TaskRecord[]): TaskReader {
-  const byScope = Map.groupBy(records, ({ identity }) => scopeKey(identity));
+  const byScope = Map.groupBy(records, ({ identity: { clusterRef, hook, policyRef, rule } }) =>
+    scopeKey({ clusterUID: clusterRef.uid, hook, policyUID: policyRef.uid, rule }),
+  );
   const find = (scope: TaskScope): readonly TaskRecord[] => byScope.get(scopeKey(scope)) ?? [];
   return { count: (scope) => find(scope).length, find };
 }

@@ -23,37 +23,23 @@ export const UNTIL_MISSING = "until-missing";
 export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldError[] {
   const holding = rules.find(({ until, tasks }) => (until ?? tasks) !== undefined)?.name;
   const meansToObserve = holding === undefined && mode === "Audit";
-  return rules.flatMap((rule, index) => {
-    const found = onlyObserves(rule, holding, meansToObserve);
-    if (found === undefined) return [];
-    return [{ path: `spec.rules[${index}].${found.field}`, id: UNTIL_MISSING, message: found.message }];
-  });
-}
-
-function onlyObserves(
-  { hooks, until, tasks, message, retryAfterSeconds }: RuleSpec,
-  holding: string | undefined,
-  meansToObserve: boolean,
-): { readonly field: keyof RuleSpec; readonly message: string } | undefined {
-  const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
-  if ((until ?? tasks) !== undefined || waiting.length === 0) return undefined;
-  if ((message ?? retryAfterSeconds) !== undefined) {
-    const field = message === undefined ? "retryAfterSeconds" : "message";
-    return {
-      field,
-      message: `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
-    };
-  }
-  // A hook that nothing can hold says that the rule means to observe.
-  if (meansToObserve || waiting.length < hooks.length) return undefined;
   const [than, remedy] =
     holding === undefined
       ? ["", "make the mode Audit, if it is to observe"]
       : [`, unlike rule ${JSON.stringify(holding)}`, "make it a policy of its own in mode Audit"];
-  return {
-    field: "hooks",
-    message: `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`,
-  };
+  return rules.flatMap(({ hooks, until, tasks, message: said, retryAfterSeconds }, index) => {
+    const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
+    if ((until ?? tasks) !== undefined || waiting.length === 0) return [];
+    const of = said === undefined ? "retryAfterSeconds" : "message";
+    const idle = (said ?? retryAfterSeconds) === undefined ? undefined : of;
+    // A hook that nothing can hold says that the rule means to observe.
+    if (idle === undefined && (meansToObserve || waiting.length < hooks.length)) return [];
+    const message =
+      idle === undefined
+        ? `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`
+        : `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${idle}`;
+    return [{ path: `spec.rules[${index}].${idle ?? "hooks"}`, id: UNTIL_MISSING, message }];
+  });
 }
 
 function unmeetable({ gate, path }: GateField): FieldError[] {
