@@ -1,7 +1,7 @@
 /** Forecasts when time alone releases an operation: the same decide(), evaluated at later instants. */
 
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { pendingGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
+import { heldRules, pendingGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { withinForecastBudget } from "../policy/budget.ts";
 import type { OperationState, World } from "../policy/world.ts";
@@ -27,7 +27,7 @@ export function forecast(
       const look = lookAt({ policies, world, call, state }, at);
       const { holds, trace } = look.decision;
       if (!holds) return at;
-      const soonest = releasedBefore(trace);
+      const soonest = Math.max(...heldRules(trace).map(({ rule }) => releasedBefore(rule)));
       if (soonest === Infinity) return undefined;
       const next = Math.min(soonest, nextTimer(policies, trace));
       if (!(next > at.getTime())) return undefined;
@@ -37,13 +37,8 @@ export function forecast(
   });
 }
 
-/** The rules that hold do not release before this instant (ms); Infinity: time alone does not release. */
-function releasedBefore(trace: readonly PolicyTrace[]): number {
-  const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
-  return Math.max(...holding.map(ruleReleasedBefore));
-}
-
-function ruleReleasedBefore(rule: RuleTrace): number {
+/** The rule, which holds, does not release before this instant (ms); Infinity: time alone does not release. */
+function releasedBefore(rule: RuleTrace): number {
   const { verdict, deadlineAt, deadlineReleases } = rule;
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
   const pending = pendingGates(rule);

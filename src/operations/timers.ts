@@ -26,7 +26,7 @@ export function remember<T extends OperationState>(
   const looked = new Map(policies.map(({ uid }, index) => [uid, trace[index]]));
   const rules = new Map<string, RuleTimers>();
   for (const [key, timers] of before.rules) {
-    const owner = policyOf(key);
+    const owner = key.slice(0, key.indexOf("/"));
     if (!looked.has(owner)) rules.set(key, timers);
     // The gates were not evaluated, so a wait does not continue; a deadline does.
     else if (looked.get(owner)?.unread === true)
@@ -95,11 +95,6 @@ function conditionsOf(spec: PolicySpec, name: string): string {
     ? rule.until.filter((gate) => gate?.wait === undefined)
     : rule?.until;
   return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
-}
-
-/** The uid in a timerKey(). */
-function policyOf(key: string): string {
-  return key.slice(0, key.indexOf("/"));
 }
 
 /**

@@ -29,7 +29,7 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
     hooks: new Set(hooks),
     ...(policyRefs !== undefined && { policies: new Set(policyRefs.map(policyName)) }),
     expiresAt,
-    ...(!(expiresAt <= after(created, maxMs)) && { problem: tooLong(maxMs) }),
+    ...(!(expiresAt <= after(created, maxMs)) && { problem: { reason: "TooLong", message: tooLong(maxMs) } }),
   };
 }
 
@@ -39,8 +39,6 @@ const NOWHERE = {
   expiresAt: new Date(0),
 };
 
-function tooLong(maxMs: number): OverrideProblem {
-  const hours = Math.floor(maxMs / 3_600_000);
-  const message = `lasts longer than ${hours}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
-  return { reason: "TooLong", message };
+function tooLong(maxMs: number): string {
+  return `lasts longer than ${Math.floor(maxMs / 3_600_000)}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
 }

@@ -64,7 +64,10 @@ type Stated = Pick<CompiledPolicy, "mode"> & Pick<CompiledRule, "admission" | "p
 
 /** What counts of a spec whose rules are not read. A policy that only audits still holds nothing. */
 function statedIn({ mode, rules }: { readonly mode?: unknown; readonly rules?: unknown }): Stated {
-  return { mode: mode === "Audit" ? "Audit" : "Enforce", ...strictestAdmission(rules) };
+  const all = Array.isArray(rules) ? rules.map(admissionOf) : [{ admission: "Deny" } as const];
+  const strictest =
+    all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission);
+  return { mode: mode === "Audit" ? "Audit" : "Enforce", ...strictest };
 }
 
 /** Holds every Cluster that the policy could select. */
@@ -172,12 +175,6 @@ function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
   const value: unknown = isFields(spec) ? spec["admission"] : undefined;
   if (value === undefined || value === null || value === "None") return {};
   return { admission: value === "Warn" ? "Warn" : "Deny" };
-}
-
-function strictestAdmission(rules: unknown): Pick<CompiledRule, "admission"> {
-  if (!Array.isArray(rules)) return { admission: "Deny" };
-  const all = rules.map((rule: unknown) => admissionOf(rule));
-  return all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission) ?? {};
 }
 
 interface CompileContext {

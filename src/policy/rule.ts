@@ -98,6 +98,10 @@ interface Before extends RuleTimers {
   readonly firstAsked: Date | undefined;
 }
 
+function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
+  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
+}
+
 function judgeGates(
   rule: CompiledRule,
   gatesWithoutWaits: readonly GateTrace[],
@@ -177,10 +181,6 @@ function judgeDeadline(
   const at = after(blockedSince, deadline.afterMs);
   const evaluable = unmet.every(({ met }) => met === false);
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
-}
-
-function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
-  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 /** Keeps only the state that a wait or a deadline needs. */

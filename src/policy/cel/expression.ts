@@ -154,7 +154,8 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   if (problems.length > 0) return { problems, warnings: [], patternWeight };
   const warnings = [
     ...checker.warnings
-      .filter((warning) => use !== "outcome" || !comesLater(warning))
+      // What an object lacks says that its task is not done yet.
+      .filter(({ id, requestField }) => use !== "outcome" || id !== "field-may-be-missing" || requestField)
       .map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
     ...constantWarning(root, contract),
     ...staleWarning(root, position),
@@ -162,37 +163,28 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   return { expression: expressionOf(root, contract), problems, warnings, patternWeight };
 }
 
-function resultProblem(root: Expr, type: Type, { result }: Contract): ExpressionFinding[] {
-  if (result === "json" || result === "text") return noValue(root, type, result);
-  if (fits(type, { kind: result })) return [];
-  return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
-}
-
 const NOT_JSON: readonly string[] = ["timestamp", "duration", "bytes", "type", "semver"];
 const NOT_TEXT: readonly string[] = [...NOT_JSON, "list", "map", "object", "null_type"];
 
-function noValue(root: Expr, { kind }: Type, result: "json" | "text"): ExpressionFinding[] {
+function resultProblem(root: Expr, type: Type, { result }: Contract): ExpressionFinding[] {
+  const { kind } = type;
+  const found = (expected: string): ExpressionFinding[] => [
+    { expr: root, message: `the expression gives ${kind}, expected ${expected}` },
+  ];
+  if (result === "bool" || result === "string") return fits(type, { kind: result }) ? [] : found(result);
   if (!(result === "json" ? NOT_JSON : NOT_TEXT).includes(kind)) return [];
   const remedy = ["timestamp", "duration", "bytes"].includes(kind) ? ": write string(…)" : "";
-  const expected = result === "json" ? "what JSON has" : "text, a number or a bool";
-  return [{ expr: root, message: `the expression gives ${kind}, expected ${expected}${remedy}` }];
+  return found(`${result === "json" ? "what JSON has" : "text, a number or a bool"}${remedy}`);
 }
 
 /** A constant is how a template writes what looks like an expression, and "true" what only has to exist. */
 function constantWarning(root: Expr, { variables, result }: Contract): ExpressionWarning[] {
-  const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue(root));
+  const { exprKind } = root;
+  const isTrue = exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
+  const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue);
   if (isMeant || variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
-}
-
-/** What an object lacks says that its task is not done yet. */
-function comesLater({ id, requestField }: Suspicion): boolean {
-  return id === "field-may-be-missing" && requestField === undefined;
-}
-
-function isTrue({ exprKind }: Expr): boolean {
-  return exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
 }
 
 /** The spec changes at once, and a condition only when its controller has read the change. */

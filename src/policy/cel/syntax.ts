@@ -35,7 +35,7 @@ export function parseExpression(source: string): ParseResult {
   }
   if (source.trim() === "") return fails("must not be empty");
   if (bracketDepth(source) > MAX_BRACKETS) return fails(`brackets nest deeper than ${MAX_BRACKETS}`);
-  const lines = lineStarts(source);
+  const lines = [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
   try {
     const { expr, sourceInfo } = parse(source);
     if (expr === undefined) return fails("must not be empty");
@@ -65,10 +65,6 @@ function bracketDepth(source: string): number {
 
 function isDeeperThan(expr: Expr, levels: number): boolean {
   return levels === 0 || children(expr).some((child) => isDeeperThan(child, levels - 1));
-}
-
-function lineStarts(source: string): number[] {
-  return [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
 }
 
 function positionAt(lines: readonly number[], offset: number | undefined): Position | undefined {
@@ -202,7 +198,8 @@ function syntaxError(source: string, error: unknown, lines: readonly number[]): 
   const offset = offsetOf(error);
   const rest = source.slice(offset ?? 0).trim();
   const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
-  const hint = HINTS.find(([pattern]) => pattern.test(withoutStrings(source)))?.[1];
+  const bare = source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
+  const hint = HINTS.find(([pattern]) => pattern.test(bare))?.[1];
   const lone = hint === undefined ? loneMark(source) : undefined;
   const problem = lone?.problem ?? `it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`;
   const position = positionAt(lines, lone?.offset ?? offset);
@@ -237,8 +234,4 @@ function loneMark(source: string): { readonly offset: number; readonly problem: 
 function offsetOf(error: unknown): number | undefined {
   const { offset } = fieldsOf(fieldsOf(fieldsOf(error)["location"])["start"]);
   return typeof offset === "number" ? offset : undefined;
-}
-
-function withoutStrings(source: string): string {
-  return source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
 }
