@@ -181,14 +181,8 @@ export function recentResult(
 ): RecentResult | undefined {
   const { verdict, overriddenBy } = trace;
   if (verdict === "Blocked") return undefined;
-  return {
-    ...namedBy(operation),
-    verdict,
-    ...decidedBy(trace),
-    reason: reasonOf(trace),
-    ...(overriddenBy !== undefined && { override: overriddenBy }),
-    time: timestamp(now),
-  };
+  const override = overriddenBy === undefined ? {} : { override: overriddenBy };
+  return { ...resultOf(operation, trace, now), verdict, reason: reasonOf(trace), ...override };
 }
 
 /** The result of what the policy holds: a request that it refused at admission, or an upgrade that it was not asked about. */
@@ -198,36 +192,30 @@ export function heldResult(
   trace: PolicyTrace,
   now: Date,
 ): RecentResult {
-  return {
-    ...namedBy(operation),
-    verdict,
-    ...decidedBy(trace),
-    reason: decidingRule(trace)?.reason ?? trace.verdict,
-    time: timestamp(now),
-  };
+  const reason = decidingRule(trace)?.reason ?? trace.verdict;
+  return { ...resultOf(operation, trace, now), verdict, reason };
 }
 
-function namedBy({
-  call,
-  cluster,
-}: ClusterCall): Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion"> {
+/** With the rule and gate that decided, for users. */
+function resultOf(
+  { call, cluster }: ClusterCall,
+  trace: PolicyTrace,
+  now: Date,
+): Omit<RecentResult, "verdict" | "reason" | "override"> {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
+  const rule = decidingRule(trace);
+  const message = rule && shownMessage(afterWords(rule, rule.message));
   return {
     namespace,
     cluster: name,
     clusterUID: uid,
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
+    ...(rule !== undefined && shownRule(rule)),
+    ...(message !== undefined && rule?.message !== "" && { message }),
+    time: timestamp(now),
   };
-}
-
-/** The rule and gate that decided, for users. */
-function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
-  const rule = decidingRule(trace);
-  if (rule === undefined) return {};
-  const message = rule.message === "" ? "" : shownMessage(afterWords(rule, rule.message));
-  return { ...shownRule(rule), ...(message !== "" && { message }) };
 }
 
 function reasonOf(trace: PolicyTrace): string {

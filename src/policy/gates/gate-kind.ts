@@ -22,9 +22,7 @@ export interface GateKind<Spec> {
   check?(spec: Spec, hooks: readonly HookName[]): CheckResult;
   /** Warnings for a rule that also speaks at admission. */
   checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
-  /** Why nothing can meet the gate. */
-  neverMet?(spec: Spec): Contradiction | undefined;
-  /** Why the gate is never met at the same time as some of the gates of its kind that the rule names before it. */
+  /** Why the gate is never met: by nothing, or not at the same time as a gate of its kind that the rule names before it. */
   contradicts?(spec: Spec, earlier: readonly SiblingGate<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
   marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];

@@ -2,16 +2,27 @@
 
 import { CATALOG } from "../../api/hook-catalog.ts";
 import type { RuleSpec } from "../../api/hook-policy.ts";
-import type { Contradiction } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
-import { gatesOf, type GateField } from "./sound-parts.ts";
+import { gatesOf } from "./sound-parts.ts";
 
-/** For a rule, or its parts, that fit the schema. */
+/** For a rule, or its parts, that fit the schema. All of its gates must be met at the same time, but of members only one. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
-  const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
+  const conditions = gatesOf(rule, path).flatMap(({ gate, path: at }) =>
+    conditionsOf(gate, at).map((each) => ({ ...each, name: gate.name, isMember: at.includes(".anyOf[") })),
+  );
+  const never = conditions.flatMap(({ field, kind, spec, place, isMember }, index) => {
+    const before = isMember ? [] : conditions.slice(0, index);
+    const earlier = before.filter((each) => each.field === field && !each.isMember);
+    return (kind.contradicts?.(spec, earlier) ?? []).map(place);
+  });
+  return [
+    ...lateWaits(rule, path),
+    ...never.map(({ path: at, why }) => {
+      return { path: at, id: "gate-never-holds", message: `the gate is never met: ${why}` };
+    }),
+  ];
 }
 
 export const UNTIL_MISSING = "until-missing";
@@ -40,26 +51,4 @@ export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldE
         : `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${idle}`;
     return [{ path: `spec.rules[${index}].${idle ?? "hooks"}`, id: UNTIL_MISSING, message }];
   });
-}
-
-function unmeetable({ gate, path }: GateField): FieldError[] {
-  return conditionsOf(gate, path).flatMap(({ kind, spec, place }) => {
-    const found = kind.neverMet?.(spec);
-    return found === undefined ? [] : [neverHolds(place(found))];
-  });
-}
-
-/** All gates of a rule must be met at the same time. */
-function exclusive(gates: readonly GateField[]): FieldError[] {
-  const conditions = gates.flatMap(({ gate, path }) =>
-    conditionsOf(gate, path).map((condition) => ({ name: gate.name, ...condition })),
-  );
-  return conditions.flatMap(({ field, kind, spec, place }, index) => {
-    const earlier = conditions.slice(0, index).filter((each) => each.field === field);
-    return (kind.contradicts?.(spec, earlier) ?? []).map((found) => neverHolds(place(found)));
-  });
-}
-
-function neverHolds({ path, why }: Contradiction): FieldError {
-  return { path, id: "gate-never-holds", message: `the gate is never met: ${why}` };
 }
