@@ -4,7 +4,7 @@
  */
 
 import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
-import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
+import { type Facts, factsWhen, isHas, keyBelow, pathKey, pathText } from "./guards.ts";
 import { type Call, callOf, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
@@ -131,7 +131,7 @@ export class Checker {
     if (of.kind === "dyn") return testOnly ? BOOL : of;
     if (of.kind === "map") {
       if (testOnly) return BOOL;
-      this.#expectKey(expr, operand, place, pathKey(expr));
+      this.#expect(expr, place, keyGuard(operand, JSON.stringify(field)));
       return of.value;
     }
     if (of.kind !== "object") {
@@ -166,31 +166,14 @@ export class Checker {
       return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
     }
     if (isHas(expr)) return BOOL;
-    if (field.optional === true) this.#expectField(expr, place);
+    if (field.optional === true) this.#expect(expr, place, `has(${pathText(expr)})`);
     return field;
   }
 
-  #expectField(expr: Expr, { facts }: ExpressionPlace): void {
+  /** `guard`: what asks whether the field or key is there. */
+  #expect(expr: Expr, { facts }: ExpressionPlace, guard: string): void {
+    if (facts.has(pathKey(expr) ?? "")) return;
     const path = pathText(expr);
-    if (!facts.has(pathKey(expr) ?? "")) this.#mayBeMissing(expr, path, `has(${path})`);
-  }
-
-  #expectKey(
-    expr: Expr,
-    container: Expr | undefined,
-    { facts }: ExpressionPlace,
-    fact: string | undefined,
-  ): void {
-    if (fact !== undefined && facts.has(fact)) return;
-    const key =
-      expr.exprKind.case === "selectExpr"
-        ? expr.exprKind.value.field
-        : stringLiteral(callOf(expr, "_[_]")?.args[1]);
-    const written = key === undefined ? "key" : JSON.stringify(key);
-    this.#mayBeMissing(expr, pathText(expr), `${written} in ${pathText(container)}`);
-  }
-
-  #mayBeMissing(expr: Expr, path: string, guard: string): void {
     const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
     const [, requestField] = /^request\.(\w+)$/.exec(path) ?? [];
     const field = requestField === undefined ? {} : { requestField };
@@ -232,18 +215,20 @@ export class Checker {
   ): Type {
     const of = this.#infer(container, place);
     const by = this.#infer(key, place);
+    const literal = stringLiteral(key);
     if (of.kind === "list") {
       return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
     }
     if (of.kind === "map") {
       // A map literal in the expression can have keys of any type.
       if (pathKey(container) === undefined || fits(by, STRING)) {
-        this.#expectKey(expr, container, place, keyFact(container, key));
+        const written = literal === undefined ? "key" : JSON.stringify(literal);
+        this.#expect(expr, place, keyGuard(container, written));
         return of.value;
       }
       return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
     }
-    if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
+    if (of.kind === "object") return this.#field(expr, of, [literal ?? "", place]);
     return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 
@@ -318,9 +303,13 @@ function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Gi
   const [container, key] = callOf(call.args[0], "_[_]")?.args ?? [];
   if (call.function === "has" && container !== undefined) {
     const written = stringLiteral(key) === undefined ? pathText(key) : JSON.stringify(stringLiteral(key));
-    return `has() takes a field, not a key: write ${written} in ${pathText(container)}`;
+    return `has() takes a field, not a key: write ${keyGuard(container, written)}`;
   }
   return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
+}
+
+function keyGuard(container: Expr | undefined, key: string): string {
+  return `${key} in ${pathText(container)}`;
 }
 
 /** Finds a comparison of `request.hook` with a word that is no hook. */
