@@ -156,10 +156,11 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
 
 function unknownBecause({ cluster }: World): [reason: string, message: string] {
   if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
-  return [NAMESPACE_UNKNOWN, NO_NAMESPACE];
+  return [
+    NAMESPACE_UNKNOWN,
+    "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated",
+  ];
 }
-
-const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
 /** The override that lasts longest applies; the first by name if several end together. */
 function overridden(policy: CompiledPolicy, trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
@@ -195,9 +196,8 @@ export function matches(
   if (own && policy.ref.namespace !== cluster.metadata.namespace) return "no";
   const isUnknown = cluster.tooLarge === true;
   if (!isUnknown && !policy.selectsCluster(cluster.metadata.labels)) return "no";
-  if (policy.selectsNamespace === undefined) return isUnknown ? "unknown" : "yes";
-  if (namespace === undefined) return "unknown";
-  if (!policy.selectsNamespace(namespace.metadata.labels)) return "no";
+  if (policy.selectsNamespace !== undefined && namespace === undefined) return "unknown";
+  if (policy.selectsNamespace?.(namespace?.metadata.labels) === false) return "no";
   return isUnknown ? "unknown" : "yes";
 }
 
