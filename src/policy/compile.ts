@@ -24,9 +24,8 @@ import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./va
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
-import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
+import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";
-import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 

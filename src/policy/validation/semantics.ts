@@ -17,7 +17,7 @@ import { contradictions, untilMissing } from "./contradictions.ts";
 import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
 import { taskWarnings } from "./task-warnings.ts";
 import { sendsField } from "../target-version.ts";
-import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
+import { MAX_ASKS } from "../window/window.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */
@@ -32,6 +32,10 @@ const MAX_EXPRESSION_LETTERS = 8 * 1024;
 const LETTERS_AT_LEAST = 32;
 /** How many errors of one rule the operator looks for, because suggesting what was meant takes longer than checking. */
 export const ENOUGH_ERRORS = 4;
+/** Entries of all different windows of a policy. */
+const MAX_WINDOW_ENTRIES = 256;
+/** Asks of all searches of a policy together. */
+const MAX_POLICY_ASKS = 16_000;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
@@ -100,6 +104,21 @@ export function checkRuleSet(together: RuleSet): Semantics {
   }
   const { errors, warnings } = findings;
   return { errors, warnings: [...warnings, ...taskWarnings(rules, together.owner)] };
+}
+
+/**
+ * For rules that fit the schema. `asks`: how often each search may ask an entry, because all windows of a policy are searched
+ * at once every hour.
+ */
+export function countWindows(rules: readonly RuleSpec[]): {
+  readonly tooMany: boolean;
+  readonly asks: number;
+} {
+  const windows = rules.flatMap((rule) => gatesOf(rule, "")).flatMap(({ gate }) => gate.window ?? []);
+  const different = new Map(windows.map((window) => [JSON.stringify(window), window]));
+  const entries = [...different.values()].flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]);
+  const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
+  return { tooMany: entries.length > MAX_WINDOW_ENTRIES, asks: Math.min(MAX_ASKS, share) };
 }
 
 /** Equal expressions are compiled once. */
