@@ -46,12 +46,12 @@ export function compilePolicy(
     if (object.tooLarge === true) {
       const problem = describeTooLarge(object.metadata.namespace);
       const errors = [{ path: "spec", message: problem }];
-      const known = { ...statedIn(object.spec), errors, problem, broken: TOO_LARGE };
+      const known = { ...outlineOf(object.spec), errors, problem, broken: TOO_LARGE };
       return { ...unreadPolicy(kind, object.metadata, served, known), tooLarge: true };
     }
     const errors = sizeErrors(object.spec);
     if (errors.length === 0) return compileEachRule(kind, object, served);
-    return unreadPolicy(kind, object.metadata, served, { ...statedIn(object.spec), errors });
+    return unreadPolicy(kind, object.metadata, served, { ...outlineOf(object.spec), errors });
   } catch {
     // A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded.
     const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
@@ -59,10 +59,10 @@ export function compilePolicy(
   }
 }
 
-type Stated = Pick<CompiledPolicy, "mode"> & Pick<CompiledRule, "admission" | "problem" | "broken">;
+type SpecOutline = Pick<CompiledPolicy, "mode"> & Pick<CompiledRule, "admission" | "problem" | "broken">;
 
 /** What counts of a spec whose rules are not read. A policy that only audits still holds nothing. */
-function statedIn({ mode, rules }: { readonly mode?: unknown; readonly rules?: unknown }): Stated {
+function outlineOf({ mode, rules }: { readonly mode?: unknown; readonly rules?: unknown }): SpecOutline {
   const all = Array.isArray(rules) ? rules.map(admissionOf) : [{ admission: "Deny" } as const];
   const strictest =
     all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission);
@@ -74,7 +74,7 @@ function unreadPolicy(
   kind: PolicyKind,
   metadata: ObjectMeta,
   { blocking }: ServedHooks,
-  { mode, errors, ...rule }: Stated & Pick<CompiledPolicy, "errors">,
+  { mode, errors, ...rule }: SpecOutline & Pick<CompiledPolicy, "errors">,
 ): CompiledPolicy {
   const { uid, generation = 0 } = metadata;
   return {

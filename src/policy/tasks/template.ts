@@ -45,7 +45,7 @@ function useIn(parts: readonly TextPart[]): "value" | "text" {
   return parts.length === 1 ? "value" : "text";
 }
 
-interface Placed<T> {
+interface PlacedValue<T> {
   readonly value: T;
   readonly path: string;
   /** The names of the fields around it, the innermost last. */
@@ -53,13 +53,13 @@ interface Placed<T> {
 }
 
 /** The string values that have, or look as if they had, expressions. */
-export function textsIn(value: unknown, path: string, fields: readonly string[] = []): Placed<string>[] {
+export function textsIn(value: unknown, path: string, fields: readonly string[] = []): PlacedValue<string>[] {
   if (typeof value === "string") return hasExpression(value) ? [{ value, path, fields }] : [];
   return placesIn(value, path, fields).flatMap((place) => textsIn(place.value, place.path, place.fields));
 }
 
 /** The items or fields directly below. */
-export function placesIn(value: unknown, path: string, fields: readonly string[]): Placed<unknown>[] {
+export function placesIn(value: unknown, path: string, fields: readonly string[]): PlacedValue<unknown>[] {
   if (Array.isArray(value))
     return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]`, fields }));
   if (!isFields(value)) return [];
