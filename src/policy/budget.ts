@@ -1,5 +1,6 @@
 /** The budget of a decision. HookPolicies of a namespace share one, and each ClusterHookPolicy has its own. */
 
+import { entryOf } from "../lib/entry-of.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
@@ -25,9 +26,7 @@ export class Budgets {
 
   of({ kind, namespace = "", name }: PolicyRef): Budget {
     const owner = kind === "HookPolicy" ? `/${namespace}` : name;
-    const budget = this.#byOwner.get(owner) ?? meter.budget();
-    this.#byOwner.set(owner, budget);
-    return budget;
+    return entryOf(this.#byOwner, owner, () => meter.budget());
   }
 }
 

@@ -81,7 +81,6 @@ function holds(hook: HookName): boolean {
 
 export interface Wait {
   readonly name: string;
-  /** The gate's own message. */
   readonly said?: string;
   /** As written in the policy: "30m". */
   readonly duration: string;
@@ -106,13 +105,11 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** The fields of the call that the gate reads. */
   readonly requestFields: ReadonlySet<RequestField>;
   /** The parts of the Cluster that its expressions with `now` read; absent: unknown. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
-  /** The kinds of objects that the gate looks at. */
   readonly demands?: readonly ObjectDemand[];
   /** The gate has a namespaceSelector, so the labels of every Namespace matter. */
   readonly selectsNamespaces?: boolean;

@@ -35,7 +35,6 @@ export interface MarkReaders {
   readonly complete: boolean;
 }
 
-/** Why no command sets the mark. */
 export interface Unsettable {
   readonly why: string;
   /** Whether it may be set after all if an administrator names it. */

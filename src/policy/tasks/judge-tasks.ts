@@ -83,7 +83,6 @@ function cannotBeJudged({ name }: CompiledTask, reason: string, why: string): Wo
   return { state: "NotEvaluable", reason, message: `task ${name} cannot be judged (${why})` };
 }
 
-/** The identity of the task's first run for this operation. */
 export function firstRun(
   { uid, ref }: Pick<CompiledPolicy, "uid" | "ref">,
   { name: rule }: Pick<CompiledRule, "name">,

@@ -18,7 +18,6 @@ export interface Template {
   render(variables: ExpressionVariables): RenderResult;
 }
 
-/** What is in a template, for checks. */
 export function contentsOf(
   template: unknown,
   path: string,
