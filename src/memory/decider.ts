@@ -42,7 +42,6 @@ export class Decider {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
-  /** Whether a policy holds the pending operation of the Cluster. */
   policiesHold({ metadata: { namespace = "", uid } }: Cluster, hook: HookName): boolean {
     const key = operationKey(uid, hook);
     const { entries } = this.#memory.policies.candidates(namespace);
@@ -97,7 +96,6 @@ export class Decider {
     return admission === true && foreground !== true ? denying(policies) : policies;
   }
 
-  /** The Cluster's Namespace in memory. */
   namespaceOf({ metadata: { namespace } }: Cluster): Namespace | undefined {
     return this.#memory.namespaces.get(namespace ?? "");
   }

@@ -16,9 +16,8 @@ import type { MarkReaders } from "../policy/settable.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";
-import { demandsInTurns } from "./kind-shares.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";
-import { parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
+import { demandsInTurns, parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
 import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { Revisions } from "./revisions.ts";
@@ -38,7 +37,6 @@ export class DecisionStore {
   readonly #scheduler: EvaluationScheduler;
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
-  /** How long compiling may keep the event loop. */
   readonly #slice: Slice;
   /** The newest copies of policies that are not compiled; an edit that another one replaces meanwhile never is. */
   readonly #uncompiled = new Map<string, PolicyObject>();
@@ -64,7 +62,7 @@ export class DecisionStore {
     const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
     this.#evaluator = new Evaluator(memory, this.#scheduler, this.#revisions, options);
-    this.#life = new OperationLife(memory, this.#evaluator, options);
+    this.#life = new OperationLife(memory, options);
     this.decider = new Decider(memory, this.#revisions, served);
   }
 
@@ -103,7 +101,6 @@ export class DecisionStore {
     else this.#awaiting.push({ keys, work });
   }
 
-  /** The newest spec decides now, or the policy is gone. */
   #compiled(key: string): void {
     this.#uncompiled.delete(key);
     for (const { keys } of this.#awaiting) keys.delete(key);
@@ -295,7 +292,6 @@ export class DecisionStore {
       this.#evaluator.evaluateLater(cluster);
   }
 
-  /** The settings with which Cluster API calls have changed. */
   settingsChanged(): void {
     for (const entry of this.policies.entries()) if (entry.compiled.hasExpressions) this.#setStale(entry);
   }
@@ -318,7 +314,6 @@ export class DecisionStore {
     this.#options.enqueue(key);
   }
 
-  /** What a HookTask of the Cluster says has changed. */
   tasksChanged(cluster: string): void {
     this.#evaluateLater(cluster);
   }
@@ -354,7 +349,6 @@ export class DecisionStore {
     this.#options.enqueue(entry.key);
   }
 
-  /** The kinds to watch, the most important first: there may be too many. */
   demands(): ObjectDemand[] {
     return demandsInTurns(this.policies.entries());
   }

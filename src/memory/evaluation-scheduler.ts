@@ -22,7 +22,6 @@ export function ofPolicy(key: string): Subject {
   return { kind: "Policy", key };
 }
 
-/** Yields after each step. */
 export type WorkSteps = Generator<void, void, void>;
 
 interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {

@@ -1,10 +1,9 @@
 /** Re-evaluates every policy where something has changed, and keeps what each policy holds. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { DecisionRow, RecentResult } from "../api/hook-policy.ts";
+import type { DecisionRow } from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { matches } from "../policy/decide.ts";
 import { forecast } from "../operations/forecast.ts";
@@ -27,7 +26,7 @@ import {
   type Subject,
 } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
-import { type Memory, worldOf } from "./memory.ts";
+import { type Memory, withSettings, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -53,12 +52,6 @@ export class Evaluator {
     this.#scheduler = scheduler;
     this.#revisions = revisions;
     this.#options = options;
-  }
-
-  /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
-  withSettings(call: HookCall, namespace: string): HookCall {
-    const settings = this.#options.settings?.(namespace);
-    return settings === undefined ? call : { ...call, settings };
   }
 
   /** After a change of the policies that are too large in this namespace: another one may represent them. */
@@ -144,7 +137,6 @@ export class Evaluator {
     }
   }
 
-  /** Compares the Cluster with the policies; its operations are due. */
   clusterChanged(cluster: Cluster): void {
     for (const entry of this.#candidates(cluster.metadata.namespace).entries) this.#match(entry, cluster);
     this.#setDue(cluster);
@@ -156,7 +148,6 @@ export class Evaluator {
     this.evaluate(cluster);
   }
 
-  /** Evaluates the operations of the Cluster, now or in a later turn. */
   evaluate(cluster: Cluster): void {
     this.#setDue(cluster);
     this.#scheduler.inTime(ofCluster(clusterKey(cluster)));
@@ -173,7 +164,6 @@ export class Evaluator {
     for (const { call } of this.#memory.operations.of(uid)) this.#due.set(operationKey(uid, call.hook), now);
   }
 
-  /** The operation has ended. */
   forget({ clusterUID, call }: PendingOperation): void {
     this.#due.delete(operationKey(clusterUID, call.hook));
   }
@@ -225,7 +215,7 @@ export class Evaluator {
     const operation = notAhead(remembered, now);
     const candidates = knowing(operation, all);
     const world = worldOf(this.#memory, cluster);
-    const call = this.withSettings(operation.call, operation.namespace);
+    const call = withSettings(operation.call, operation.namespace, this.#options);
     const { compiled: policies, entries } = candidates;
     const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
     const look = lookAt(inputs, now);
@@ -244,7 +234,6 @@ export class Evaluator {
     this.#revisions.clusterChanged(clusterOf(operation).key);
   }
 
-  /** Records what each policy holds now, and reports what is new. */
   #report(
     entries: Candidates["entries"],
     { state: operation, decision, at }: Look<PendingOperation>,
@@ -300,7 +289,7 @@ export class Evaluator {
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
     const world = worldOf(this.#memory, cluster, operation);
-    const call = this.withSettings(operation.call, operation.namespace);
+    const call = withSettings(operation.call, operation.namespace, this.#options);
     const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, this.#options.now());
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
@@ -336,11 +325,8 @@ export class Evaluator {
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
-    if (!entry.isEvaluated) return;
-    const { recent = [], decisions = [] } = entry.object.status ?? {};
     const isWanted = ({ clusterUID }: NamedCluster): boolean => uid === undefined || clusterUID === uid;
-    this.#adoptRecent(entry, recent.filter(isWanted));
-    for (const row of oncePerOperation(decisions).filter(isWanted)) this.#adoptRow(entry, row);
+    for (const row of this.#rowsToAdopt(entry, isWanted)) this.#adoptRow(entry, row);
   }
 
   /**
@@ -348,16 +334,17 @@ export class Evaluator {
    * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
-    if (!entry.isEvaluated) return;
-    const { recent = [], decisions = [] } = entry.object.status ?? {};
-    this.#adoptRecent(entry, recent);
-    entry.rows = oncePerOperation(decisions).toReversed();
+    entry.rows = this.#rowsToAdopt(entry).toReversed();
     if (entry.rows.length > 0) this.#scheduler.inTime(ofPolicy(entry.key));
   }
 
-  #adoptRecent(entry: PolicyEntry, recent: readonly RecentResult[]): void {
-    for (const result of recent)
+  /** Adopts the results at once. */
+  #rowsToAdopt(entry: PolicyEntry, isWanted: (named: NamedCluster) => boolean = () => true): DecisionRow[] {
+    if (!entry.isEvaluated) return [];
+    const { recent = [], decisions = [] } = entry.object.status ?? {};
+    for (const result of recent.filter(isWanted))
       if (this.#clusterInScope(entry, result) !== undefined) entry.recorded.add(result);
+    return oncePerOperation(decisions).filter(isWanted);
   }
 
   /** Other clients may write a policy's status, and name Clusters of other namespaces in it. */

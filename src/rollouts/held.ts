@@ -6,13 +6,13 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
+import type { Decider } from "../memory/decider.ts";
 import { expectedCall } from "../operations/call.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
-import type { Situation, World } from "../policy/world.ts";
+import type { Situation } from "../policy/world.ts";
 import { graceOf, whoBegins } from "./claim.ts";
-import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
-import { liftingOverride } from "./lifting-override.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import type { RolloutQueue } from "./rollout-queue.ts";
@@ -38,13 +38,12 @@ interface Entry {
   readonly status: HookRolloutStatus | undefined;
   readonly hook: HookName;
   readonly queue: RolloutQueue;
+  readonly held: readonly AskedOperation[];
 }
 
 export interface HeldWorld {
-  /** Whether a policy holds the pending operation of the Cluster. */
-  readonly policiesHold: (cluster: Cluster, hook: HookName) => boolean;
-  /** What the gates of stages look at. */
-  readonly worldOf: (cluster: Cluster) => World;
+  /** What policies and memory say about operations, and what the gates of stages look at. */
+  readonly decider: Pick<Decider, "firstAsked" | "policiesHold" | "worldOf">;
   readonly now: () => Date;
 }
 
@@ -64,7 +63,7 @@ export function isHeld(
 ): boolean {
   const { rollout, hook, queue } = entry;
   const { cluster, member } = operation;
-  if (known.policiesHold(cluster, hook)) return false;
+  if (known.decider.policiesHold(cluster, hook)) return false;
   const situation = situationOf(entry, known, cluster);
   if (liftingOverride(rollout, situation) !== undefined) return false;
   const { stage, values, metadata } = member;
@@ -81,10 +80,7 @@ export function oldestFirst(a: AskedOperation, b: AskedOperation): number {
 }
 
 /** Only those that the status has room for are explained, because gates cost steps. */
-export function heldRows(
-  entry: Entry & { readonly held: readonly AskedOperation[] },
-  known: HeldWorld,
-): HeldRows {
+export function heldRows(entry: Entry, known: HeldWorld): HeldRows {
   const shown = entry.held.slice(0, MAX_HELD);
   return {
     held: shown.map((operation) => rowOf(entry, known, operation)),
@@ -119,6 +115,6 @@ function closing(
   return closedFor(rollout, status, { stage, target }, situation);
 }
 
-function situationOf({ hook }: Entry, { worldOf, now }: HeldWorld, cluster: Cluster): Situation {
-  return { world: worldOf(cluster), call: expectedCall(hook, cluster), now: now() };
+function situationOf({ hook }: Entry, { decider, now }: HeldWorld, cluster: Cluster): Situation {
+  return { world: decider.worldOf(cluster), call: expectedCall(hook, cluster), now: now() };
 }

@@ -14,7 +14,7 @@ import { graceOf, isRenewable, refusalOf } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { type AskedOperation, type HeldRows, type HeldWorld, heldRows, isHeld, oldestFirst } from "./held.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
-import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
+import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 import type { Lister } from "../memory/ports.ts";
 import { isSameSpec } from "../memory/same-object.ts";
@@ -25,8 +25,6 @@ export interface RolloutWorld extends HeldWorld {
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly served: ServedHooks;
-  /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
-  readonly firstAsked: (clusterUID: string, hook: HookName) => Date | undefined;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** How long the queue may be out of date; 0: never. */
@@ -37,7 +35,6 @@ export interface RolloutWorld extends HeldWorld {
   readonly compile?: (object: HookRollout) => CompiledRollout;
 }
 
-/** A member, and the copy of its Cluster in memory. */
 export interface MemberCluster {
   readonly member: Member;
   readonly cluster: Cluster;
@@ -48,10 +45,8 @@ interface RememberedCluster {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: MemberCluster;
-  /** Whether the Cluster shows that it waits. */
+  /** Whether it shows that it waits. */
   waits?: boolean;
-  /** Its place in the queue, as last computed. */
-  waiting?: WaitingCluster;
   health?: Health;
 }
 
@@ -130,7 +125,6 @@ export class RolloutEntry {
     return compile(object);
   }
 
-  /** A Cluster or a Namespace has changed. */
   membersChanged(): void {
     this.#hasChanged = true;
   }
@@ -149,7 +143,6 @@ export class RolloutEntry {
     return this.#held;
   }
 
-  /** For the status. */
   heldRows(): HeldRows {
     return heldRows(this, this.#world);
   }
@@ -238,7 +231,7 @@ export class RolloutEntry {
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
-      const waiting = asked.flatMap((operation) => this.#placeOf(operation, isOpen));
+      const waiting = asked.filter((each) => !each.claimExpires && isOpen(each)).flatMap(placeOf);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       for (const operation of asked) {
         if (isHeld(this, this.#world, { operation, isOpen, slots, nowMs: began })) held.push(operation);
@@ -253,14 +246,12 @@ export class RolloutEntry {
 
   /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
   #openPlaces(): (operation: AskedOperation) => boolean {
-    const places = new Map<CompiledStage, Map<string, boolean>>();
+    const places = new Map<string, boolean>();
     const now = this.#world.now();
     return ({ member: { stage }, target }): boolean => {
-      if (stage === undefined) return false;
-      const known = entryOf(places, stage, () => new Map<string, boolean>());
       const isOpen = (): boolean =>
         refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
-      return entryOf(known, target, isOpen);
+      return stage !== undefined && entryOf(places, `${stage.name} ${target}`, isOpen);
     };
   }
 
@@ -270,7 +261,7 @@ export class RolloutEntry {
     if (member.marked || !this.awaits(cluster)) return undefined;
     const claimExpires = slots.has(uid);
     if (claimExpires && this.#mayRenew(uid)) return undefined;
-    const firstAsked = this.#world.firstAsked(uid, this.hook);
+    const firstAsked = this.#world.decider.firstAsked(uid, this.hook);
     const target = targetOf(this.#compiled.operation, cluster);
     return firstAsked && { member, cluster, target, firstAsked, claimExpires };
   }
@@ -278,17 +269,6 @@ export class RolloutEntry {
   #mayRenew(clusterUID: string): boolean {
     const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
     return own === undefined || isRenewable(own, this.#compiled, this.#world.now());
-  }
-
-  /** The same object as long as nothing changes, because the queue sorts only new ones. */
-  #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): WaitingCluster[] {
-    const { member, cluster, target, firstAsked, claimExpires } = operation;
-    const { stage } = member;
-    if (stage === undefined || claimExpires || !isOpen(operation)) return [];
-    const remembered = this.#remembered(cluster);
-    if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
-      remembered.waiting = { member: { ...member, stage }, target, firstAsked };
-    return [remembered.waiting];
   }
 
   #remembered(cluster: Cluster): RememberedCluster {
@@ -301,6 +281,11 @@ export class RolloutEntry {
     this.#members.set(cluster, remembered);
     return remembered;
   }
+}
+
+function placeOf({ member, target, firstAsked }: AskedOperation): WaitingCluster[] {
+  const { stage } = member;
+  return stage === undefined ? [] : [{ member: { ...member, stage }, target, firstAsked }];
 }
 
 /** Versions that cannot be compared prove nothing. */

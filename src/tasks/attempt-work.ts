@@ -59,7 +59,8 @@ export function nextAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "na
   const template = metadataOf(created ?? apply);
   const namespace = deletion === undefined ? template.namespace : deletion.namespace;
   const wanted = template.name ?? deletion?.name ?? spec.task;
-  const name = created === undefined ? wanted : `${prefixOf(wanted)}-${randomLetters()}`;
+  const random = randomBytes(RANDOM_LETTERS / 2).toString("hex");
+  const name = created === undefined ? wanted : `${prefixOf(wanted)}-${random}`;
   return { name, ...placeOf(namespace ?? metadata.namespace) };
 }
 
@@ -70,10 +71,6 @@ function placeOf(namespace: string | undefined): { readonly namespace?: string }
 function prefixOf(name: string): string {
   const cut = name.replaceAll(".", "-").slice(0, MAX_NAME - RANDOM_LETTERS - 1);
   return cut.replaceAll(/-+$/g, "");
-}
-
-function randomLetters(): string {
-  return randomBytes(RANDOM_LETTERS / 2).toString("hex");
 }
 
 function metadataOf(template: unknown): { readonly name?: string; readonly namespace?: string } {
@@ -92,14 +89,10 @@ export async function carryOut(objects: Objects, work: AttemptWork): Promise<Hoo
       action.create === undefined
         ? await objects.apply(account, object, fieldManagerOf(work.task))
         : await createOnce(objects, work, object);
-    return judged({ ...work, task: withStatus(work.task, foundAs(work, stored)) }, stored);
+    return judged({ ...work, task: { ...work.task, status: foundAs(work, stored) } }, stored);
   } catch (error) {
     return await notCarriedOut(objects, work, error);
   }
-}
-
-function withStatus(task: HookTask, status: HookTaskStatus): HookTask {
-  return { ...task, status };
 }
 
 function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {

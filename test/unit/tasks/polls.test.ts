@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
 import { pollAfterMs, Polls } from "../../../src/tasks/polls.ts";
+import { BEGINNINGS } from "../../../src/tasks/task-reconciler.ts";
+import { Allowance } from "../../../src/turns/allowance.ts";
 
 test("a look at an old attempt is seldom", () => {
   assert.deepEqual(
@@ -48,16 +49,16 @@ test("an attempt that could not be carried out in its turn gets another one", (t
   polls.stop();
 });
 
-test("a namespace begins twenty tasks a minute, and others are not affected", () => {
+test("a namespace begins twenty tasks at once and then twenty a minute, and others are not affected", () => {
   let nowMs = 0;
-  const allowance = new BeginAllowance(() => nowMs);
-  for (let count = 0; count < 20; count += 1) {
-    assert.equal(allowance.waitMs("many"), 0);
-    allowance.begin("many");
-    nowMs += 1000;
-  }
-  assert.equal(allowance.waitMs("many"), 40_000);
-  assert.equal(allowance.waitMs("few"), 0);
-  nowMs += 40_001;
-  assert.equal(allowance.waitMs("many"), 0);
+  const allowance = new Allowance(() => nowMs, BEGINNINGS);
+  const begun = (): number => {
+    let count = 0;
+    for (; allowance.restMs("many") <= 0; count += 1) allowance.spend("many", 1);
+    return count;
+  };
+  assert.equal(begun(), 20);
+  assert.equal(allowance.restMs("few"), 0);
+  nowMs += 60_001;
+  assert.equal(begun(), 20);
 });
