@@ -119,18 +119,14 @@ function endsSlot({ reason }: { readonly reason: string }): boolean {
 }
 
 class Tally {
-  readonly #counts = new Map<string, number>();
+  readonly #counts: Map<string | undefined, number>[] = [];
 
   of(place: number, value: string | undefined): number {
-    return this.#counts.get(keyOf(place, value)) ?? 0;
+    return this.#counts[place]?.get(value) ?? 0;
   }
 
   add(places: Places, by: 1 | -1): void {
     for (const [place, value] of places.entries())
-      this.#counts.set(keyOf(place, value), this.of(place, value) + by);
+      (this.#counts[place] ??= new Map()).set(value, this.of(place, value) + by);
   }
-}
-
-function keyOf(place: number, value: string | undefined): string {
-  return value === undefined ? String(place) : `${place} ${value}`;
 }
