@@ -94,19 +94,16 @@ const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
 
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
-  readonly #known = new Map<string, RolloutKnowledge>();
+  readonly #known = new WeakMap<RolloutEntry, RolloutKnowledge>();
 
   constructor(options: RolloutReconcilerOptions) {
     this.#options = options;
   }
 
   async reconcile(name: string): Promise<Requeue> {
-    const { rollouts, leading, loaded } = this.#options;
+    const { api, rollouts, leading, loaded } = this.#options;
     const entry = rollouts.get(name);
-    if (entry === undefined) {
-      this.#known.delete(name);
-      return {};
-    }
+    if (entry === undefined) return {};
     if (!leading() || !loaded()) {
       // It does not see what happens until it leads again.
       this.#knownOf(entry).look = newLook();
@@ -118,17 +115,12 @@ export class RolloutReconciler {
       ended: new Set(),
       isPresent: true,
     });
-    const isPresent = opens(planned, entry.status) ? await this.#isPresent(entry) : undefined;
+    // While the watch of Clusters stalls, a member may have failed that memory shows as succeeded.
+    const isPresent = opens(planned, entry.status) ? entry.isAsNew(await api.members()) : undefined;
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
       await this.#write(entry, mayHaveEnded, isPresent === true);
     const isBehind = mayHaveEnded.length > 0 || isPresent === false;
     return { requeueAfterMs: isBehind ? POLL_MS : this.#untilDue(entry) };
-  }
-
-  /** While the watch of Clusters stalls, a member may have failed that memory shows as succeeded. */
-  async #isPresent(entry: RolloutEntry): Promise<boolean> {
-    const listed = await this.#options.api.members();
-    return entry.isAsNew(listed);
   }
 
   /** Deadlines, soaks and claims end by time alone. */
@@ -208,12 +200,11 @@ export class RolloutReconciler {
     );
   }
 
-  #knownOf({ rollout: { name } }: RolloutEntry): RolloutKnowledge {
-    return entryOf(this.#known, name, () => ({
-      look: newLook(),
-      rebuildUntil: undefined,
-      claimsSeen: new Map(),
-    }));
+  #knownOf(entry: RolloutEntry): RolloutKnowledge {
+    const nothing = { look: newLook(), rebuildUntil: undefined, claimsSeen: new Map() };
+    const known = this.#known.get(entry) ?? nothing;
+    this.#known.set(entry, known);
+    return known;
   }
 
   #stateOf(entry: RolloutEntry, { member, cluster }: MemberCluster, before: Look, look: Look): MemberState {

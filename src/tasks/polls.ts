@@ -9,7 +9,6 @@ export interface PollsOptions {
 }
 
 interface Poll {
-  readonly key: string;
   readonly begin: () => void;
   readonly over: () => boolean;
 }
@@ -76,7 +75,7 @@ export class Polls {
       this.#onDue(key);
     };
     const over = (): boolean => !this.#scheduled.has(key);
-    this.#queue.add(group, key, { key, begin: grant, over });
+    this.#queue.add(group, key, { begin: grant, over });
     if (this.#ticking === undefined) this.#next();
   }
 

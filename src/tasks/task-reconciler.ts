@@ -10,7 +10,7 @@ import type { Logger } from "../lib/logger.ts";
 import { durationOrNever } from "../policy/duration.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
-import { carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
+import { type AttemptWork, carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
 import { mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
 import type { Permits } from "./permits.ts";
@@ -165,7 +165,7 @@ export class TaskReconciler {
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
-    const { now } = this.#options;
+    const { objects, now } = this.#options;
     const { status = {} } = task;
     switch (step.do) {
       case "MarkOver":
@@ -181,9 +181,9 @@ export class TaskReconciler {
       case "Begin":
         return await this.#begin(task, step.after);
       case "CarryOut":
-        return await this.#carryOut(task, step.attempt);
+        return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
-        return await this.#observe(task, step.attempt);
+        return await this.#lookedAt(task, await observe(objects, this.#workOn(task, step.attempt)));
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }
@@ -277,19 +277,18 @@ export class TaskReconciler {
     return nowMs - sinceMs;
   }
 
-  async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
-    const { objects, now } = this.#options;
-    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    const status = await carryOut(objects, work);
+  #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
+    const { clusterRef } = task.spec;
+    const cluster = this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
+    return { task, attempt, cluster, now: this.#options.now() };
+  }
+
+  async #carryOut(work: AttemptWork): Promise<StepResult> {
+    const { task } = work;
+    const status = await carryOut(this.#options.objects, work);
     const open = openAttempt(status);
     const hasToWait = open !== undefined && !isCarriedOut(open);
     return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);
-  }
-
-  async #observe(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
-    const { objects, now } = this.#options;
-    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    return await this.#lookedAt(task, await observe(objects, work));
   }
 
   /** What has not ended is looked at again in its turn, whatever was written. */
@@ -299,10 +298,6 @@ export class TaskReconciler {
     if (open === undefined) return done;
     this.#poll(storedTask(next), open);
     return {};
-  }
-
-  #clusterOf({ spec: { clusterRef } }: HookTask): Cluster {
-    return this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
   }
 
   async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
