@@ -1,7 +1,7 @@
 /** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { answering, operationKey } from "../operations/operation.ts";
@@ -94,10 +94,6 @@ export class Decider {
   #policiesFor({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
     return admission === true && foreground !== true ? denying(policies) : policies;
-  }
-
-  namespaceOf({ metadata: { namespace } }: Cluster): Namespace | undefined {
-    return this.#memory.namespaces.get(namespace ?? "");
   }
 
   #known(requested: Cluster): Cluster | undefined {

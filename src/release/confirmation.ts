@@ -120,7 +120,7 @@ export class Confirmer {
       return await withinBudget(Math.min(budgetMs, ownBudgetMs), late, () =>
         this.#confirm(
           { request, rollouts, unstored, underWay },
-          store.decider.namespaceOf(request.cluster)?.metadata.resourceVersion,
+          store.decider.worldOf(request.cluster).namespace?.metadata.resourceVersion,
         ),
       );
     } catch (error) {

@@ -26,6 +26,8 @@ export interface AskedOperation {
   readonly firstAsked: Date;
   /** Its slot was not used in time, and is free again soon. */
   readonly claimExpires: boolean;
+  /** Whether it may begin once it has a slot. */
+  readonly isOpen: boolean;
 }
 
 export interface HeldRows {
@@ -47,19 +49,15 @@ export interface HeldWorld {
   readonly now: () => Date;
 }
 
-interface QueuedOperation {
-  readonly operation: AskedOperation;
-  readonly isOpen: (operation: AskedOperation) => boolean;
-  /** With those of the Clusters whose turn it is. */
-  readonly slots: Slots;
-  readonly nowMs: number;
-}
-
-/** A Cluster for which a slot is free, and about which Cluster API does not call, is not held. */
+/**
+ * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. `slots`: with those of the
+ * Clusters whose turn it is.
+ */
 export function isHeld(
   entry: Entry,
   known: HeldWorld,
-  { operation, isOpen, slots, nowMs }: QueuedOperation,
+  operation: AskedOperation,
+  { slots, nowMs }: { readonly slots: Slots; readonly nowMs: number },
 ): boolean {
   const { rollout, hook, queue } = entry;
   const { cluster, member } = operation;
@@ -67,7 +65,7 @@ export function isHeld(
   const situation = situationOf(entry, known, cluster);
   if (liftingOverride(rollout, situation) !== undefined) return false;
   const { stage, values, metadata } = member;
-  if (stage === undefined || operation.claimExpires || !isOpen(operation)) return true;
+  if (stage === undefined || !operation.isOpen) return true;
   const { uid } = metadata;
   const isAsking = queue.isAsking(uid, nowMs - graceOf(rollout));
   const mayBegin = queue.mayBegin(uid) || (!isAsking && slots.hasRoom({ stage, values }));
