@@ -14,19 +14,13 @@ import {
 import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
+import type { TaskServiceAccount } from "../policy/tasks/compiled-task.ts";
 import { judgeObject } from "../policy/tasks/task-outcome.ts";
 import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
-import {
-  type ObjectRef,
-  type ServiceAccountRef,
-  type TaskActor,
-  type TaskObject,
-  type TaskObjects,
-  userOf,
-} from "./task-objects.ts";
+import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects, userOf } from "./task-objects.ts";
 
 export interface AttemptWork {
   readonly task: HookTask;
@@ -212,7 +206,7 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
  * Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. Without a
  * name, the rights are there and admission refuses: a quota, a webhook.
  */
-function reasonOf(error: unknown, account: ServiceAccountRef): string {
+function reasonOf(error: unknown, account: TaskServiceAccount): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
   const name = `ServiceAccount ${account.namespace}/${account.name}`;

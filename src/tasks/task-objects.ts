@@ -8,15 +8,11 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound, isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import type { TaskServiceAccount } from "../policy/tasks/compiled-task.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
-export interface ServiceAccountRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** As whom something is done, and what is out of the question whatever the account may do. */
-export interface TaskActor extends ServiceAccountRef {
+export interface TaskActor extends TaskServiceAccount {
   /** The task of a HookPolicy: it must not do anything to kinds that have no namespaces. */
   readonly namespacedOnly: boolean;
 }
@@ -130,7 +126,7 @@ export class TaskObjects {
   }
 }
 
-export function userOf({ namespace, name }: ServiceAccountRef): string {
+export function userOf({ namespace, name }: TaskServiceAccount): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 
