@@ -30,10 +30,7 @@ export interface AskedOperation {
   readonly isOpen: boolean;
 }
 
-export interface HeldRows {
-  readonly held: readonly RolloutHeld[];
-  readonly omitted: number;
-}
+export type HeldRows = Required<Pick<HookRolloutStatus, "held" | "heldOmitted">>;
 
 interface Entry {
   readonly rollout: CompiledRollout;
@@ -82,7 +79,7 @@ export function heldRows(entry: Entry, known: HeldWorld): HeldRows {
   const shown = entry.held.slice(0, MAX_HELD);
   return {
     held: shown.map((operation) => rowOf(entry, known, operation)),
-    omitted: entry.held.length - shown.length,
+    heldOmitted: entry.held.length - shown.length,
   };
 }
 

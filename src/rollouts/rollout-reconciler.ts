@@ -194,7 +194,7 @@ export class RolloutReconciler {
         isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
         scope,
         next: entry.queue.head(),
-        holds: entry.heldRows(),
+        ...entry.heldRows(),
       },
       now,
     );

@@ -36,7 +36,7 @@ import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
 import { withTransitions } from "../status/conditions.ts";
 
-export interface RolloutInput extends ProgressInput {
+export interface RolloutInput extends ProgressInput, HeldRows {
   readonly members: readonly MemberState[];
   /** The slots that a quorum read has shown to be free. */
   readonly ended: ReadonlySet<string>;
@@ -44,12 +44,11 @@ export interface RolloutInput extends ProgressInput {
   readonly scope: string;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
-  readonly holds: HeldRows;
 }
 
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
   const input = { ...given, stored: withoutFuture(given, now) };
-  const { rollout, stored, members, isRebuilding, scope, next, holds } = input;
+  const { rollout, stored, members, isRebuilding, scope, next, held, heldOmitted } = input;
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
@@ -67,9 +66,9 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(failed.length > 0 && { failed }),
     ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
-    ...(holds.held.length > 0 && { held: holds.held.map((row) => asLongAs(row, stored?.held)) }),
+    ...(held.length > 0 && { held: held.map((row) => asLongAs(row, stored?.held)) }),
     // Its absence means that the status is of an operator that did not know the field.
-    heldOmitted: holds.omitted,
+    heldOmitted,
   };
 }
 

@@ -6,14 +6,13 @@ import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
-import type { PolicyEntry } from "../memory/policy-entry.ts";
+import { type PolicyEntry, rowSetsOf } from "../memory/policy-entry.ts";
 import { reconcileOverride } from "./override-reconciler.ts";
 import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
-import { rowSetsOf } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
