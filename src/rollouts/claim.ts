@@ -160,7 +160,7 @@ export function refusalOf(
   const targets = status?.targets ?? [];
   if (targets.length >= MAX_TARGETS && !targets.some(({ version }) => version === target))
     return { begins: false, reason: "TooManyTargets" };
-  const closing = closedBy(rollout, status, { stage, target, now });
+  const closing = closedBy(rollout, status, { stage, target }, now);
   return closing === undefined ? undefined : { begins: false, reason: "StageClosed", stage: closing.name };
 }
 

@@ -11,17 +11,12 @@ import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";
 
-interface Begin {
-  readonly stage: CompiledStage;
-  readonly target: string;
-  readonly now: Date;
-}
-
 /** The first stage before `stage` that has not passed for the target; `undefined`: the stage is open. */
 export function closedBy(
   { stages }: CompiledRollout,
   status: Pick<HookRolloutStatus, "targets"> | undefined,
-  { stage, target, now }: Begin,
+  { stage, target }: { readonly stage: CompiledStage; readonly target: string },
+  now: Date,
 ): CompiledStage | undefined {
   const known = knownStages(status, target);
   return stages.slice(0, stages.indexOf(stage)).find((before) => !hasPassed(before, known, now));
