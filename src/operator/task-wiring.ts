@@ -125,10 +125,7 @@ export function createTasks(wiring: TaskWiring): Tasks {
       for (const { metadata, phase } of memory.all())
         if (phase === "Pending" || phase === "Running") queue.add(namespacedName(metadata));
     },
-    run: async (signal) => {
-      await queue.run(signal);
-      polls.stop();
-    },
+    run: async (signal) => await queue.run(signal),
   };
 }
 

@@ -89,7 +89,6 @@ function lab(t: TestContext, world: World): Lab {
     },
   };
   const polls = new Polls({ onDue: () => undefined });
-  t.after(() => polls.stop());
   const reconciler = new TaskReconciler({
     memory,
     store: store as unknown as TaskStore,

@@ -23,7 +23,6 @@ test("one namespace with many tasks leaves every second turn to another", (t) =>
   assert.ok(due.includes("few/0"), due.join(" "));
   for (let turn = 0; turn < 8; turn += 1) t.mock.timers.tick(100);
   assert.equal(due.length, 11);
-  polls.stop();
 });
 
 test("a turn is used once, and a HookTask that is gone has none", (t) => {
@@ -34,7 +33,6 @@ test("a turn is used once, and a HookTask that is gone has none", (t) => {
   polls.forget("a/2");
   t.mock.timers.tick(1000);
   assert.deepEqual([polls.take("a/1"), polls.take("a/1"), polls.take("a/2")], [true, false, false]);
-  polls.stop();
 });
 
 test("an attempt that could not be carried out in its turn gets another one", (t) => {
@@ -46,7 +44,6 @@ test("an attempt that could not be carried out in its turn gets another one", (t
     t.mock.timers.tick(1000);
     assert.equal(due.length, turn);
   }
-  polls.stop();
 });
 
 test("a namespace begins twenty tasks at once and then twenty a minute, and others are not affected", () => {
