@@ -17,13 +17,13 @@ import { PendingOperations } from "../operations/operations.ts";
 import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";
-import { demandsInTurns, parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
+import { demandsInTurns, isPolicyKey, parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
 import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { Revisions } from "./revisions.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { EvaluationScheduler, ofCluster, ofPolicy, type WorkSteps } from "./evaluation-scheduler.ts";
+import { EvaluationScheduler, type WorkSteps } from "./evaluation-scheduler.ts";
 import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -53,7 +53,7 @@ export class DecisionStore {
     this.#slice = new Slice(options.compileMs ?? options.turnMs);
     this.#scheduler = new EvaluationScheduler({
       ...options,
-      stepsOf: ({ kind, key }) => (kind === "Policy" ? this.#policySteps(key) : this.#clusterSteps(key)),
+      stepsOf: (key) => (isPolicyKey(key) ? this.#policySteps(key) : this.#clusterSteps(key)),
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
@@ -142,9 +142,7 @@ export class DecisionStore {
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
       this.#uncompiled.set(key, object);
-      return this.#slice.isOver()
-        ? this.#scheduler.soon(ofPolicy(key))
-        : this.#scheduler.unlessAtRest(ofPolicy(key));
+      return this.#slice.isOver() ? this.#scheduler.soon(key) : this.#scheduler.unlessAtRest(key);
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -229,7 +227,7 @@ export class DecisionStore {
     const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
     if (namespace === undefined || (tooLarge !== true && was !== true)) return;
     this.#unrepresented.add(namespace);
-    this.#scheduler.soon(ofPolicy(key));
+    this.#scheduler.soon(key);
   }
 
   #updateRepresentatives(namespace = ""): void {
@@ -264,7 +262,7 @@ export class DecisionStore {
     if (cluster === undefined) return;
     const key = clusterKey(cluster);
     if (this.#life.hasProceeded(key) || this.#operations.has(cluster.metadata.uid))
-      this.#scheduler.inTime(ofCluster(key));
+      this.#scheduler.inTime(key);
   }
 
   /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
@@ -338,7 +336,7 @@ export class DecisionStore {
   #setStale(entry: PolicyEntry): void {
     if (entry.isStale) return;
     entry.isStale = true;
-    this.#scheduler.soon(ofPolicy(entry.key));
+    this.#scheduler.soon(entry.key);
   }
 
   #evaluateStale(entry: PolicyEntry): void {
@@ -364,6 +362,6 @@ export class DecisionStore {
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
     if (!isDeepStrictEqual(before, entry.windows)) this.#options.enqueue(entry.key);
     const edge = windowEdge(entry, now);
-    if (edge !== undefined) this.#scheduler.at(ofPolicy(entry.key), edge);
+    if (edge !== undefined) this.#scheduler.at(entry.key, edge);
   }
 }

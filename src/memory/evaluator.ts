@@ -18,13 +18,7 @@ import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
-import {
-  type EvaluationScheduler,
-  ofCluster,
-  ofPolicy,
-  type WorkSteps,
-  type Subject,
-} from "./evaluation-scheduler.ts";
+import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type Memory, withSettings, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
@@ -63,7 +57,7 @@ export class Evaluator {
       if (entry.isEvaluated === evaluated.has(entry)) continue;
       entry.setEvaluated(evaluated.has(entry));
       if (entry.isEvaluated && loaded) this.compareAll(entry);
-      this.#scheduler.soon(ofPolicy(entry.key));
+      this.#scheduler.soon(entry.key);
       this.#options.enqueue(entry.key);
     }
   }
@@ -124,7 +118,7 @@ export class Evaluator {
       for (const operation of operations) yield* this.#forecasts(operation, entries);
       isDone = true;
     } finally {
-      if (!isDone) this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+      if (!isDone) this.#scheduler.soon(clusterKey(cluster));
     }
   }
 
@@ -150,13 +144,13 @@ export class Evaluator {
 
   evaluate(cluster: Cluster): void {
     this.#setDue(cluster);
-    this.#scheduler.inTime(ofCluster(clusterKey(cluster)));
+    this.#scheduler.inTime(clusterKey(cluster));
   }
 
   evaluateLater(cluster: Cluster): void {
     if (!this.#memory.operations.has(cluster.metadata.uid)) return;
     this.#setDue(cluster);
-    this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+    this.#scheduler.soon(clusterKey(cluster));
   }
 
   #setDue({ metadata: { uid } }: Cluster): void {
@@ -231,7 +225,7 @@ export class Evaluator {
   #put(operation: PendingOperation, before?: PendingOperation): void {
     if (operation === before) return;
     this.#memory.operations.put(operation);
-    this.#revisions.clusterChanged(clusterOf(operation).key);
+    this.#revisions.clusterChanged(clusterOf(operation));
   }
 
   #report(
@@ -335,7 +329,7 @@ export class Evaluator {
    */
   adoptWritten(entry: PolicyEntry): void {
     entry.rows = this.#rowsToAdopt(entry).toReversed();
-    if (entry.rows.length > 0) this.#scheduler.inTime(ofPolicy(entry.key));
+    if (entry.rows.length > 0) this.#scheduler.inTime(entry.key);
   }
 
   /** Adopts the results at once. */
@@ -379,7 +373,7 @@ export class Evaluator {
     if (this.#scheduler.isTurnOver()) {
       this.#put(operation);
       this.#due.set(key, this.#options.now().getTime());
-      return this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+      return this.#scheduler.soon(clusterKey(cluster));
     }
     const candidates = this.#adopting(entry, mine, row);
     this.#evaluate(operation, cluster, candidates);
@@ -396,8 +390,8 @@ export class Evaluator {
   }
 }
 
-function clusterOf({ namespace, cluster: name }: PendingOperation): Subject {
-  return ofCluster(namespacedName({ namespace, name }));
+function clusterOf({ namespace, cluster: name }: PendingOperation): string {
+  return namespacedName({ namespace, name });
 }
 
 /** A row in the status of a policy starts no clock of another policy. */

@@ -15,6 +15,11 @@ export function policyKey(kind: PolicyKind, namespace: string | undefined, name:
   return `${kind}/${namespace ?? ""}/${name}`;
 }
 
+/** No namespace is called like a kind. */
+export function isPolicyKey(key: string): boolean {
+  return key.startsWith("HookPolicy/") || key.startsWith("ClusterHookPolicy/");
+}
+
 export function parsePolicyKey(key: string): { kind: PolicyKind; namespace?: string; name: string } {
   const [kind, namespace = "", name = ""] = key.split("/");
   return {

@@ -38,7 +38,7 @@ const MAX_CONFLICTS = 5;
 
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
-  readonly #written = new Map<string, number>();
+  readonly #written = new WeakMap<PolicyEntry, number>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
@@ -48,10 +48,7 @@ export class PolicyReconciler {
     const { store, writer, now, clustersUnavailable } = this.#options;
     if (isOverrideKey(key)) return await reconcileOverride(key, { store, writer, now });
     const entry = store.policies.get(key);
-    if (entry === undefined) {
-      this.#written.delete(key);
-      return {};
-    }
+    if (entry === undefined) return {};
     // Before everything was read the finalizer can only be removed, which needs nothing from memory.
     const deleting = entry.object.metadata.deletionTimestamp !== undefined;
     const failure: unknown =
@@ -59,7 +56,7 @@ export class PolicyReconciler {
         ? await this.#reconcileFinalizers(entry).catch((error: unknown) => error)
         : undefined;
     if (!store.loaded && clustersUnavailable() === undefined) return finish(failure);
-    const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
+    const wait = (this.#written.get(entry) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
@@ -105,7 +102,7 @@ export class PolicyReconciler {
         onStatusWrite(kind, "written");
         if (transition !== undefined && updated !== undefined) onTransition(transition);
         // Monotonic: a clock that is set back must not stop the writes.
-        this.#written.set(entry.key, performance.now());
+        this.#written.set(entry, performance.now());
         return this.#learn(entry, updated);
       } catch (error) {
         if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
