@@ -17,7 +17,7 @@ export interface HookCalls {
   discovered(): void;
 }
 
-/** Cluster API's default; longer than all of release/decisions.ts. */
+/** Cluster API's default; longer than all of release/release.ts. */
 const HANDLER_TIMEOUT_SECONDS = 10;
 
 export function extensionRoutes(
