@@ -1,5 +1,6 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
+import type { EventText } from "../api/event-text.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
@@ -15,20 +16,20 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
-import { BeginAllowance } from "../tasks/begin-allowance.ts";
-import { oldestSurplus, Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
+import { oldestSurplus, Permits } from "../tasks/permits.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
-import { TaskReconciler } from "../tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { followTasks, observeTask } from "../report/task-metrics.ts";
-import { taskNotStored, taskTransition, type TaskTransition } from "../memory/task-transitions.ts";
+import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
+import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServer } from "./api-server.ts";
 
@@ -46,7 +47,7 @@ export interface TaskWiring {
   readonly served: ServedHooks;
   readonly leading: () => boolean;
   readonly now: () => Date;
-  readonly onTransition: (transition: TaskTransition) => void;
+  readonly onTransition: (event: EventText) => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -124,10 +125,7 @@ export function createTasks(wiring: TaskWiring): Tasks {
       for (const { metadata, phase } of memory.all())
         if (phase === "Pending" || phase === "Running") queue.add(namespacedName(metadata));
     },
-    run: async (signal) => {
-      await queue.run(signal);
-      polls.stop();
-    },
+    run: async (signal) => await queue.run(signal),
   };
 }
 
@@ -163,12 +161,12 @@ function createQueue(wiring: TaskWiring, { memory, taskStore, polls, isKnown }: 
     objects: new TaskObjects(taskClient),
     permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
     polls,
-    allowance: new BeginAllowance(() => performance.now()),
+    allowance: new Allowance(() => performance.now(), BEGINNINGS),
     loaded: () => store().loaded && isKnown(),
     onStored: (before, after) => {
       observeTask(metrics, before, after);
-      const transition = taskTransition(before, after);
-      if (transition !== undefined) onTransition(transition);
+      const event = taskEvent(before, after);
+      if (event !== undefined) onTransition(event);
     },
   });
   return new WorkQueue({

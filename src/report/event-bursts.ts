@@ -3,8 +3,8 @@
  * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
+import type { EventText, ObjectReference } from "../api/event-text.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { EventText, ObjectReference } from "./event-text.ts";
 
 export interface DatedText {
   readonly text: EventText;

@@ -11,7 +11,7 @@ import { earliest } from "../../policy/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";
-import { liftingOverride } from "../../rollouts/lifting-override.ts";
+import { liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";

@@ -1,10 +1,11 @@
 /** Computes the Events that the operator would write in a suite, and the metrics that it would export. */
 
+import type { EventText } from "../../api/event-text.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
-import { describeTransition, type EventText } from "../../report/event-text.ts";
+import { describeTransition } from "../../report/event-text.ts";
 import {
   countDeadlines,
   countDecisions,
@@ -99,7 +100,11 @@ export class SuiteReports {
   }
 
   emit(transitions: readonly Transition[], at: Date): void {
-    this.#events.push(...transitions.map((transition) => ({ ...describeTransition(transition), at })));
+    this.tell(transitions.map(describeTransition), at);
+  }
+
+  tell(events: readonly EventText[], at: Date): void {
+    this.#events.push(...events.map((event) => ({ ...event, at })));
   }
 }
 
