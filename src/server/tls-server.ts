@@ -92,6 +92,11 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
   const connections = new Connections(server, limits.connections, () =>
     warnRateLimited("Too many connections, closing idle ones", { limit: limits.connections }),
   );
+  server.on("checkContinue", (request, response) => {
+    // While the answer before it is being sent, Node.js would keep this for later, and write it between header and body.
+    if (response.socket !== null) response.writeContinue();
+    server.emit("request", request, response);
+  });
   return {
     server,
     connections,
