@@ -4,13 +4,12 @@ import { isDeepStrictEqual } from "node:util";
 import { withoutNulls } from "../lib/fields.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
-import { type Denial, invalid, type Subject } from "./denial.ts";
-import { newGates, type ObjectGate, type GatedObject } from "./object-gates.ts";
+import { type Denial, denialOf, type Subject } from "./denial.ts";
+import { accountOf, type GatedObject, newGates, type ObjectGate, type TaskAccount } from "./needed-rights.ts";
 import { checkOverride, type OverrideFindings } from "./override-review.ts";
 import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policy-review.ts";
 import { decodeReview, type Review } from "./review.ts";
 import type { UserInfo } from "./review-validators.ts";
-import { accountOf, type TaskAccount } from "./task-account.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import type { Selection } from "./review-world.ts";
 
@@ -50,12 +49,12 @@ function examineReview(review: Review, settings: Settings, now: Date): Examinati
   // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return { is: "Admitted" };
   const size = sizeErrors(review.object.spec);
-  if (size.length > 0) return denied(review.object, invalid(review.object, size));
+  if (size.length > 0) return denied(review.object, size);
   const object = asStored(review.object);
   if (object.kind === "HookOverride") return examineOverride(checkOverride(object, settings, now), old);
   const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
   const { errors, warnings, selection } = findingsOf(object, known, settings);
-  if (errors.length > 0) return denied(object, invalid(object, errors));
+  if (errors.length > 0) return denied(object, errors);
   const gates = newGates(object, known);
   const account = accountOf(object, hasGates(old) ? old : undefined);
   return {
@@ -75,8 +74,8 @@ function examineOverride(found: OverrideFindings, old: Review["old"]): Examinati
   return old !== undefined && works ? { is: "Admitted" } : { is: "Override", ...found };
 }
 
-function denied(object: Subject, denial: Denial): Examination {
-  return { is: "Denied", subject: subjectOf(object), denial };
+function denied(object: Subject, errors: readonly FieldError[]): Examination {
+  return { is: "Denied", subject: subjectOf(object), denial: denialOf(object, "invalid", errors) };
 }
 
 function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {

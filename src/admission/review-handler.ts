@@ -6,14 +6,14 @@
 
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import { reviewAccess } from "./access.ts";
-import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
+import type { UndecodableReason } from "../server/hook-server.ts";
+import { type AccessFinding, reviewAccess } from "./access.ts";
+import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNREAD } from "./denial.ts";
 import { examine, type Examination, type Settings } from "./examine.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
 import { ADMITTED, encodeVerdict, MAX_REVIEW_BYTES, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
-import { describe } from "./review-text.ts";
-import { reviewAccount } from "./task-account.ts";
 import { Turns } from "../turns/turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
@@ -40,11 +40,11 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
-    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
+    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: UNREAD });
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const examined = await turns.run(head.share, () => examine(body, deps.settings, deps.now()));
     if ("refused" in examined) {
-      return encodeVerdict(head.uid, { denial: examined.refused === "TooMany" ? tooBusy() : tooSlow() });
+      return encodeVerdict(head.uid, { denial: examined.refused === "TooMany" ? tooBusy() : TOO_SLOW });
     }
     const verdict = await judge(examined.result, deps, signal);
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
@@ -76,27 +76,27 @@ async function judgePolicy(
   { world, reviewer, ...deps }: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
-  const [access, acting] = await Promise.all([
-    reviewAccess(request, reviewer, signal),
-    reviewAccount(account, user, reviewer, signal),
-  ]);
-  const refused = [...acting.forbidden, ...access.forbidden];
-  if (refused.length > 0) return refuse(subject, forbidden(subject, refused), deps);
-  const unknown = [...acting.unknown, ...access.unknown];
-  if (unknown.length > 0) {
-    const acts = acting.unknown.length > 0;
-    deps.log.warn(
-      `Failed to check ${acts ? "as whom" : "what"} the author of a policy may ${acts ? "act" : "read"}`,
-      {
-        error: acts ? acting.failure : access.failure,
-      },
-    );
-    return { denial: unavailable(subject, unknown) };
+  const ownNamespaceOnly = subject.kind === "HookPolicy";
+  const request = { gates, user, ownNamespaceOnly, ...(account !== undefined && { account }) };
+  const found = await reviewAccess(request, reviewer, signal);
+  const refused = errorsOf(found, "forbidden");
+  if (refused.length > 0) return refuse(subject, denialOf(subject, "forbidden", refused), deps);
+  const first = found.find(({ unknown }) => unknown !== undefined);
+  if (first !== undefined) {
+    const what =
+      first.path === account?.path
+        ? "as whom the author of a policy may act"
+        : "what the author of a policy may read";
+    deps.log.warn(`Failed to check ${what}`, { error: first.failure });
+    return { denial: denialOf(subject, "unavailable", errorsOf(found, "unknown")) };
   }
   if (world === undefined) return { warnings: warnings.map(describe) };
   const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
-  return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
+  return { warnings: [...warnings, ...nothing, ...errorsOf(found, "warning")].map(describe) };
+}
+
+function errorsOf(found: readonly AccessFinding[], what: "forbidden" | "unknown" | "warning"): FieldError[] {
+  return found.flatMap(({ path, [what]: message }) => (message === undefined ? [] : [{ path, message }]));
 }
 
 /** Logs at debug only, because any client can have any number of reviews refused. */
@@ -109,4 +109,20 @@ function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
   return kind === "HookOverride" || kind === "HookRollout"
     ? name
     : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+}
+
+const DENIALS: Readonly<Partial<Record<UndecodableReason, Denial>>> = {
+  "too-large": UNREAD,
+  "no-room": tooBusy("large objects"),
+  internal: TOO_SLOW,
+};
+
+/**
+ * Refuses a review that was not read; `head` is the beginning of its body, which has the uid. An answer without the uid
+ * would be a failed call, after which the API server stores the policy unreviewed: a reason to make a policy too large.
+ */
+export function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
+  const uid = readHead(head)?.uid;
+  const denial = DENIALS[reason];
+  return uid === undefined || denial === undefined ? NOT_REVIEWED : encodeVerdict(uid, { denial });
 }

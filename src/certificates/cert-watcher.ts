@@ -13,7 +13,7 @@ import { errorText } from "../lib/error-text.ts";
 import { checkPair, type CheckedPair } from "./key-pair.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { readPem } from "./pem.ts";
-import type { KeyPair } from "../server/tls.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { every } from "../lib/signals.ts";
 import type { CertificateFiles } from "./settings.ts";
 

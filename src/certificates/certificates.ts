@@ -1,7 +1,7 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { Logger } from "../lib/logger.ts";
-import { ExpiryAlarm, type ExpiryWarning, type CertificateLifetime } from "./expiry.ts";
+import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -9,9 +9,8 @@ import { every } from "../lib/signals.ts";
 import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
-import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./client-authority.ts";
-import type { Clients, TlsServer } from "../server/tls-server.ts";
+import type { Clients, KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import type { EventText } from "../report/event-text.ts";

@@ -4,7 +4,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
 import { createSecureContext } from "node:tls";
 
 import { errorText } from "../lib/error-text.ts";
-import type { KeyPair } from "../server/tls.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
 export interface CheckedPair extends KeyPair, Lifetime {}

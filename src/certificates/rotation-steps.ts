@@ -5,30 +5,12 @@ import type { X509Certificate } from "node:crypto";
 import { createAuthority, issueLeaf } from "./issue.ts";
 import { parseCertificates } from "./pem.ts";
 import type { Action } from "./rotation.ts";
-import type { KeyPair } from "../server/tls.ts";
-import {
-  bundleOf,
-  dataOf,
-  pairOf,
-  type SecretData,
-  type StoredCertificates,
-  type StoredSecret,
-} from "./stored-certificates.ts";
-
-/** Stores the Secrets. Other failures reject, and the next look starts again. */
-export interface SecretStore {
-  read(name: string, signal: AbortSignal): Promise<StoredSecret | undefined>;
-  /** Replaces the Secret that was `read`, or creates it. False: it has changed, or another replica created it first. */
-  write(
-    name: string,
-    read: StoredSecret | undefined,
-    data: SecretData,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-}
+import type { KeyPair } from "../server/tls-server.ts";
+import type { SecretStore } from "./secret-store.ts";
+import { bundleOf, dataOf, pairOf, type StoredCertificates } from "./stored-certificates.ts";
 
 export interface Workplace {
-  readonly store: SecretStore;
+  readonly store: Pick<SecretStore, "read" | "write">;
   /** The Secret of the serving certificate; the Secret of its authority is beside it. */
   readonly secretName: string;
   /** DNS names of the serving certificate. */

@@ -4,9 +4,14 @@ import { namespacedName } from "../lib/keys.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
-import type { ClusterDecisions } from "../admission/cluster-handler.ts";
+import {
+  CLUSTER_ADMISSION_PATH,
+  type ClusterDecisions,
+  createClusterHandler,
+} from "../admission/cluster-handler.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
-import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
+import type { AdmissionServerOptions } from "../admission/admission-server.ts";
+import { ADMISSION_PATH, createAdmissionHandler, refuseUnread } from "../admission/review-handler.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import { Slice } from "../turns/slice.ts";
 import type {
@@ -56,18 +61,27 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 const now = (): Date => new Date();
 
+export type AdmissionRoutes = Pick<AdmissionServerOptions, "routes" | "undecodable">;
+
 export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
-  const policies = {
+  const handlePolicy = createAdmissionHandler({
     settings,
     // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
     now,
-  };
+  });
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
-  return createAdmissionRoutes(policies, { authenticated, source, recorder, now });
+  const handleCluster = createClusterHandler({ authenticated, source, recorder, now });
+  return {
+    routes: [
+      { path: ADMISSION_PATH, handle: handlePolicy },
+      { path: CLUSTER_ADMISSION_PATH, handle: handleCluster },
+    ],
+    undecodable: refuseUnread,
+  };
 }
 
 export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {

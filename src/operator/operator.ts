@@ -9,7 +9,7 @@ import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
-import { createRoutes } from "../hooks/hook-handler.ts";
+import { createRoutes } from "../hooks/hook-routes.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
@@ -17,20 +17,19 @@ import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import { LEADER_LEASE } from "../kube/resources.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
-import { hookMetrics } from "../report/hook-metrics.ts";
-import { createMetrics } from "../report/metrics.ts";
-import { type AdmissionServerOptions, createAdmissionServer } from "../admission/admission-server.ts";
+import { createMetrics, hookMetrics } from "../report/metrics.ts";
+import { createAdmissionServer } from "../admission/admission-server.ts";
 import { createHookServer, type HookServerOptions } from "../server/hook-server.ts";
 import type { TlsServer } from "../server/tls-server.ts";
 import { VERSION } from "../version.ts";
-import { createAdmission } from "./admission-wiring.ts";
+import { type AdmissionRoutes, createAdmission } from "./admission-wiring.ts";
 import { openAuditLog } from "../report/audit-log.ts";
 import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
-import { createController } from "./controller.ts";
+import { Controller } from "./controller.ts";
 import { createDiagnostics } from "./diagnostics.ts";
 import { EventRecorder, type EventResult } from "../report/event-recorder.ts";
 import type { Options } from "./options.ts";
-import { Readiness } from "./readiness.ts";
+import { Readiness } from "./health-server.ts";
 
 export interface OperatorDeps {
   readonly log: Logger;
@@ -77,7 +76,8 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
   const acting = { client, taskClient, leading };
-  const controller = createController({ ...acting, ...settings, place, metrics, events, log });
+  const controller = new Controller({ ...acting, ...settings, place, metrics, events, log });
+  const { memory, decisions: clusters } = controller;
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
@@ -90,17 +90,17 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   });
   const { audit, ...auditLog } = await openAuditLog(options.auditLog, { metrics, log });
   const hooks = createRoutes(served, {
-    source: controller.source,
+    source: clusters,
     metrics: hookMetrics(metrics),
     answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
     warnRateLimited: rateLimited(log),
     now,
   });
-  controller.memory.store.onClusterGone(hooks.forget);
+  memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
   const reviewing = { client: reviews, settings, authenticated, metrics, audit, log };
-  const admission = createAdmission({ ...controller, ...reviewing });
+  const admission = createAdmission({ memory, clusters, ...reviewing });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
@@ -147,7 +147,7 @@ function createLeadership(
 
 interface ServerParts extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
+  readonly admission: AdmissionRoutes;
   readonly log: Logger;
 }
 

@@ -7,7 +7,7 @@ import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts
 import type { RolloutTransition } from "../memory/transitions.ts";
 import { rolloutTransitions } from "../rollouts/rollout-transitions.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import { followRollouts } from "../report/rollout-gauges.ts";
+import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServer } from "./api-server.ts";
 

@@ -30,32 +30,10 @@ class Mirror<Label extends string> {
   }
 }
 
-export interface Makers {
-  readonly counter: <Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames?: Label[],
-  ) => Counter<Label>;
-  readonly histogram: <Label extends string = never>(
-    name: string,
-    help: string,
-    buckets: number[],
-    labelNames?: Label[],
-  ) => Histogram<Label>;
-  readonly mirror: <Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames?: Label[],
-  ) => Mirror<Label>;
-  /** For a count that is kept elsewhere. */
-  readonly mirrorCounter: <Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-  ) => Mirror<Label>;
-}
+export type Makers = ReturnType<typeof makers>;
 
-export function makers(registry: Registry): Makers {
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- they are those of the metrics
+export function makers(registry: Registry) {
   const registers = [registry];
   return {
     counter: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>

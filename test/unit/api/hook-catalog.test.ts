@@ -8,7 +8,7 @@ import { handlerName, hookPath, servedHooks } from "../../../src/api/hook-catalo
 import { encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
 import { decodeRequest } from "../../../src/hooks/hook-request.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
-import { discoveryResponse } from "../../../src/extension/routes.ts";
+import { discoveryResponse } from "../../../src/extension/discovery.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
   assert.equal(

@@ -9,7 +9,7 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics } from "../../../src/report/metrics.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import {
   createPlainMetricsServer,
   createSecureMetricsServer,

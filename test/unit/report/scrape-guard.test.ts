@@ -15,6 +15,13 @@ const PROMETHEUS: User = {
 };
 const TENANT: User = { username: "system:serviceaccount:team-a:default" };
 
+/** Of both kinds of reviews. */
+interface Spec extends Omit<User, "username"> {
+  readonly token?: string;
+  readonly user?: string;
+  readonly nonResourceAttributes?: unknown;
+}
+
 interface World {
   /** By token. */
   users: Readonly<Record<string, User>>;
@@ -33,17 +40,15 @@ function start() {
   const asked: (string | User)[] = [];
   const log = createRecorder();
   const guard = new ScrapeGuard({
-    reviewer: {
-      userOf: async (token) => {
-        asked.push(token);
+    client: {
+      review: async ({ kind }, spec: Spec) => {
+        const { token = "", user: username = "", nonResourceAttributes: _, ...rest } = spec;
+        asked.push(kind === "TokenReview" ? token : { username, ...rest });
         await setImmediate();
+        if (kind !== "TokenReview") return { allowed: world.allowed.includes(username) };
         if (world.failure !== undefined) throw world.failure;
-        return world.users[token];
-      },
-      mayScrape: async (user) => {
-        asked.push(user);
-        await setImmediate();
-        return world.allowed.includes(user.username);
+        const user = world.users[token];
+        return { authenticated: user !== undefined, user };
       },
     },
     log,

@@ -8,7 +8,7 @@ import { connect, type TLSSocket } from "node:tls";
 
 import { createAdmissionServer } from "../../../src/admission/admission-server.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 
