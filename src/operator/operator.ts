@@ -88,7 +88,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     servers: () => servers,
     serving: () => [...Object.values(servers), ...diagnostics.secure],
   });
-  const { audit, ...auditLog } = await openAuditLog(options.auditLog, { metrics, log });
+  const { audit, writer } = options.auditLog ? await openAuditLog(options.auditLog, { metrics, log }) : {};
   const hooks = createRoutes(served, {
     source: clusters,
     metrics: hookMetrics(metrics),
@@ -123,7 +123,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   answering.abort();
   await Promise.all([parts, singular]);
   await Promise.all([diagnostics, client, reviews, taskClient].map(async (each) => await each.close()));
-  await auditLog.close();
+  await writer?.close();
 }
 
 function createClients(kubeConfig: KubeConfig): Record<"client" | "reviews" | "taskClient", KubeClient> {
@@ -161,14 +161,14 @@ function createServers(
       ...common,
       ...hooks,
       port: webhookPort,
-      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+      clients: clients.hooks,
     }),
     admission: createAdmissionServer({
       ...common,
       ...admission,
       port: admissionPort,
       flags: "--webhook-host, --admission-port",
-      ...(clients.admission !== undefined && { clients: clients.admission }),
+      clients: clients.admission,
       limits: ADMISSION_LIMITS,
     }),
   };

@@ -31,7 +31,7 @@ export interface Clients {
 export interface TlsServerOptions extends Address {
   readonly tls: KeyPair;
   /** Absent: every caller is answered, and no client certificate is requested. */
-  readonly clients?: Clients;
+  readonly clients?: Clients | undefined;
   /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
   /** "for metrics", for the log. */
