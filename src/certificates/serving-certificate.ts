@@ -10,7 +10,7 @@ import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
-import { type CheckedPair, checkPair } from "./key-pair.ts";
+import { type CheckedPair, checkPair } from "./pem.ts";
 import type { KeyPair } from "../server/tls-server.ts";
 import { CertWatcher } from "./cert-watcher.ts";
 import { errorText } from "../lib/error-text.ts";

@@ -2,8 +2,7 @@
 
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
-import { encodeResponse, failureResponse } from "../extension/codec.ts";
-import { discoveryResponse } from "../extension/discovery.ts";
+import { discoveryResponse, encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { HookServerOptions } from "../server/hook-server.ts";
 import { createHandler, type HandlerDeps } from "./hook-handler.ts";
 import { undecided } from "./hook-outcome.ts";

@@ -8,7 +8,7 @@ import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import type { Change } from "../kube/object-store.ts";
-import type { InformerTuning } from "../kube/tuning.ts";
+import type { InformerTuning } from "../kube/recovery.ts";
 import type { WatchEvent } from "../kube/watch-stream.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import type { ObjectDemand } from "../policy/policy.ts";

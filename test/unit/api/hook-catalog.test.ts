@@ -5,10 +5,9 @@ import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import { encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
+import { discoveryResponse, encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
 import { decodeRequest } from "../../../src/hooks/hook-request.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
-import { discoveryResponse } from "../../../src/extension/discovery.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
   assert.equal(
