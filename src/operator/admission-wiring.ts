@@ -3,7 +3,6 @@
 import { namespacedName } from "../lib/keys.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import type { Settings } from "../admission/examine.ts";
 import {
   CLUSTER_ADMISSION_PATH,
   type ClusterDecisions,
@@ -11,7 +10,12 @@ import {
 } from "../admission/cluster-handler.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
 import type { AdmissionServerOptions } from "../admission/admission-server.ts";
-import { ADMISSION_PATH, createAdmissionHandler, refuseUnread } from "../admission/review-handler.ts";
+import {
+  ADMISSION_PATH,
+  createAdmissionHandler,
+  refuseUnread,
+  type Settings,
+} from "../admission/review-handler.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import { Slice } from "../turns/slice.ts";
 import type {

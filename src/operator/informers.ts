@@ -18,7 +18,7 @@ import {
 } from "../memory/stored-views.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
-import { Informer } from "../kube/informer.ts";
+import { Informer, type InformerOptions } from "../kube/informer.ts";
 import { PLATFORM } from "../kube/memory-budget.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
@@ -56,14 +56,8 @@ export function createInformers(
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
     new Informer<PolicyObject>({
       ...common,
-      resource: POLICY_RESOURCES[kind],
-      project: (raw) => viewPolicy(kind, raw),
+      ...policiesOf(kind, store),
       stubs: { ...stubs, memoryUseOf: memoryUseOfPolicy, stub: stubPolicy },
-      isSame: isSameSpec,
-      onChange: ({ old, new: object }) => {
-        const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
-        store().policyChanged(policyKey(kind, namespace, name), object);
-      },
     });
   return {
     policies: { HookPolicy: policies("HookPolicy"), ClusterHookPolicy: policies("ClusterHookPolicy") },
@@ -109,6 +103,21 @@ export function createInformers(
         lookAgain(key);
       },
     }),
+  };
+}
+
+function policiesOf(
+  kind: PolicyKind,
+  store: Listeners["store"],
+): Pick<InformerOptions<PolicyObject>, "resource" | "project" | "isSame" | "onChange"> {
+  return {
+    resource: POLICY_RESOURCES[kind],
+    project: (raw) => viewPolicy(kind, raw),
+    isSame: isSameSpec,
+    onChange: ({ old, new: object }) => {
+      const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
+      store().policyChanged(policyKey(kind, namespace, name), object);
+    },
   };
 }
 

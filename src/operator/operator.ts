@@ -73,9 +73,8 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
-  const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
-  const acting = { client, taskClient, leading };
+  const acting = { client, taskClient, leading: () => leadership.leading() };
   const controller = new Controller({ ...acting, ...settings, place, metrics, events, log });
   const { memory, decisions: clusters } = controller;
   const readiness = new Readiness(controller);

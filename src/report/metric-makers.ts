@@ -36,15 +36,22 @@ export type Makers = ReturnType<typeof makers>;
 export function makers(registry: Registry) {
   const registers = [registry];
   return {
-    counter: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name, help, labelNames, registers }),
+    counter: <Label extends string = never>(
+      name: string,
+      help: string,
+      labelNames: Label[] = [],
+    ): Counter<Label> => new Counter({ name, help, labelNames, registers }),
     histogram: <Label extends string = never>(
       name: string,
       help: string,
       buckets: number[],
       labelNames: Label[] = [],
-    ) => new Histogram({ name, help, buckets, labelNames, registers }),
-    mirror: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) => {
+    ): Histogram<Label> => new Histogram({ name, help, buckets, labelNames, registers }),
+    mirror: <Label extends string = never>(
+      name: string,
+      help: string,
+      labelNames: Label[] = [],
+    ): Mirror<Label> => {
       const mirror = new Mirror<Label>();
       const gauge = new Gauge<Label>({
         name,
@@ -60,7 +67,7 @@ export function makers(registry: Registry) {
       };
       return mirror;
     },
-    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
+    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> => {
       const mirror = new Mirror<Label>();
       const counter = new Counter<Label>({
         name,

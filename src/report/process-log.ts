@@ -51,7 +51,7 @@ export function createLogger({ stream = process.stdout, ...options }: LogOptions
   const write: Write = (level, message, ...sources) => {
     if (!sink.isLevelEnabled(level)) return;
     const fields = plainFields(sources, options.level === "debug");
-    const entry = { timestamp: new Date().toISOString(), level, message: cut(String(message)), fields };
+    const entry = { timestamp: new Date().toISOString(), level, message: cut(message), fields };
     sink.log({ level, message: printable(line(entry)) });
   };
   return Object.assign(loggerOf(write, []), {
