@@ -17,7 +17,7 @@ import { type AccessFinding, type AccessRequest, reviewAccess } from "./access.t
 import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNREAD } from "./denial.ts";
 import { accountOf, type GatedObject, newGates } from "./needed-rights.ts";
 import { reviewOverride } from "./override-review.ts";
-import { checkNewRollout, checkPolicy, type PolicyFindings, selectsNothing } from "./policy-review.ts";
+import { checkPolicy, type PolicyFindings, selectsNothing } from "./policy-review.ts";
 import {
   ADMITTED,
   decodeReview,
@@ -91,7 +91,7 @@ function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps)
     return { warnings: reviewOverride(object, old !== undefined, around).map(describe) };
   }
   const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
-  const found = findingsOf(object, known, deps.settings);
+  const found = checkPolicy(object, known, deps.settings.served);
   if (found.errors.length > 0) return refuse(object, denialOf(object, "invalid", found.errors), deps);
   const account = accountOf(object, hasGates(old) ? old : undefined);
   const needs: AccessRequest = {
@@ -110,12 +110,6 @@ function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {
 /** Other parts are not checked as closely and may be of any size. */
 function asStored<T extends Review["object"]>(object: T): T {
   return { ...object, spec: withoutNulls(object.spec) };
-}
-
-function findingsOf(object: GatedObject, old: GatedObject | undefined, { served }: Settings): PolicyFindings {
-  return object.kind === "HookRollout"
-    ? checkNewRollout(object, old?.kind === "HookRollout" ? old : undefined)
-    : checkPolicy(object, old?.kind === "HookRollout" ? undefined : old, served);
 }
 
 function hasGates(object: Review["object"] | undefined): object is GatedObject {

@@ -91,10 +91,8 @@ interface Hook extends HandlerDeps {
 }
 
 /** A call that is being answered. */
-interface Call {
+interface Call extends ReceivedRequest {
   readonly started: number;
-  readonly subject: Subject;
-  readonly request: HookRequest;
 }
 
 function repeat(hook: Hook, body: WholeBody): string | undefined {
@@ -117,7 +115,7 @@ function handle(hook: Hook, body: WholeBody): string | Promise<string> {
   const started = performance.now();
   const received = decode(hook, body, started);
   if (received === undefined) return failureResponse(hook.name, "undecodable", hook.waits);
-  const call: Call = { started, subject: received.subject, request: received.read() };
+  const call: Call = { started, ...received };
   try {
     const text = hook.source.inTurn(
       call.request,

@@ -20,11 +20,11 @@ import { rateLimited } from "../lib/rate-limited.ts";
 import { createMetrics, hookMetrics } from "../report/metrics.ts";
 import { createAdmissionServer } from "../admission/admission-server.ts";
 import { createHookServer, type HookServerOptions } from "../server/hook-server.ts";
-import type { TlsServer } from "../server/tls-server.ts";
+import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { VERSION } from "../version.ts";
 import { type AdmissionRoutes, createAdmission } from "./admission-wiring.ts";
 import { openAuditLog } from "../report/audit-log.ts";
-import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
+import { Certificates, type Listener } from "../certificates/certificates.ts";
 import { Controller } from "./controller.ts";
 import { createDiagnostics } from "./diagnostics.ts";
 import { EventRecorder, type EventResult } from "../report/event-recorder.ts";
@@ -100,8 +100,8 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const authenticated = options.admissionClients !== undefined;
   const reviewing = { client: reviews, settings, authenticated, metrics, audit, log };
   const admission = createAdmission({ memory, clusters, ...reviewing });
-  const { tls, clients } = await certificates.load(signal);
-  const servers = createServers(options, { hooks, admission, tls, clients, log });
+  const tls = await certificates.load(signal);
+  const servers = createServers(options, { hooks, admission, tls, clients: certificates.clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
   // The hook server comes first: discovery needs nothing else, and Cluster API's start depends on it.
@@ -144,7 +144,8 @@ function createLeadership(
   return new LeaderElection({ client, lease, identity, log });
 }
 
-interface ServerParts extends TlsOptions {
+interface ServerParts extends Pick<Certificates, "clients"> {
+  readonly tls: KeyPair;
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
   readonly admission: AdmissionRoutes;
   readonly log: Logger;
