@@ -95,7 +95,7 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
 
 /** The advice is for authors of expressions, not for those who read conditions and Events. */
 export function withoutAdvice(problem: string): string {
-  return problem.replaceAll(/[;:] ask first, as in .*?&& …/g, "");
+  return problem.replaceAll(/[;:] ask first, as in .*?&& \u2026/g, "");
 }
 
 /** A conversion of text whose form is wrong. */
