@@ -1,7 +1,7 @@
 /**
- * Checks that the author of a policy may do what it makes the operator do. Without this check policies would be an oracle: a
- * gate reveals what the operator sees of the objects that it looks at to every reader of the policy. So would tasks: they act
- * as a ServiceAccount.
+ * Checks that the author of a policy may do what it makes the operator do: a gate reveals what the operator sees of the objects
+ * that it looks at to every reader of the policy, and tasks act as a ServiceAccount. Without this check policies would be an
+ * oracle, and a way to the rights of others.
  *
  * - If the API server does not answer, only gates that are new or changed are refused. It has just sent the review, so
  *   a retry helps, and an admitted gate is never checked again.
