@@ -6,10 +6,10 @@ import type { KubeConfig } from "../kube/kubeconfig.ts";
 import type { Metrics } from "../report/metrics.ts";
 import { createHealthServer, type HealthCheck } from "./health-server.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
-import { createPlainMetricsServer, createSecureMetricsServer } from "../report/metrics-server.ts";
+import { createPlainMetricsServer, createSecureMetricsServer } from "./metrics-server.ts";
 import { VERSION } from "../version.ts";
 import type { Options } from "./options.ts";
-import { ScrapeGuard } from "../report/scrape-guard.ts";
+import { ScrapeGuard } from "./scrape-guard.ts";
 
 export interface DiagnosticsOptions {
   readonly options: Pick<Options, "healthAddress" | "diagnosticsAddress" | "metricsSecure">;

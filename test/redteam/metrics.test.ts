@@ -6,9 +6,9 @@ import { request as get } from "node:https";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { before, test, type TestContext } from "node:test";
-import { ScrapeGuard } from "../../src/report/scrape-guard.ts";
+import { ScrapeGuard } from "../../src/operator/scrape-guard.ts";
 import type { KeyPair } from "../../src/server/tls-server.ts";
-import { createSecureMetricsServer } from "../../src/report/metrics-server.ts";
+import { createSecureMetricsServer } from "../../src/operator/metrics-server.ts";
 import { issue } from "../unit/server/certificates.ts";
 import { createRecorder, type Recorder } from "../unit/server/recorder.ts";
 

@@ -33,7 +33,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "memory",
     "rollouts/rollout-decisions.ts",
     "tasks/task-memory.ts",
-    "server",
     "extension/codec.ts",
     "hooks",
     "admission",

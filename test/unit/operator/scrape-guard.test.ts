@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { ScrapeGuard, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
+import { ScrapeGuard, type Scrape, type User } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 const PROMETHEUS: User = {

@@ -14,8 +14,8 @@ import {
   createPlainMetricsServer,
   createSecureMetricsServer,
   type SecureMetricsServer,
-} from "../../../src/report/metrics-server.ts";
-import type { Refusal, ScrapeGuard } from "../../../src/report/scrape-guard.ts";
+} from "../../../src/operator/metrics-server.ts";
+import type { Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";
 
