@@ -11,11 +11,10 @@ import { entryOf } from "../lib/entry-of.ts";
 import { fieldsOf, isFields } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
-import { isAllowed } from "../kube/access-review.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, KubeError } from "../kube/kube-error.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
-import { SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
+import { isAllowed, SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
 import type { PageRequest } from "../server/pages.ts";
 import { Turns } from "../turns/turns.ts";
 
