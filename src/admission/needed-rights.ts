@@ -1,4 +1,4 @@
-/** Finds what its author must be allowed, in a spec that may be invalid: another part's error must not hide anything. */
+/** Finds what the author of a spec must be allowed to do. The spec may be invalid: an error in one part must not hide another. */
 
 import { fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
 import type { ObjectReach } from "../policy/gates/gate-kind.ts";

@@ -96,10 +96,7 @@ export class ObjectWatch {
 
   #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
     return {
-      list: async <U>(
-        resource: Resource,
-        options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
-      ): Promise<List<U>> =>
+      list: async <U>(resource: Resource, options?: ListOptions<U>): Promise<List<U>> =>
         await this.#orRefused(client.list(resource, options), { verb: "list", resource }),
       watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
         const events = await this.#orRefused(client.watch(resource, options), { verb: "watch", resource });
