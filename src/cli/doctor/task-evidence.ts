@@ -1,12 +1,11 @@
 /** Reads whether the tasks of policies can act: their ServiceAccounts, the opt-in, and the rights for each template. */
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
-import { isAllowed } from "../../kube/access-review.ts";
 import { discoverKind } from "../../kube/api-discovery.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { type Resource, resourceName } from "../../kube/resource.ts";
-import { SERVICE_ACCOUNTS, SUBJECT_REVIEWS } from "../../kube/resources.ts";
+import { isAllowed, SERVICE_ACCOUNTS, SUBJECT_REVIEWS } from "../../kube/resources.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { userOf } from "../../tasks/task-objects.ts";

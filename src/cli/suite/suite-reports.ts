@@ -13,8 +13,7 @@ import {
   HeldClusters,
   openWindows,
 } from "../../report/gauges.ts";
-import { countTasks } from "../../report/task-metrics.ts";
-import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
+import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
