@@ -16,8 +16,7 @@ import { tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
 import { taskCommand } from "./task-command.ts";
-import { noRetry } from "./retry.ts";
-import type { Phase, ReadTask } from "./tasks.ts";
+import { noRetry, type Phase, type ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {
   readonly now: Date;
@@ -82,7 +81,6 @@ function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string
   };
 }
 
-/** Everything about one of them, and what to run. */
 export function taskLines(task: ReadTask, view: TaskView): string[] {
   const { colour, columns } = view;
   const head = `${colour.bold(`HookTask ${namespacedName(task.key)}`)}: ${phaseText(task, colour)}`;
