@@ -112,13 +112,12 @@ async function planFor(
   return { ...planApproval(fleet, cluster, approving, now), isWhole };
 }
 
-interface ApprovalResult {
-  readonly outcome: ApprovalOutcome;
-  /** Why the Cluster is still held. */
-  readonly problem?: string;
-}
-
-async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<ApprovalResult> {
+/** `problem`: why the Cluster is still held. */
+async function carryOut(
+  plan: LivePlan,
+  live: LiveCluster,
+  flags: Flags,
+): Promise<{ readonly outcome: ApprovalOutcome; readonly problem?: string }> {
   const { commandFor, nameOf, planLines } = await import("./report.ts");
   const say = (...lines: readonly string[]): void => {
     (flags.output === "json" ? stderr : stdout).lines(lines);

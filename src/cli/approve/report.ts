@@ -29,7 +29,6 @@ const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterDelete: () => "deletes the Cluster and its machines",
 };
 
-/** "deletes the Cluster and its machines" */
 export function effectOf(call: HookCall): string {
   const version = targetVersion(call);
   return EFFECTS[call.hook](version === undefined ? "" : ` to ${version}`);
@@ -38,7 +37,6 @@ export function effectOf(call: HookCall): string {
 /** After an effect, where Cluster API is not known to ask. */
 export const ONCE = ", once it wants to";
 
-/** "Cluster team-a/prod-1" */
 export function nameOf(cluster: Cluster): string {
   return `Cluster ${clusterKey(cluster)}`;
 }
@@ -114,7 +112,6 @@ function releaseDetail({ release, timed }: Obstacle): readonly Detail[] {
   return timed ? [] : [{ label: "", text: "time alone does not release it" }];
 }
 
-/** The kubectl command with the same effect. */
 export function commandFor({ replaces, ...mark }: Mark, { cluster: { metadata } }: Target): string {
   const target = mark.on === "Cluster" ? metadata : { name: metadata.namespace ?? "" };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
