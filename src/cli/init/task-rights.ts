@@ -4,7 +4,6 @@ import { InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { yamlText } from "../terminal/yaml-text.ts";
 
-/** Some verbs on one kind of objects. */
 export interface Grant {
   readonly verbs: readonly string[];
   readonly group: string;
@@ -19,11 +18,9 @@ export interface TaskAccount {
   readonly operator: { readonly namespace: string; readonly name: string };
 }
 
-/** Those that the operator sends for a task. */
 const VERBS = ["get", "list", "create", "patch", "update", "delete"] as const;
 const EXAMPLE = "VERB,VERB:RESOURCE.GROUP, such as create,get,delete:jobs.batch, or get:pods";
 
-/** Parses "create,get,delete:jobs.batch". */
 export function parseGrant(text: string): Grant {
   const [, words = "", resource = "", group = ""] = /^([^:]*):([^.:]+)(?:\.([^:]+))?$/.exec(text) ?? [];
   const verbs = words.split(",");

@@ -3,8 +3,7 @@
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
-import type { SimulatedAnswer } from "./answer.ts";
-import { type Doubt, ruleKey } from "./doubt.ts";
+import type { Doubt, SimulatedAnswer } from "./answer.ts";
 import type { WalkTurn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
@@ -26,7 +25,6 @@ export interface Change {
   readonly doubts?: readonly Doubt[];
 }
 
-/** The answers of one side to an operation. */
 export interface OperationAnswers {
   readonly call: HookCall;
   readonly first: Look;
@@ -46,25 +44,10 @@ interface Difference extends Pick<Change, "change" | "doubts"> {
   readonly seconds: number;
 }
 
-export interface ComparisonScope {
+interface ComparisonScope {
   readonly end: Date;
   /** By changedRules(). */
   readonly changed: ReadonlySet<string>;
-}
-
-/** Walks gives indistinguishable operations the same list of turns, so each pair of lists is compared once. */
-export function comparingOnce({
-  end,
-  changed,
-}: ComparisonScope): (before: Turns, after: Turns) => readonly Difference[] {
-  const known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
-  return (before, after) => {
-    const others = known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
-    known.set(before, others);
-    const found = others.get(after) ?? differences(before, after, { end, changed });
-    others.set(after, found);
-    return found;
-  };
 }
 
 /** One entry per kind of change: its first instant and its total duration. */
@@ -125,4 +108,9 @@ function* periods(before: Turns, after: Turns, end: number): Generator<Period> {
     if (nextOld <= nextNow) i += 1;
     if (nextNow <= nextOld) j += 1;
   }
+}
+
+/** As in changedRules(). */
+export function ruleKey(holder: string, rule: string): string {
+  return `${holder} ${rule}`;
 }

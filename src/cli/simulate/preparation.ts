@@ -31,17 +31,12 @@ export async function readPresentFleet(
   return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
 }
 
-export interface PreparedSimulation {
-  readonly pair: FleetPair;
-  /** Errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
-  readonly problems: readonly FileProblem[];
-}
-
+/** `problems`: errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
 export function prepare(
   sources: readonly SourceObject[],
   { objects, reader }: PresentState,
   { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
-): PreparedSimulation {
+): { readonly pair: FleetPair; readonly problems: readonly FileProblem[] } {
   const pair = fleetPair(
     objects,
     sources.map(({ object }) => object),

@@ -8,11 +8,10 @@ import { durationText } from "../../policy/duration.ts";
 import { after as later, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import type { SimulatedAnswer, AnswerRule } from "./answer.ts";
-import type { Doubt } from "./doubt.ts";
+import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
-import type { Times } from "./request-changes.ts";
+import type { Times } from "./request-turns.ts";
 import { taskLines } from "./simulated-tasks.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -33,7 +32,6 @@ interface Group {
 
 const MAX_NAMED = 5;
 
-/** What changes in the specs, the groups of changes, the totals by hook, and the totals. */
 export function simulationLines(
   simulation: Simulation,
   times: Times,
@@ -51,7 +49,6 @@ export function simulationLines(
   ]);
 }
 
-/** What changes in the object, and below it in which fields. */
 export function specLines({ object, change, fields }: SpecChange): string[] {
   const lines = fields.map((field) => `  ${fieldText(field)}`);
   return [`${object} is ${change}${lines.length > 0 ? ":" : ""}`, ...lines];
@@ -282,7 +279,10 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     tasks,
     ...numbers
   } = simulation;
-  const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
+  const counts = CHANGES.map((kind) => {
+    const name = kind.replaceAll(/-(.)/g, (__, letter: string) => letter.toUpperCase());
+    return [name, countOf(simulation, kind)] as const;
+  });
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
@@ -296,8 +296,4 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
       ...(to !== undefined && { from: timestamp(first), seconds }),
     })),
   };
-}
-
-function camelCase(kind: ChangeKind): string {
-  return kind.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -91,7 +91,6 @@ export function taskGroups(tasks: readonly SimulatedTask[]): readonly TaskGroup[
   );
 }
 
-/** Some lines for each group. */
 export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
   return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
     const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";

@@ -8,8 +8,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
-import { type SimulatedAnswer, answerOf, keyOf } from "./answer.ts";
-import { type Doubt, doubtsIn, holdsForCertain } from "./doubt.ts";
+import { answerOf, type Doubt, doubtsIn, holdsForCertain, keyOf, type SimulatedAnswer } from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
 export interface WalkTurn {
