@@ -1,8 +1,9 @@
 /** Checks the names in a suite, because a misspelt name must not make a test pass. */
 
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import { SuiteError } from "./suite-error.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 
@@ -23,11 +24,12 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
 /** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
 export function checkNames(
   { policy, rule, gate, task }: Names,
-  policies: readonly CompiledPolicy[],
+  policies: Fleet["policies"],
   taskField = "task",
 ): void {
-  const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
-  const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+  const compiled = policies.map((each) => each.compiled);
+  const meant = compiled.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  const names = compiled.flatMap(({ ref }) => [policyName(ref), ref.name]);
   if (meant.length === 0) check("policy", policy, names, "there is no policy");
   const rules = meant.flatMap((each) => each.rules);
   check("rule", rule, namesOf(rules), lacks(policy, "policy", "rule"));
@@ -44,16 +46,21 @@ export function checkNames(
 /** Throws for a rollout, or a stage of it, that does not exist. */
 export function checkRolloutNames(
   { rollout, stage }: { readonly rollout?: string | undefined; readonly stage?: string | undefined },
-  rollouts: readonly CompiledRollout[],
+  fleet: Fleet,
 ): void {
+  const rollouts = fleet.rollouts.map(({ compiled }) => compiled);
   check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
   const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
   const stages = meant.flatMap((each) => namesOf(each.stages));
   check("stage", stage, stages, lacks(rollout, "HookRollout", "stage"));
 }
 
-export function unknownCluster(name: string, clusters: readonly string[], field: string): SuiteError {
-  return new SuiteError(`there is no Cluster ${name}${didYouMean(name, clusters)}`, field);
+/** Throws if there is no Cluster of this "namespace/name". */
+export function clusterNamed(key: string, fleet: Fleet, field: string): Cluster {
+  const clusters = new Map(fleet.clusters().map((each) => [clusterKey(each), each]));
+  const found = clusters.get(key);
+  if (found !== undefined) return found;
+  throw new SuiteError(`there is no Cluster ${key}${didYouMean(key, [...clusters.keys()])}`, field);
 }
 
 /** "protect has no rule", or "no policy has a rule" if the owner is not named. */

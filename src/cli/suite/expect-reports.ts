@@ -4,8 +4,9 @@ import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { checkNames, checkRolloutNames } from "./check-names.ts";
-import { type FieldComparison, comparedText, type Holders, NONE } from "./expect.ts";
-import type { MetricSample, ReportedEvent } from "./suite-reports.ts";
+import { type FieldComparison, comparedText, NONE } from "./expect.ts";
+import type { SuiteWorld } from "./begin.ts";
+import type { ReportedEvent } from "./suite-reports.ts";
 import type { EventSpec, MetricSpec } from "./spec.gen.ts";
 import { METRIC_LABELS } from "./spec.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -63,12 +64,12 @@ function aboutOf({ regarding }: ReportedEvent): string {
 /** Adds up the series that have these labels. Throws for a label that the metric does not have. */
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
-  samples: readonly MetricSample[],
-  known: Holders,
+  { session, rollouts }: SuiteWorld,
 ): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
-  checkNames(labels, known.policies);
-  checkRolloutNames(labels, known.rollouts);
+  checkNames(labels, session.objects.fleet.policies);
+  checkRolloutNames(labels, session.objects.fleet);
+  const samples = session.reported?.samples(name, rollouts.all(), session.now) ?? [];
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
   const sum = meant.reduce((total, sample) => total + sample.value, 0);

@@ -10,9 +10,9 @@ import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
-import { loadPaths, type SourceObject } from "../../files/load.ts";
+import type { SourceObject } from "../../files/load.ts";
 import { readText } from "../../files/read.ts";
-import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
+import { demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
@@ -77,11 +77,10 @@ export async function recordSuite(
     metadata: { name: `recorded-${at.slice(0, 10)}` },
     spec: { at, ...sections({ sources, objects, fleet, meant }, folder), ...(asked && { asked }), steps },
   });
-  const policies = fleet.policies.map(({ compiled }) => compiled);
   const { steps, unrepeated } = await verify(
     recorded,
     async (each) => await run(suiteOf(each), folder),
-    (expect) => nameProblem(expect, policies),
+    (expect) => nameProblem(expect, fleet),
   );
   for (const { answer, why } of unrepeated)
     stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
@@ -91,7 +90,7 @@ export async function recordSuite(
   if (unrepeated.length > 0) throw new CommandError(FAILED);
 }
 
-function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): string | undefined {
+function nameProblem(expect: ExpectSpec, { policies }: Fleet): string | undefined {
   try {
     checkNames(expect, policies);
     return undefined;
@@ -188,7 +187,7 @@ async function run(object: RawObject, folder: string): Promise<SuiteResult> {
     text: "",
     lines: () => [],
   };
-  return await runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
+  return await runSuite(await loadSuite(source));
 }
 
 async function put(text: string, file: string | undefined): Promise<void> {
