@@ -130,7 +130,6 @@ function lengthOf({ opensAt, closesAt }: Stretch): number | undefined {
   return closesAt && closesAt.getTime() - opensAt.getTime();
 }
 
-/** The opening on the steady clock that corresponds to this one. */
 function nearest(steady: Window, wall: Date): Stretch | undefined {
   const distance = ({ opensAt }: Stretch): number => Math.abs(opensAt.getTime() - wall.getTime());
   const [best] = stretches(steady, new Date(wall.getTime() - NEAR))
