@@ -29,8 +29,6 @@ export interface FleetPair {
   readonly after: Fleet;
   /** The policies among the applied objects. */
   readonly applied: readonly FleetPolicy[];
-  /** Whether only policies are applied. */
-  readonly sameWorld: boolean;
   /** By the uid of the policy: some of its clocks restart when its spec changes. */
   readonly edits: readonly { readonly uid: string; readonly edit: Edit }[];
   readonly specs: readonly SpecChange[];
@@ -66,7 +64,6 @@ export function fleetPair(
     specs: specChanges(present, future),
     changed: changedRules(present, future),
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
-    sameWorld: applied.every((object) => policyKind(object) !== undefined),
     selectsNothing: selectsNothing(applied, after),
   };
 }

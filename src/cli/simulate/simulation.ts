@@ -4,7 +4,6 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { matches } from "../../policy/decide.ts";
 import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
@@ -168,7 +167,10 @@ class Comparison {
     const { counts } = this;
     const cluster = clusterKey(now.cluster);
     const changed = this.#changed.get(hook) ?? [];
-    const alone = this.#answerBoth(hook, changed, known, now);
+    const alone = {
+      before: answers(this.#before, known, hook, this.#options),
+      after: answers(this.#after, now, hook, this.#options),
+    };
     const [heldBefore, heldAfter] = [this.#before, this.#after].map(({ holds }) =>
       holds.get(holdKey(hook, cluster)),
     );
@@ -193,25 +195,6 @@ class Comparison {
     if (heldAfter === undefined) return false;
     const own = this.#differences(alone.before.turns, alone.after.turns);
     return own.some(({ change }) => change === "newly-allowed");
-  }
-
-  /** If no changed policy applies, both answers are the same at every time, and one look is enough. */
-  #answerBoth(
-    hook: HookName,
-    changed: readonly CompiledPolicy[],
-    known: KnownCluster,
-    now: KnownCluster,
-  ): { readonly before: OperationAnswers; readonly after: OperationAnswers } {
-    const world = this.#pair.after.world(now.cluster);
-    if (this.#pair.sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
-      const { to: _, ...instant } = this.#options;
-      const same = answers(this.#after, now, hook, instant);
-      return { before: same, after: same };
-    }
-    return {
-      before: answers(this.#before, known, hook, this.#options),
-      after: answers(this.#after, now, hook, this.#options),
-    };
   }
 
   /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
