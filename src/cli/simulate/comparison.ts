@@ -44,27 +44,35 @@ interface Difference extends Pick<Change, "change" | "doubts"> {
   readonly seconds: number;
 }
 
-interface ComparisonScope {
-  readonly end: Date;
-  /** By changedRules(). */
-  readonly changed: ReadonlySet<string>;
-}
-
-/** One entry per kind of change: its first instant and its total duration. */
+/** One entry per kind of change: its first instant and its total duration. Both sides begin at the same instant. */
 export function differences(
   before: Turns,
   after: Turns,
-  { end, changed }: ComparisonScope,
+  end: Date,
+  changed: ReadonlySet<string>,
 ): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
-  for (const { from, to, old, now } of periods(before, after, end.getTime())) {
+  let [i, j] = [0, 0];
+  for (;;) {
+    const [old, now] = [before[i], after[j]];
+    if (old === undefined || now === undefined) return [...found.values()];
+    const from = Math.max(old.at.getTime(), now.at.getTime());
+    const [nextOld, nextNow] = [(before[i + 1]?.at ?? end).getTime(), (after[j + 1]?.at ?? end).getTime()];
     const difference = differenceOf(old, now, changed);
-    if (difference === undefined) continue;
-    const { change } = difference;
-    const first = found.get(change) ?? { ...difference, old, now, from: new Date(from), seconds: 0 };
-    found.set(change, { ...first, seconds: first.seconds + (to - from) / 1000 });
+    if (difference !== undefined) {
+      const first = found.get(difference.change) ?? {
+        ...difference,
+        old,
+        now,
+        from: new Date(from),
+        seconds: 0,
+      };
+      const seconds = first.seconds + (Math.min(nextOld, nextNow) - from) / 1000;
+      found.set(difference.change, { ...first, seconds });
+    }
+    i += Number(nextOld <= nextNow);
+    j += Number(nextNow <= nextOld);
   }
-  return [...found.values()];
 }
 
 /**
@@ -87,27 +95,6 @@ function differenceOf(
 
 function distinct(doubts: readonly Doubt[]): readonly Doubt[] {
   return [...new Map(doubts.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
-}
-
-interface Period {
-  readonly from: number;
-  readonly to: number;
-  readonly old: WalkTurn;
-  readonly now: WalkTurn;
-}
-
-/** The times between any two turns; both sides begin at the same instant. */
-function* periods(before: Turns, after: Turns, end: number): Generator<Period> {
-  let [i, j] = [0, 0];
-  for (;;) {
-    const [old, now] = [before[i], after[j]];
-    if (old === undefined || now === undefined) return;
-    const from = Math.max(old.at.getTime(), now.at.getTime());
-    const [nextOld = end, nextNow = end] = [before[i + 1], after[j + 1]].map((turn) => turn?.at.getTime());
-    yield { from, to: Math.min(nextOld, nextNow), old, now };
-    if (nextOld <= nextNow) i += 1;
-    if (nextNow <= nextOld) j += 1;
-  }
 }
 
 /** As in changedRules(). */

@@ -9,6 +9,7 @@ import type { PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { firstRun } from "../../policy/tasks/judge-tasks.ts";
+import type { SimulationReport } from "../../page/wire.ts";
 import { renderIntent } from "../../policy/tasks/task-intent.ts";
 import type { Situation } from "../../policy/world.ts";
 
@@ -71,14 +72,8 @@ function tasksOf(
 
 const MAX_NAMED = 5;
 
-/** A task, with the Clusters for which it does the same; those for which it cannot be rendered are groups of their own. */
-export interface TaskGroup extends Omit<SimulatedTask, "cluster" | "serviceAccount" | "action"> {
-  /** Of the first of them; absent: see `problem`. */
-  readonly deed?: string;
-  readonly clusters: readonly string[];
-}
-
-export function taskGroups(tasks: readonly SimulatedTask[]): readonly TaskGroup[] {
+/** With the Clusters for which a task does the same; those for which it cannot be rendered are groups of their own. */
+export function taskGroups(tasks: readonly SimulatedTask[]): SimulationReport["tasks"] {
   const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
     JSON.stringify([hook, policy, rule, task, problem, mode]),
   );

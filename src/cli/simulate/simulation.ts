@@ -20,7 +20,7 @@ import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from 
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import { type SpecChange, unseenChanges } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
-import { decisionAt, Walks } from "./walks.ts";
+import { decisionAt, Walks, type WalkTurn } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning. */
@@ -132,7 +132,6 @@ class Comparison {
   readonly #before: Side;
   readonly #after: Side;
   readonly #changed: ReadonlyMap<HookName, readonly CompiledPolicy[]>;
-  readonly #differences: (...turns: TurnPair) => ReturnType<typeof differences>;
 
   constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
     const sideOf = (fleet: Fleet): Side => ({
@@ -145,8 +144,6 @@ class Comparison {
     this.#before = sideOf(pair.before);
     this.#after = sideOf(pair.after);
     this.#changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
-    const end = options.to ?? options.from;
-    this.#differences = (before, after) => differences(before, after, { end, changed: pair.changed });
   }
 
   compareOperations(cluster: Cluster): void {
@@ -213,13 +210,15 @@ class Comparison {
     }
   }
 
+  #differences(before: readonly WalkTurn[], after: readonly WalkTurn[]): ReturnType<typeof differences> {
+    return differences(before, after, this.#options.to ?? this.#options.from, this.#pair.changed);
+  }
+
   #inBefore(cluster: Cluster): Cluster {
     const { namespace = "", name } = cluster.metadata;
     return this.#pair.before.cluster(namespace, name) ?? cluster;
   }
 }
-
-type TurnPair = [before: OperationAnswers["turns"], after: OperationAnswers["turns"]];
 
 function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
   const found = policies.filter(({ compiled }) => windowsOf(compiled).length > 0);

@@ -119,14 +119,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   await testMutants(suites, flags);
 }
 
-interface Ran {
-  readonly results: readonly SuiteResult[];
-  readonly suites: readonly Suite[];
-  readonly found: number;
-  readonly problems: readonly FileProblem[];
-}
-
-async function runSuites(paths: readonly string[]): Promise<Ran> {
+async function runSuites(paths: readonly string[]) {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./run-suite.ts");
