@@ -65,7 +65,9 @@ function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, 
     ({ compiled: { ref } }) => (ref.namespace ?? namespace) === namespace,
   );
   const timers = (asked.timers ?? []).flatMap((spec, index) => {
-    within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
+    within(`timers[${index}]`, () =>
+      checkNames({ policy: spec.policy, rule: spec.rule }, { policies: candidates, rollouts: [] }),
+    );
     return candidates
       .filter(({ compiled }) => namesPolicy(spec.policy, compiled.ref))
       .map(({ compiled }) => [timerKey(compiled.uid, spec.rule), timersOf(spec)] as const);

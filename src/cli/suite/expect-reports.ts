@@ -3,7 +3,7 @@
 import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { checkNames, checkRolloutNames } from "./check-names.ts";
+import { checkNames } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
 import type { SuiteWorld } from "./begin.ts";
 import type { ReportedEvent } from "./suite-reports.ts";
@@ -18,21 +18,17 @@ export function compareEvents(
 ): FieldComparison[] {
   const reasons = new Set<string>(expected.map(({ reason }) => reason));
   const left = actual.filter(({ reason }) => expected.length === 0 || reasons.has(reason));
-  const rows = expected.map((spec) => {
-    const index = left.findIndex((event) => isMeant(spec, event));
-    const [found] = index < 0 ? [] : left.splice(index, 1);
-    return { expected: describeSpec(spec), event: found };
-  });
-  const compared = rows.map(({ expected: text, event }) => {
+  const rows = expected.map((spec) => ({ spec, event: take(left, (event) => isMeant(spec, event)) }));
+  const compared = rows.map(({ spec, event }) => {
     // A missing Event is shown beside another Event with the same reason.
-    const shown = event ?? takeOf(left, text);
-    return row(text, shown === undefined ? NONE : describeEvent(shown), event !== undefined);
+    const shown = event ?? take(left, ({ reason }) => reason === spec.reason);
+    return row(describeSpec(spec), shown === undefined ? NONE : describeEvent(shown), event !== undefined);
   });
   return [...compared, ...left.map((event) => row(NONE, describeEvent(event), false))];
 }
 
-function takeOf(left: ReportedEvent[], text: string): ReportedEvent | undefined {
-  const index = left.findIndex(({ reason }) => text.startsWith(reason));
+function take(left: ReportedEvent[], isWanted: (event: ReportedEvent) => boolean): ReportedEvent | undefined {
+  const index = left.findIndex(isWanted);
   return index < 0 ? undefined : left.splice(index, 1)[0];
 }
 
@@ -67,8 +63,7 @@ export function compareMetric(
   { session, rollouts }: SuiteWorld,
 ): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
-  checkNames(labels, session.objects.fleet.policies);
-  checkRolloutNames(labels, session.objects.fleet);
+  checkNames(labels, session.objects.fleet);
   const samples = session.reported?.samples(name, rollouts.all(), session.now) ?? [];
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));

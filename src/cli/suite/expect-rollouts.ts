@@ -5,7 +5,7 @@ import { CONDITION, type HookRolloutStatus, type RolloutFailure } from "../../ap
 import { timestamp } from "../../policy/instant.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./begin.ts";
-import { checkRolloutNames, clusterNamed } from "./check-names.ts";
+import { checkNames, clusterNamed } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
 import type { OperationBegin } from "./session.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
@@ -15,7 +15,7 @@ export function compareRollout(
   { session: { objects, begun }, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
 ): FieldComparison[] {
   const { status = {} } = rollouts.get(name) ?? {};
-  checkRolloutNames({ rollout: name, stage }, objects.fleet);
+  checkNames({ rollout: name, stage }, objects.fleet);
   for (const [field, names] of Object.entries({ running, next, failed }))
     for (const each of names ?? []) clusterNamed(each, objects.fleet, field);
   const isHalted = conditionOf({ status }, CONDITION.Halted)?.status === "True";

@@ -13,7 +13,7 @@ import {
 } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { checkNames, checkRolloutNames, namesPolicy } from "./check-names.ts";
+import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
@@ -84,8 +84,7 @@ export interface StepAnswer {
 
 /** Compares every expected field. The name of a policy or rollout that the suite does not have is an error. */
 export function compare(expect: ExpectSpec, answered: StepAnswer, fleet: Fleet): FieldComparison[] {
-  checkNames(expect, fleet.policies);
-  checkRolloutNames(expect, fleet);
+  checkNames(expect, fleet);
   checkFields(expect, answered);
   const { decision, admission } = answered;
   const { verdict, message } = admission ?? decision;

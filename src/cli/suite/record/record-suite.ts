@@ -90,9 +90,9 @@ export async function recordSuite(
   if (unrepeated.length > 0) throw new CommandError(FAILED);
 }
 
-function nameProblem(expect: ExpectSpec, { policies }: Fleet): string | undefined {
+function nameProblem(expect: ExpectSpec, fleet: Fleet): string | undefined {
   try {
-    checkNames(expect, policies);
+    checkNames(expect, fleet);
     return undefined;
   } catch (error) {
     if (error instanceof SuiteError) return error.message;
