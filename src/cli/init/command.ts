@@ -82,7 +82,7 @@ async function printRights(flags: Flags): Promise<void> {
   if (may === undefined)
     throw new UsageError("say what the tasks may do with --may, such as create,get,delete:jobs.batch");
   const { taskRightsYaml } = await import("./task-rights.ts");
-  stdout.document(taskRightsYaml({ namespace, name, grants: may, operator }));
+  stdout.document(taskRightsYaml({ namespace, name }, may, operator));
 }
 
 async function init(dir: string): Promise<void> {

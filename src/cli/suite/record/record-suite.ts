@@ -75,7 +75,7 @@ export async function recordSuite(
     apiVersion: SUITE_API_VERSION,
     kind: SUITE_KIND,
     metadata: { name: `recorded-${at.slice(0, 10)}` },
-    spec: { at, ...sections({ sources, objects, fleet, meant }, folder), ...(asked && { asked }), steps },
+    spec: { at, ...sections(sources, objects, { fleet, meant }, folder), ...(asked && { asked }), steps },
   });
   const { steps, unrepeated } = await verify(
     recorded,
@@ -114,8 +114,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswe
     const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
     if (!isCluster(object)) return { ...object, metadata: own };
     const { deletionTimestamp: _deleted, ...metadata } = own;
-    const { namespace = "default", name } = viewMetadata(metadata);
-    const key = namespacedName({ namespace, name });
+    const key = keyOf(object);
     const uid = metadata["uid"] ?? uids.get(key);
     const known = { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
     return asNotBegun(known, !isNew.has(key));
@@ -140,15 +139,13 @@ function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
 
-interface RecordInput {
-  readonly sources: readonly SourceObject[];
-  readonly objects: readonly RawObject[];
-  readonly fleet: Fleet;
-  readonly meant: readonly RecordedAnswer[];
-}
-
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
-function sections({ sources, objects, fleet, meant }: RecordInput, folder: string): object {
+function sections(
+  sources: readonly SourceObject[],
+  objects: readonly RawObject[],
+  { fleet, meant }: { readonly fleet: Fleet; readonly meant: readonly RecordedAnswer[] },
+  folder: string,
+): object {
   const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
   const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
