@@ -29,6 +29,8 @@ export interface OperationAnswers {
   readonly call: HookCall;
   readonly first: Look;
   readonly turns: Turns;
+  /** The same without the holds of rollouts. */
+  readonly ofPolicies: Turns;
   /** The answer at a turn, with the names of this operation. */
   readonly answerAt: (turn: WalkTurn) => SimulatedAnswer;
 }

@@ -164,15 +164,8 @@ class Comparison {
     const { counts } = this;
     const cluster = clusterKey(now.cluster);
     const changed = this.#changed.get(hook) ?? [];
-    const alone = {
-      before: answers(this.#before, known, hook, this.#options),
-      after: answers(this.#after, now, hook, this.#options),
-    };
-    const [heldBefore, heldAfter] = [this.#before, this.#after].map(({ holds }) =>
-      holds.get(holdKey(hook, cluster)),
-    );
-    const before = underRollout(alone.before, heldBefore);
-    const after = underRollout(alone.after, heldAfter);
+    const before = answers(this.#before, known, hook, this.#options);
+    const after = answers(this.#after, now, hook, this.#options);
     counts.blockedBefore += Number(before.turns[0]?.answer.holds === true);
     counts.blockedAfter += Number(after.turns[0]?.answer.holds === true);
     counts.skippingMinor += Number(skipsMinor(after.call));
@@ -189,8 +182,8 @@ class Comparison {
       const answered = { before: before.answerAt(old), after: after.answerAt(turn) };
       this.changes.push({ ...change, ...answered, hook, cluster });
     }
-    if (heldAfter === undefined) return false;
-    const own = this.#differences(alone.before.turns, alone.after.turns);
+    if (after.turns === after.ofPolicies) return false;
+    const own = this.#differences(before.ofPolicies, after.ofPolicies);
     return own.some(({ change }) => change === "newly-allowed");
   }
 
@@ -284,7 +277,7 @@ function notEvaluableIn({ first }: OperationAnswers): Omit<NotEvaluableRule, "op
 }
 
 function answers(
-  { fleet, walks }: Side,
+  { fleet, walks, holds }: Side,
   known: KnownCluster,
   hook: HookName,
   options: SimulationOptions,
@@ -293,10 +286,12 @@ function answers(
   const { from, to } = options;
   const first = lookAt(operation, from);
   const seconds = sampleSeconds(options);
-  return {
+  const turns = walks.turns({ ...operation, lookAgain: () => seconds }, first, to);
+  const own: OperationAnswers = {
     call: operation.call,
     first,
-    turns: walks.turns({ ...operation, lookAgain: () => seconds }, first, to),
+    ofPolicies: turns,
+    turns,
     answerAt: (turn) => ({
       ...turn.answer,
       // Computed on demand, because only JSON has the message.
@@ -305,6 +300,7 @@ function answers(
       },
     }),
   };
+  return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
 }
 
 function operationOf(
