@@ -86,7 +86,7 @@ function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolic
   });
 }
 
-function identityOf(object: RawObject): string {
+export function identityOf(object: RawObject): string {
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
   return [groupOf(object), object["kind"], place, name].join(" ");
