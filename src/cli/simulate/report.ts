@@ -12,7 +12,7 @@ import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
 import type { Times } from "./request-turns.ts";
-import { taskLines } from "./simulated-tasks.ts";
+import { taskGroups } from "./simulated-tasks.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
@@ -43,7 +43,7 @@ export function simulationLines(
   return paragraphs([
     simulation.specs.flatMap((spec) => specLines(spec).flatMap((line) => fitting([line], "      "))),
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
-    taskLines(simulation.tasks).flatMap((line) => fitting([line], " ".repeat(12))),
+    taskLines(simulation).flatMap((line) => fitting([line], " ".repeat(12))),
     hookTable(simulation),
     fitting([...totals(simulation, times), ...leftOut(groups), ...notes(simulation, times)], "  "),
   ]);
@@ -169,6 +169,20 @@ function named(clusters: readonly string[]): string {
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
+function taskLines({ tasks }: Simulation): readonly string[] {
+  return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
+    const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
+    const what =
+      deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
+    return [
+      `task ${task}: ${hook}${audit}`,
+      `  of        ${policy} ${rule}`,
+      `  does      ${what}`,
+      `  clusters  ${named(clusters)}`,
+    ];
+  });
+}
+
 function when({ from, seconds }: Change): string {
   return `${timestamp(from)}, ${durationText(seconds * 1000)} in all`;
 }
@@ -234,7 +248,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
     ...warnings,
     ...objects,
     ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)]),
-    ...(simulation.tasks.length === 0 ? [] : [`\n${markdownBlock(taskLines(simulation.tasks))}`]),
+    ...(simulation.tasks.length === 0 ? [] : [`\n${markdownBlock(taskLines(simulation))}`]),
   ];
   return markdownParts(head, parts, "rows");
 }

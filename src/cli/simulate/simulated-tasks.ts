@@ -2,7 +2,6 @@
 
 import type { TaskAction } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { firstNames } from "../../lib/first-names.ts";
 import { inOwnDecision } from "../../policy/budget.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
@@ -70,8 +69,6 @@ function tasksOf(
     });
 }
 
-const MAX_NAMED = 5;
-
 /** With the Clusters for which a task does the same; those for which it cannot be rendered are groups of their own. */
 export function taskGroups(tasks: readonly SimulatedTask[]): SimulationReport["tasks"] {
   const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
@@ -84,21 +81,6 @@ export function taskGroups(tasks: readonly SimulatedTask[]): SimulationReport["t
       clusters: all.map(({ cluster }) => cluster),
     })),
   );
-}
-
-export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
-  return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
-    const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
-    const names = firstNames(clusters, MAX_NAMED);
-    const what =
-      deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
-    return [
-      `task ${task}: ${hook}${audit}`,
-      `  of        ${policy} ${rule}`,
-      `  does      ${what}`,
-      `  clusters  ${clusters.length === 1 ? names : `${clusters.length}: ${names}`}`,
-    ];
-  });
 }
 
 function deedOf({ create, apply, delete: deletion }: TaskAction): string {
