@@ -74,19 +74,20 @@ function leftOut(groups: readonly Group[]): string[] {
   return isShort ? ["-o json lists every Cluster and every rule"] : [];
 }
 
+const COLOURS = {
+  "newly-blocked": "red",
+  "newly-allowed": "yellow",
+  "changed-reason": "cyan",
+  unknown: "yellow",
+} as const satisfies Readonly<Record<ChangeKind, keyof Colour>>;
+
 function groupLines(
   { change, hook, before, after, because, clusters, first }: Group,
   { to }: Times,
   colour: Colour,
 ): string[] {
-  const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
-    "newly-blocked": colour.red,
-    "newly-allowed": colour.yellow,
-    "changed-reason": colour.cyan,
-    unknown: colour.yellow,
-  };
   return [
-    `${paint[change](title(change))}: ${hook}`,
+    `${colour[COLOURS[change]](title(change))}: ${hook}`,
     `  before    ${before}`,
     `  after     ${after}`,
     ...(because === undefined ? [] : [`  because   ${because}`]),

@@ -29,17 +29,11 @@ export function taskRows(tasks: readonly ReadTask[], view: TaskView): string[] {
   const rows = tasks.map((task) => [...(allNamespaces ? [task.key.namespace] : []), ...cellsOf(task, view)]);
   const lines = tableLines(headings, rows);
   if (lines.every((line) => width(line) <= columns)) return lines;
-  return tasks.flatMap((task, index) => {
-    const cells = rows[index]?.slice(allNamespaces ? 2 : 1) ?? [];
-    const labels = HEADINGS.slice(1).map((heading) => heading.toLowerCase());
-    const details = labels.map((label, column) => ({ label, text: cells[column] ?? "" }));
-    return [
-      colour.bold(namespacedName(task.key)),
-      ...indented(
-        details.filter(({ text }) => text !== ""),
-        columns,
-      ),
-    ];
+  return tasks.flatMap((task) => {
+    const [, ...cells] = cellsOf(task, view);
+    const details = cells.map((text, column) => ({ label: HEADINGS[column + 1]?.toLowerCase() ?? "", text }));
+    const shown = details.filter(({ text }) => text !== "");
+    return [colour.bold(namespacedName(task.key)), ...indented(shown, columns)];
   });
 }
 
@@ -66,18 +60,16 @@ function phaseText(task: ReadTask, colour: Colour): string {
   if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
   if (!isOver && !isAltered && isHindered(task.object.status)) return colour.red("Cannot begin");
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
-  return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
+  return `${colour[COLOURS[phase]](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
 
-function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string>> {
-  return {
-    Pending: colour.yellow,
-    Running: colour.cyan,
-    Succeeded: colour.green,
-    Failed: colour.red,
-    Cancelled: colour.dim,
-  };
-}
+const COLOURS = {
+  Pending: "yellow",
+  Running: "cyan",
+  Succeeded: "green",
+  Failed: "red",
+  Cancelled: "dim",
+} as const satisfies Readonly<Record<Phase, keyof Colour>>;
 
 export function taskLines(task: ReadTask, view: TaskView): string[] {
   const { colour, columns } = view;
