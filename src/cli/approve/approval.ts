@@ -130,7 +130,9 @@ export function planApproval(
       approvals: approvalsOf(scene, operation.call, decision),
       retryAfterSeconds: decision.retryAfterSeconds,
     }));
-  const marks = distinct(held.flatMap(({ approvals }) => approvals));
+  const wanted = held.flatMap(({ approvals }) => approvals.map(({ mark }) => mark));
+  // If two gates want different values of one key, the first one gets its value, and the other stays an obstacle.
+  const marks = [...Map.groupBy(wanted, placeOf).values()].flatMap(([first]) => first ?? []);
   const marked = withMarks(scene, marks);
   return {
     cluster,
@@ -229,12 +231,6 @@ export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly strin
 }
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
-
-/** If two gates want different values of one key, the first one gets its value, and the other stays an obstacle. */
-function distinct(approvals: readonly Approval[]): Mark[] {
-  const marks = approvals.map(({ mark }) => mark);
-  return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
-}
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
   const { namespace } = fleet.world(cluster);

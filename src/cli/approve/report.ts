@@ -76,17 +76,16 @@ function operationLines(
       { label: "", text: markText(mark, { cluster }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
-      { label: "held by", text: obstacleText(obstacle) },
+      // The message of a rollout begins with its name.
+      {
+        label: "held by",
+        text: `${obstacle.policy.kind === "HookRollout" ? "" : `${gateName(obstacle)} `}${obstacle.text}`,
+      },
       ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
       ...releaseDetail(obstacle),
     ]),
   ];
   return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
-}
-
-/** The message of a rollout begins with its name. */
-function obstacleText(obstacle: Obstacle): string {
-  return obstacle.policy.kind === "HookRollout" ? obstacle.text : `${gateName(obstacle)} ${obstacle.text}`;
 }
 
 function gateName({ policy, rule, gate }: GateRef | Obstacle): string {

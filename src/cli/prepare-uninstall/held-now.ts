@@ -54,7 +54,7 @@ export function heldNow(statuses: Statuses): string[] {
     ),
     ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
     ...pausedLines(statuses, held),
-    ...(nothingHolds || isRunning(deployment)
+    ...(nothingHolds || Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0) > 0
       ? []
       : ["what else waits is not known: no replica of the operator is available"]),
   ];
@@ -73,8 +73,10 @@ function clusterLine(rows: readonly HeldOperation[]): string[] {
 /** Of the paused Clusters, those that something may hold once they are resumed; selectors are not looked at. */
 function pausedLines({ policies, rollouts, paused }: Statuses, held: readonly HeldOperation[]): string[] {
   const holders = policies.filter(mayHoldDeletions);
-  const everywhere =
-    rollouts?.some(rollsDeletions) !== false || holders.some(({ kind }) => kind === "ClusterHookPolicy");
+  const deleting = rollouts
+    ?.map(({ spec }) => fieldsOf(spec))
+    .filter(({ mode, operation }) => mode !== "Audit" && operation === "Delete");
+  const everywhere = deleting?.length !== 0 || holders.some(({ kind }) => kind === "ClusterHookPolicy");
   if (!everywhere && holders.length === 0) return [];
   if (paused === undefined)
     return ["whether a Cluster is paused while it is being deleted is not known: you may not list Clusters"];
@@ -91,14 +93,4 @@ function pausedLines({ policies, rollouts, paused }: Statuses, held: readonly He
 function mayHoldDeletions({ spec }: Policy): boolean {
   const { mode, rules } = fieldsOf(spec);
   return mode !== "Audit" && listOf(rules).some((rule) => listOf(fieldsOf(rule)["hooks"]).includes(HOOK));
-}
-
-function rollsDeletions({ spec }: KubeObject): boolean {
-  const { mode, operation } = fieldsOf(spec);
-  return mode !== "Audit" && operation === "Delete";
-}
-
-function isRunning(deployment: KubeObject | undefined): boolean {
-  const { availableReplicas } = fieldsOf(deployment?.status);
-  return typeof availableReplicas === "number" && availableReplicas > 0;
 }

@@ -88,15 +88,12 @@ function differenceOf(
 ): Pick<Change, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)
     return { change: now.answer.holds ? "newly-blocked" : "newly-allowed" };
-  const doubts = distinct([...old.doubts, ...now.doubts]);
+  const all = [...old.doubts, ...now.doubts];
+  const doubts = [...new Map(all.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
   const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
   if (own.length > 0) return { change: "unknown", doubts: own };
   if (old.key === now.key) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
-}
-
-function distinct(doubts: readonly Doubt[]): readonly Doubt[] {
-  return [...new Map(doubts.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
 }
 
 /** As in changedRules(). */

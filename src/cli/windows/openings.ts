@@ -121,13 +121,11 @@ function otherTime(verb: string, wall: Date | undefined, usual: Date | undefined
 }
 
 function otherLength(actual: Stretch, usual: Stretch): readonly string[] {
-  const [length, expected] = [actual, usual].map(lengthOf);
+  const [length, expected] = [actual, usual].map(
+    ({ opensAt, closesAt }) => closesAt && closesAt.getTime() - opensAt.getTime(),
+  );
   if (length === undefined || expected === undefined || length === expected) return [];
   return [`lasts ${durationText(length)} instead of ${durationText(expected)}`];
-}
-
-function lengthOf({ opensAt, closesAt }: Stretch): number | undefined {
-  return closesAt && closesAt.getTime() - opensAt.getTime();
 }
 
 function nearest(steady: Window, wall: Date): Stretch | undefined {
