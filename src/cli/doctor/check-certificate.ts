@@ -6,12 +6,14 @@ import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  isAbsent,
+  judged,
+  known,
   ok,
-  type Settings,
+  Undecided,
   unknown,
-  unread,
   warning,
   worse,
 } from "./doctor.ts";
@@ -27,13 +29,13 @@ export function secretOf({ metadata, service }: Registration): string | undefine
   return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
 }
 
-export function trust(evidence: Evidence, settings: Settings): Finding {
-  const found = foundOurs(evidence, settings);
-  if ("state" in found) return found;
-  return found.map((each) => trusts(each, evidence, settings)).reduce((a, b) => (worse(b, a) < 0 ? b : a));
+export function trust(examined: Examined): Finding {
+  return foundOurs(examined)
+    .map((each) => judged(() => trusts(each, examined)))
+    .reduce((a, b) => (worse(b, a) < 0 ? b : a));
 }
 
-function trusts(registration: Registration, { secrets }: Evidence, { now }: Settings): Finding {
+function trusts(registration: Registration, { secrets, now }: Examined): Finding {
   const { metadata, caBundle } = registration;
   const { name } = metadata;
   const key = secretOf(registration);
@@ -48,18 +50,17 @@ function trusts(registration: Registration, { secrets }: Evidence, { now }: Sett
   if (key === undefined || secret === undefined) {
     return unknown(`the Secret with the serving certificate of ExtensionConfig ${name} is unknown`, inject);
   }
-  if (!secret.ok) {
-    if (secret.why !== "NotFound") return unread(secret);
+  if (isAbsent(secret))
     return unknown(`there is no Secret ${key}: the certificate is issued elsewhere`, inject);
-  }
-  const leaf = leafOf(secret.value);
+  const pem = known(secret);
+  const leaf = leafOf(pem);
   if (leaf === undefined) {
     return error(`Secret ${key} holds no certificate in tls.crt`, `put one into tls.crt of Secret ${key}`);
   }
   if (!isSigned(leaf, decoded(caBundle))) {
     return error(
       `the caBundle of ExtensionConfig ${name} does not hold the authority that signed tls.crt of Secret ${key}`,
-      isSigned(leaf, secret.value["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
+      isSigned(leaf, pem["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
     );
   }
   return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, now);
@@ -96,25 +97,18 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
 }
 
 /** A problem of this webhook is only a warning, because it helps authors, and decisions do not depend on it. */
-export function webhook(evidence: Evidence, settings: Settings): Finding {
-  const { webhook: read } = evidence;
-  if (!read.ok) {
-    if (read.why !== "NotFound") return unread(read);
+export function webhook(examined: Examined): Finding {
+  if (isAbsent(examined.webhook)) {
     return warning(
       "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
       "kubectl apply -f manifests/webhook.yaml",
     );
   }
-  return apiServerTrust(read.value, evidence, settings, "ValidatingWebhookConfiguration");
+  return apiServerTrust(known(examined.webhook), examined, "ValidatingWebhookConfiguration");
 }
 
 /** Whether the API server trusts the serving certificate for the webhooks of a configuration. */
-export function apiServerTrust(
-  configuration: RawObject,
-  evidence: Evidence,
-  settings: Settings,
-  name: string,
-): Finding {
+export function apiServerTrust(configuration: RawObject, examined: Examined, name: string): Finding {
   const bundles = listOf(configuration["webhooks"]).map((each) =>
     textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
   );
@@ -129,23 +123,23 @@ export function apiServerTrust(
   if (bundles.some((bundle) => bundle === "")) {
     return warning(`the ${name} has no caBundle: the API server trusts no certificate of ours`, keep);
   }
-  const certificate = servingCertificate(evidence, settings);
-  if ("state" in certificate) return certificate;
+  const certificate = servingCertificate(examined);
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");
   return warning(`the caBundle of the ${name} does not hold the authority of the serving certificate`, keep);
 }
 
-function servingCertificate(evidence: Evidence, settings: Settings): X509Certificate | Finding {
-  const found = foundOurs(evidence, settings);
-  if ("state" in found) return found;
-  const secrets = found.map(secretOf).map((key) => evidence.secrets.get(key ?? ""));
+function servingCertificate(examined: Examined): X509Certificate {
+  const secrets = foundOurs(examined)
+    .map(secretOf)
+    .map((key) => examined.secrets.get(key ?? ""));
   const leaf = secrets.find((each) => each?.ok === true) ?? secrets[0];
-  if (leaf?.ok === false && leaf.why !== "NotFound") return unread(leaf);
-  const certificate = leaf?.ok === true ? leafOf(leaf.value) : undefined;
+  const certificate = leaf === undefined || isAbsent(leaf) ? undefined : leafOf(known(leaf));
   if (certificate !== undefined) return certificate;
-  return unknown(
-    "it has a caBundle; there is no Secret with a serving certificate to compare it with",
-    "compare it with the authority that issues the operator's certificate",
+  throw new Undecided(
+    unknown(
+      "it has a caBundle; there is no Secret with a serving certificate to compare it with",
+      "compare it with the authority that issues the operator's certificate",
+    ),
   );
 }

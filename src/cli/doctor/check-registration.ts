@@ -13,39 +13,32 @@ import {
 } from "../../hooks/registration.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  known,
   ok,
-  type Settings,
   some,
+  Undecided,
   unknown,
-  unread,
   warning,
 } from "./doctor.ts";
-import type { CoverageSurvey } from "./check-coverage.ts";
+import { gatedIn } from "./check-coverage.ts";
 import { capiVersion, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 
-function ours({ registrations }: Evidence, { serviceName }: Pick<Settings, "serviceName">): Registration[] {
-  return registrations.ok ? registrations.value.filter((each) => isOurs(each, serviceName)) : [];
+function ours({ registrations, serviceName }: Examined): Registration[] {
+  return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 
-/** The operator's ExtensionConfigs, at least one, or why there is none to look at. */
-export function foundOurs(
-  evidence: Evidence,
-  settings: Pick<Settings, "serviceName">,
-): readonly [Registration, ...Registration[]] | Finding {
-  const { registrations } = evidence;
-  if (!registrations.ok) return unread(registrations);
-  const [first, ...others] = ours(evidence, settings);
-  return first === undefined
-    ? unknown("no ExtensionConfig points to the operator", "do first what the check ExtensionConfig says")
-    : [first, ...others];
+/** The operator's ExtensionConfigs, at least one. */
+export function foundOurs(examined: Examined): readonly Registration[] {
+  const found = ours(examined);
+  if (found.length > 0) return found;
+  const remedy = "do first what the check ExtensionConfig says";
+  throw new Undecided(unknown("no ExtensionConfig points to the operator", remedy));
 }
 
-export function registered(evidence: Evidence, settings: Settings): Finding {
-  const { registrations } = evidence;
-  if (!registrations.ok) return unread(registrations);
-  const found = ours(evidence, settings);
+export function registered(examined: Examined): Finding {
+  const found = ours(examined);
   const names = found.map(({ metadata }) => metadata.name);
   if (found.length === 0) {
     return error(
@@ -53,8 +46,9 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
       "kubectl apply -f manifests/extensionconfig.yaml",
     );
   }
-  const place = operators(evidence)[0]?.namespace;
-  const elsewhere = place === undefined ? undefined : misplaced(found, { ...settings, namespace: place });
+  const place = operators(examined)[0]?.namespace;
+  const { serviceName } = examined;
+  const elsewhere = place === undefined ? undefined : misplaced(found, { serviceName, namespace: place });
   if (elsewhere !== undefined) return error(elsewhere, MOVE);
   if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
@@ -64,9 +58,8 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
   );
 }
 
-export function discovered(evidence: Evidence, settings: Settings): Finding {
-  const found = foundOurs(evidence, settings);
-  if ("state" in found) return found;
+export function discovered(examined: Examined): Finding {
+  const found = foundOurs(examined);
   const failed = found.find((each) => !isDiscovered(each));
   if (failed !== undefined) {
     const { metadata, discovered: status = "missing", message } = failed;
@@ -86,19 +79,18 @@ export function discovered(evidence: Evidence, settings: Settings): Finding {
   return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
 }
 
-export function hooks(evidence: Evidence, settings: Settings): Finding {
+export function hooks(examined: Examined): Finding {
   // The Deployment's --capi-version determines which hooks the operator offers.
-  if (!evidence.deployments.ok) return unread(evidence.deployments);
-  const { advertised, capiVersion: told } = settings.served;
-  const minor = minorOf(capiVersion(evidence, settings));
-  const known = minor === undefined ? advertised : servedHooks(minor).advertised;
-  const strange = [...advertised.difference(known)];
+  known(examined.deployments);
+  const { advertised, capiVersion: told } = examined.served;
+  const minor = minorOf(capiVersion(examined));
+  const called = minor === undefined ? advertised : servedHooks(minor).advertised;
+  const strange = [...advertised.difference(called)];
   if (strange.length > 0) {
     const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
-    return error(detail, capiFlag(evidence, minor));
+    return error(detail, capiFlag(examined, minor));
   }
-  if (!evidence.registrations.ok) return unread(evidence.registrations);
-  const found = ours(evidence, settings).filter(isDiscovered);
+  const found = ours(examined).filter(isDiscovered);
   const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
   const unlearnt = [...advertised.difference(learnt)];
   if (found.length > 0 && unlearnt.length > 0) {
@@ -108,11 +100,11 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
       `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
     );
   }
-  const unserved = [...known.difference(advertised)];
+  const unserved = [...called.difference(advertised)];
   if (unserved.length > 0) {
     return warning(
       `the operator does not answer ${some(unserved)}, which Cluster API 1.${minor} calls`,
-      capiFlag(evidence, minor),
+      capiFlag(examined, minor),
     );
   }
   if (minor === undefined)
@@ -126,23 +118,23 @@ const NOT_DISCOVERED = unknown(
   "do first what the checks ExtensionConfig and discovery say",
 );
 
-function capiFlag(evidence: Evidence, minor: number | undefined): string {
-  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+function capiFlag(examined: Examined, minor: number | undefined): string {
+  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 
 /** Finds namespaces with policies or matched Clusters that the namespaceSelector of no ExtensionConfig selects. */
-export function namespaces(evidence: Evidence, settings: Settings, surveyed: CoverageSurvey): Finding {
-  const { registrations, policies, clusters } = evidence;
-  for (const read of [registrations, policies, clusters]) if (!read.ok) return unread(read);
-  if (!evidence.namespaces.ok) return unread(evidence.namespaces);
-  const found = ours(evidence, settings).filter(isDiscovered);
+export function namespaces(examined: Examined): Finding {
+  known(examined.registrations);
+  known(examined.policies);
+  known(examined.clusters);
+  const metadata = known(examined.namespaces).map((raw) => viewMetadata(raw["metadata"]));
+  const found = ours(examined).filter(isDiscovered);
   if (found.length === 0) return NOT_DISCOVERED;
-  const metadata = evidence.namespaces.value.map((raw) => viewMetadata(raw["metadata"]));
+  const toProtect = namespacesToProtect(examined);
   const left = metadata
     .filter(
-      ({ name, labels }) =>
-        surveyed.namespaces.has(name) && !found.some((each) => selectsNamespace(each, labels)),
+      ({ name, labels }) => toProtect.has(name) && !found.some((each) => selectsNamespace(each, labels)),
     )
     .map(({ name }) => name);
   if (left.length === 0) return ok("every namespace with something to protect is selected");
@@ -151,4 +143,17 @@ export function namespaces(evidence: Evidence, settings: Settings, surveyed: Cov
     `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${some(left)}`,
     `label them, or select all: ${patch}`,
   );
+}
+
+/** Those of gated HookPolicies, and of the Clusters that gated policies match or rollouts select. */
+function namespacesToProtect({ fleet, matches }: Examined): ReadonlySet<string> {
+  const gated = [...gatedIn(matches)];
+  const clusters = [
+    ...gated.flatMap(([, found]) => found),
+    ...fleet.rollouts.flatMap((rollout) => fleet.selectedBy(rollout)),
+  ];
+  return new Set([
+    ...gated.map(([{ compiled }]) => compiled.ref.namespace ?? ""),
+    ...clusters.map(({ metadata }) => metadata.namespace ?? ""),
+  ]);
 }
