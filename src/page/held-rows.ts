@@ -16,7 +16,6 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** What can be chosen, and its value in a row. */
 export const CHOICES = [
   { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => policy },
   { label: "Namespace", name: "namespace", of: ({ cluster }: HeldRow) => cluster.split("/")[0] ?? "" },
@@ -44,7 +43,6 @@ function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornD
   return [cluster, hook, policy, rule, gate, reason, message, why, what].join(" ");
 }
 
-/** The distinct values in the rows, sorted. */
 export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {
   return [...new Set(rows.map(of))].toSorted();
 }

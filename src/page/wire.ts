@@ -7,7 +7,6 @@ export interface About {
   readonly program: string;
   /** Appended to printed commands, so that they use the same cluster: " --context prod". */
   readonly connection: string;
-  /** Where the API server is. */
   readonly server: string;
   /** The hooks that Cluster API calls, in the order of a Cluster's life. */
   readonly hooks: readonly string[];
@@ -18,10 +17,8 @@ type Json<T> = T extends object
   ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
   : T;
 
-/** A row of `hookpolicy get -o json`. */
 export type HeldObject = Json<GetJson>["held"][number];
 
-/** An operation that a policy or a rollout holds. */
 export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
   /** Does not change while the operation waits. */
   readonly key: string;
@@ -52,13 +49,11 @@ export interface StageRow {
   readonly waitsFor: readonly string[];
 }
 
-/** A Cluster in a lane. */
 export interface LaneCluster {
   readonly cluster: string;
   readonly stage: string;
   readonly target: string;
   readonly since: string;
-  /** Why it has failed. */
   readonly reason?: string;
 }
 
@@ -104,7 +99,6 @@ export interface ClusterExplanation {
   readonly to: string;
 }
 
-/** The report of `hookpolicy explain -o json`. */
 export type ExplainReport = Json<ExplainJson>;
 export type ExplainedOperation = ExplainReport["operations"][number];
 export type ExplainedPolicy = ExplainedOperation["policies"][number];
@@ -133,11 +127,9 @@ export interface Calendar {
   /** Four weeks of days from Monday on; each begins at this instant. */
   readonly days: readonly { readonly at: string; readonly date: string }[];
   readonly end: string;
-  /** The changes of the zone's clocks. */
   readonly changes: readonly { readonly at: string; readonly text: string }[];
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
-  readonly unread?: string;
 }
 
 /** The parts of `hookpolicy rollout plan -o json` that the page shows. */

@@ -9,15 +9,14 @@ import { type CommandWords, typed } from "../get/report.ts";
 import { taskCommand } from "../task/task-command.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 
-interface TaskTreeOptions extends CommandWords {
-  readonly colour: Colour;
-}
-
-export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOptions): Branch {
+export function taskBranch(
+  task: TaskTrace,
+  { colour, ...words }: CommandWords & { readonly colour: Colour },
+): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
-  const command = (label: string, words: string): Detail => ({
+  const run = (label: string, command: string): Detail => ({
     label,
-    text: colour.cyan(typed(words, program)),
+    text: colour.cyan(typed(command, words)),
     whole: true,
   });
   return {
@@ -30,7 +29,7 @@ export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOpti
       ...(changesAt === undefined || nextAttempt !== undefined
         ? []
         : [{ label: "valid until", text: `${timestamp(changesAt)}: it runs again after that` }]),
-      ...commandsOf(task).map((words, index) => command(index === 0 ? "see" : "try again", words)),
+      ...commandsOf(task).map((command, index) => run(index === 0 ? "see" : "try again", command)),
     ],
   };
 }
@@ -54,7 +53,6 @@ function attemptText({ number, of }: Pick<NextAttempt, "number" | "of">): string
   return `waits for attempt ${number} of ${of}, because the last one has failed`;
 }
 
-/** What a rule waits for because of the task. */
 export function wantedOfTask(task: TaskTrace): string {
   const { state, message, observed = "" } = task;
   if (state === "NotEvaluable" || state === "Altered") return message;

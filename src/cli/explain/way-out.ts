@@ -26,7 +26,6 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** The task that the rule waits for. */
   readonly task?: string;
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;

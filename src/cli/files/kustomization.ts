@@ -1,9 +1,9 @@
 /** Finds what kustomizations change in the objects of files, so that the files are not what is applied. */
 
 import { basename, dirname, join, normalize } from "node:path";
+import { RE2JS } from "@bufbuild/re2";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { ParsedDocument } from "./parsed.ts";
-import { isSelected, isTarget } from "./kustomize-target.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** An object of a file, or a kustomization, with its position. */
@@ -19,7 +19,6 @@ export function isKustomization(file: string): boolean {
   return /^(?:kustomization\.ya?ml|Kustomization)$/.test(basename(file));
 }
 
-/** A field of the kustomization, and whether it changes an object. */
 interface Change {
   readonly field: string;
   readonly hits: (object: Fields) => boolean;
@@ -35,7 +34,6 @@ export interface Build {
   readonly changes: readonly Change[];
 }
 
-/** The kustomizations that change anything. */
 export function buildsOf(all: readonly Kustomization[], objects: readonly InFile[]): readonly Build[] {
   const known: Known = {
     byFolder: new Map(all.map((each) => [folderOf(each), each])),
@@ -68,7 +66,6 @@ interface Known {
 
 const MARKS = ["labels", "commonLabels", "commonAnnotations"];
 
-/** It, and those that these fields name, and so on. */
 function withBelow(
   from: Kustomization,
   { byFolder }: Known,
@@ -179,4 +176,67 @@ function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
   if (loaded !== undefined) return loaded.map(({ object }) => object);
   const documents = patch.includes("\n") || patch.includes("{") ? parseYaml(patch).documents : [];
   return documents.map(({ value }) => value).filter((value) => isFields(value));
+}
+
+/** A strategic merge patch names one object; where it names no namespace, that of the object is unknown. */
+function isTarget(object: Fields, part: Fields): boolean {
+  const [is, wants] = [nameOf(object), nameOf(part)];
+  return (
+    is.group === wants.group &&
+    is.kind === wants.kind &&
+    is.name === wants.name &&
+    (wants.namespace === undefined || wants.namespace === (is.namespace ?? "default"))
+  );
+}
+
+/** `marks`: labels and annotations may be others than those of the file. A target that cannot be evaluated is met. */
+function isSelected(object: Fields, target: unknown, marks: boolean): boolean {
+  const is = nameOf(object);
+  const { labelSelector, annotationSelector, ...wants } = fieldsOf(target);
+  const { labels, annotations } = fieldsOf(object["metadata"]);
+  return (
+    isLike(is.group, wants["group"]) &&
+    isLike(is.version, wants["version"]) &&
+    isLike(is.kind, wants["kind"]) &&
+    isLike(is.name, wants["name"]) &&
+    isLike(is.namespace ?? "default", wants["namespace"]) &&
+    (marks || (meetsSelector(labels, labelSelector) && meetsSelector(annotations, annotationSelector)))
+  );
+}
+
+function nameOf({ apiVersion, kind, metadata }: Fields) {
+  const [version = "", group = ""] = String(apiVersion).split("/").toReversed();
+  const { name, namespace } = fieldsOf(metadata);
+  return {
+    group,
+    version,
+    kind: String(kind),
+    name: String(name),
+    namespace: typeof namespace === "string" ? namespace : undefined,
+  };
+}
+
+/** Each field of a target is a pattern for the whole text. */
+function isLike(text: string, pattern: unknown): boolean {
+  if (typeof pattern !== "string" || pattern === "") return true;
+  try {
+    return RE2JS.compile(pattern).matches(text);
+  } catch {
+    return true;
+  }
+}
+
+/** The selector of `kubectl get --selector`; sets (`in`, `notin`) count as met. */
+function meetsSelector(marks: unknown, selector: unknown): boolean {
+  if (typeof selector !== "string" || /[()]/.test(selector)) return true;
+  const there = fieldsOf(marks);
+  return selector
+    .split(",")
+    .map((each) => each.trim())
+    .every((each) => {
+      const [, not, key = "", operator, value = ""] =
+        /^(!?)\s*([^\s=!]+)\s*(==?|!=)?\s*(.*)$/.exec(each) ?? [];
+      if (operator === undefined) return key in there !== (not === "!");
+      return (there[key] === value) === (operator !== "!=");
+    });
 }

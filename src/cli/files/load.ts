@@ -15,7 +15,6 @@ export interface SourceObject extends Omit<ParsedDocument, "value"> {
   /** "-" is standard input. */
   readonly file: string;
   readonly object: Readonly<Record<string, unknown>>;
-  /** The text of the file, for code frames. */
   readonly lines: () => readonly string[];
 }
 
@@ -26,7 +25,6 @@ export interface LoadedFiles {
   readonly ignored: number;
   /** Files in folders that cannot be read, and do not look as if they were for the command. */
   readonly skipped?: readonly string[];
-  /** Patterns of `exclude` that leave out nothing. */
   readonly unmatched?: readonly string[];
   readonly kustomizations?: readonly Kustomization[];
   /** The lines of each file with a problem, for code frames. */
@@ -34,7 +32,10 @@ export interface LoadedFiles {
 }
 
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
-export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<LoadedFiles> {
+export async function loadPaths(
+  paths: readonly string[],
+  options: LoadOptions = {},
+): Promise<Required<LoadedFiles>> {
   const { sources, problems, unmatched } = await sourcesOf(paths, options);
   const loaded: LoadedFiles[] = [];
   for (const source of sources) {

@@ -16,7 +16,6 @@ export interface FileProblem extends Partial<Position> {
   readonly message: string;
 }
 
-/** A document of a file, with the positions of its fields. */
 export interface ParsedDocument {
   readonly value: unknown;
   /** The text that it was read from, perhaps with other documents. */

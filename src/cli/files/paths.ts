@@ -22,14 +22,12 @@ export interface LoadOptions {
   readonly progress?: Progress;
   /** What a file in a folder contains if it is for the command; others are skipped if they cannot be read. Absent: none is. */
   readonly meant?: RegExp;
-  /** Patterns of files and folders to leave out in folders. */
   readonly exclude?: readonly string[];
 }
 
 interface Sources {
   readonly sources: readonly Source[];
   readonly problems: readonly FileProblem[];
-  /** Patterns of `exclude` that leave out nothing. */
   readonly unmatched: readonly string[];
 }
 
@@ -49,7 +47,7 @@ export async function sourcesOf(
       continue;
     }
     const kept = found.filter(({ name, named }) => {
-      const excluding = named ? [] : excludedBy(name, { folder: path, exclude, cwd });
+      const excluding = named ? [] : excludedBy(name, path, { exclude, cwd });
       for (const pattern of excluding) matched.add(pattern);
       return excluding.length === 0;
     });
@@ -63,15 +61,12 @@ export async function sourcesOf(
   return { sources: [...sources.values()], problems, unmatched };
 }
 
-interface Exclusion {
-  /** As the user has named it. */
-  readonly folder: string;
-  readonly exclude: readonly string[];
-  readonly cwd: string;
-}
-
 /** The patterns that match it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
-function excludedBy(file: string, { folder, exclude, cwd }: Exclusion): readonly string[] {
+function excludedBy(
+  file: string,
+  folder: string,
+  { exclude, cwd }: { readonly exclude: readonly string[]; readonly cwd: string },
+): readonly string[] {
   if (exclude.length === 0) return [];
   const steps = nodePath.relative(folder, file).split(nodePath.sep);
   const above = steps.map((_, index) => steps.slice(0, index + 1).join(nodePath.sep));

@@ -7,8 +7,7 @@ import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } f
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem, ParsedFile, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
-import { whyUnreadable } from "./spaces.ts";
-import { mistakeOf } from "./yaml-mistake.ts";
+import { mistakeOf, whyUnreadable } from "./yaml-mistake.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */
 const MAX_ALIASES = 100;
@@ -136,7 +135,6 @@ const NOT_CUT = /^(?:%|\.\.\.(?:\s|$))/m;
 const START = /^---(?=[ \t\r\n]|$)/gm;
 const BLANK = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
 
-/** Cuts a text into its documents, and keeps their order. */
 function* chunksOf(text: string): IteratorObject<Chunk, undefined> {
   if (NOT_CUT.test(text) || /\r(?!\n)/.test(text)) {
     yield { text, firstLine: 1 };

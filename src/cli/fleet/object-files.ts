@@ -33,7 +33,6 @@ export async function readObjectFiles(
   return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0, isBuilt };
 }
 
-/** Returns all objects, or exits with code 2. */
 export async function readAllObjects(
   paths: readonly string[],
   policies: readonly RawObject[] = [],

@@ -22,7 +22,6 @@ export interface HeldOperation {
   readonly policy: HolderRef;
   /** A rollout's row has the stage of the Cluster as its rule. */
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
-  /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
   /** The kind that the operator may not read for the gate: its name in RBAC. */
   readonly forbidden?: string;
@@ -60,14 +59,12 @@ export function hasNoLease(seen: Date | undefined): boolean {
 
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince(
-  {
-    operatorSeen,
-    held,
-  }: { readonly operatorSeen?: Date; readonly held: readonly { readonly row: { readonly since: string } }[] },
+  operatorSeen: Date | undefined,
+  rows: readonly { readonly since: string }[],
   now: Date,
 ): Date | undefined {
   if (operatorSeen === undefined) return undefined;
-  const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
+  const latest = Math.max(operatorSeen.getTime(), ...rows.map(({ since }) => Date.parse(since) || 0));
   if (latest >= now.getTime() - OVERDUE_MS) return undefined;
   return hasNoLease(operatorSeen) ? NEVER_SEEN : new Date(latest);
 }
@@ -98,7 +95,6 @@ interface Holder {
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
   readonly due: string | undefined;
-  /** Why the policy is not ready. */
   readonly problem?: string;
 }
 
@@ -182,7 +178,6 @@ export function gateOf(
   return named<GateSpec>(named<RuleSpec>(fieldsOf(spec)["rules"], rule)?.until, gate);
 }
 
-/** The entry of that name, from an unchecked list. */
 function named<T extends { readonly name: string }>(
   list: unknown,
   name: string | undefined,

@@ -67,13 +67,12 @@ function sameFailures(a: HookRollout, b: HookRollout): boolean {
   );
 }
 
-interface Patch {
-  /** Contains the uid, and the resourceVersion if no other write may come before this one. */
-  readonly metadata: object;
-  readonly spec: object;
-}
-
-async function write(client: KubeClient, { metadata: { name } }: HookRollout, patch: Patch): Promise<void> {
+/** The metadata of the patch contains the uid, and the resourceVersion if no other write may come before this one. */
+async function write(
+  client: KubeClient,
+  { metadata: { name } }: HookRollout,
+  patch: Record<"metadata" | "spec", object>,
+): Promise<void> {
   try {
     await client.mergePatch(ROLLOUTS, { name }, patch);
   } catch (error) {

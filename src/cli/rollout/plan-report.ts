@@ -70,7 +70,6 @@ function pauseLines({ pauses }: FleetPlan): string[] {
   return more > 0 ? [...shown, `${counted(more, "more such wait")} (-o json lists all)`] : shown;
 }
 
-/** The Clusters that the rest says nothing about. */
 function restLines({ noStage, stageUnknown, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
   const operation = rollout.operation.toLowerCase();
   return [
@@ -195,7 +194,6 @@ const ROW = 6;
 const GAP = 26;
 const COLOURS = ["#2f6fde", "#1a8a5a", "#b5651d", "#8a4fbf"];
 
-/** Draws a lane for each stage, and in it a bar for each Cluster. */
 export function planSvg(plan: FleetPlan): string {
   const { rollout, from, stages, clusters } = plan;
   const spanMs = Math.max(1, (endOf(plan)?.getTime() ?? 0) - from.getTime());

@@ -141,7 +141,6 @@ function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
   return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows);
 }
 
-/** A titled table; nothing without rows. */
 function section(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : [title, ...indented(headings, rows)];
 }

@@ -13,7 +13,7 @@ import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout }
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
-import { namespaceWarning } from "../fleet/missing-namespaces.ts";
+import { namespaceWarning } from "../fleet/selections.ts";
 import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 

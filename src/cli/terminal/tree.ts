@@ -38,12 +38,10 @@ export function detailLines(details: readonly Detail[], columns = Infinity): str
   });
 }
 
-/** Formats details below a heading. */
 export function indented(details: readonly Detail[], columns = Infinity): string[] {
   return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }
 
-/** Joins paragraphs with an empty line between them. */
 export function paragraphs(all: readonly (readonly string[])[]): string[] {
   return all
     .filter((lines) => lines.length > 0)

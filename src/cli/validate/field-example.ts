@@ -112,7 +112,6 @@ const FORMS: Readonly<Record<string, string>> = {
   cluster: "team-a/prod-1",
 };
 
-/** Numbers in a sensible size. */
 const NUMBERS: Readonly<Record<string, number>> = {
   retryAfterSeconds: 30,
   minCount: 1,

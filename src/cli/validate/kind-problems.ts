@@ -1,8 +1,7 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import { clusterProblems } from "../fleet/cluster-files.ts";
-import { countsBeside, unbuiltIn } from "../fleet/unbuilt.ts";
+import { clusterProblems, countsBeside, unbuiltIn } from "../fleet/cluster-files.ts";
 import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found } from "../../lib/found.ts";
@@ -11,7 +10,7 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { asWritten, textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
-import { namespaceFindings } from "./namespace-field.ts";
+import { namespaceFindings } from "./beyond-schema.ts";
 import { type FileProblem, itemKind } from "../files/parsed.ts";
 
 /**
@@ -41,7 +40,6 @@ export function kindProblem(object: RawObject): FieldError | undefined {
 
 export interface ObjectProblems {
   readonly problems: readonly FileProblem[];
-  /** Whether no kustomization changes the objects. */
   readonly isBuilt: boolean;
 }
 
@@ -62,7 +60,6 @@ export function objectProblems(
   return { problems: [...changed, ...single], isBuilt: changed.length === 0 };
 }
 
-/** In the metadata of HookPolicy's kinds. */
 function ownProblems(object: RawObject): readonly FieldError[] {
   const { errors } = namespaceFindings(object);
   return errors.length > 0 || ownKind(object) === undefined ? errors : textErrors(object);
