@@ -15,12 +15,7 @@ import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-reque
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
 import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
-import {
-  type ExplainedPolicy,
-  explainPolicy,
-  type StatusContext,
-  type UnreadPart,
-} from "./policy-explanation.ts";
+import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./policy-explanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -43,7 +38,8 @@ export interface ExplainWish {
 export interface ExplainOptions extends ExplainWish {
   readonly cluster: Cluster;
   readonly now: Date;
-  readonly unread: readonly UnreadPart[];
+  /** What the operator can read and the user cannot; `policies`: of what could hold the Cluster although others release it. */
+  readonly unread: readonly { readonly text: string; readonly policies: boolean }[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
   /** That the operator does not answer. */
@@ -105,7 +101,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
-    operations: found.map((subject) => explainOperation(fleet, subject, options)),
+    operations: found.map(({ attempt, ...subject }) =>
+      attempt === undefined
+        ? explainOperation(fleet, subject, options)
+        : explainAttempt(fleet, { ...subject, attempt }, options),
+    ),
   };
 }
 
@@ -186,8 +186,7 @@ function notReviewedNote(
 }
 
 function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOptions): ExplainedOperation {
-  const { attempt, call, state: before, isPending } = subject;
-  if (attempt !== undefined) return explainAttempt(fleet, { ...subject, attempt }, options);
+  const { call, state: before, isPending } = subject;
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const operation = { policies, world: fleet.world(cluster, before), call, state: before };
@@ -195,10 +194,8 @@ function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOption
   const then = isPending && at > now ? remembered(operation, now, at) : before;
   const { decision, state } = lookAt({ ...operation, state: then }, at);
   const world = fleet.world(cluster, state);
-  const status = statusContext(options, isPending ? state : undefined);
-  // Files have no Cluster that a command could mark.
-  const remedy = options.live ? { approve: approveCommand(clusterKey(cluster), call.hook) } : {};
-  const situation = { fleet, world, call, now: at, policies, before, status, ...remedy };
+  const ofOperator = options.live ? whereOperatorRuns(options, call, isPending ? state : undefined) : {};
+  const situation = { fleet, world, call, now: at, policies, before, ...ofOperator };
   const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);
@@ -207,8 +204,8 @@ function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOption
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...(isPending && isStored(options) && { firstAsked: before.firstAsked }),
-    passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
+    ...(isPending && firstAskedIn(before, options)),
+    passed: !isPending && hasPassed(fleet, before, options),
     ...outcomeOf(decision, rollouts, options),
     steps,
     byPolicies,
@@ -220,10 +217,32 @@ function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOption
   };
 }
 
+function hasPassed(
+  { served }: Fleet,
+  before: PendingOperation,
+  { cluster, toVersion }: ExplainOptions,
+): boolean {
+  return toVersion === undefined && hasEnded(before, cluster, served);
+}
+
+/** Files have no Cluster that a command could mark, and no status; that of the operator is about the present. */
+function whereOperatorRuns(
+  { at, cluster, unread }: ExplainOptions,
+  { hook }: HookCall,
+  pending: PendingOperation | undefined,
+): Pick<PolicySituation, "approve" | "status"> {
+  const approve = approveCommand(clusterKey(cluster), hook);
+  return at === undefined ? { approve, status: { pending, isPartial: unread.length > 0 } } : { approve };
+}
+
 /** Cluster API asks nothing yet about a manifest that no API server has stored. */
-function isStored({ live, cluster: { metadata, progress } }: ExplainOptions): boolean {
+function firstAskedIn(
+  { firstAsked }: PendingOperation,
+  { live, cluster: { metadata, progress } }: ExplainOptions,
+): Pick<ExplainedOperation, "firstAsked"> {
   const { creationTimestamp, deletionTimestamp } = metadata;
-  return live || [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
+  const isStored = [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
+  return live || isStored ? { firstAsked } : {};
 }
 
 function explainAttempt(
@@ -286,15 +305,6 @@ function admissionOf(
   const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
   const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
   return speak ? { admission: verdict } : {};
-}
-
-/** Nothing to compare if another time is explained: the operator's status is about the present. */
-function statusContext(
-  { live, at, cluster, now, unread }: ExplainOptions,
-  pending: PendingOperation | undefined,
-): StatusContext | undefined {
-  if (!live || at !== undefined) return undefined;
-  return { cluster, now, unread, pending };
 }
 
 /** Files that are explained for a chosen time are about an earlier one. */

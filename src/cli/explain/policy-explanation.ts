@@ -1,6 +1,6 @@
 /** Explains what one policy says about an operation or a request, and whether its status says the same. */
 
-import type { Cluster, LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
 import { type Fields, fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { remember } from "../../operations/timers.ts";
 import { falseParts } from "../../policy/cel/conjuncts.ts";
@@ -35,7 +35,7 @@ export interface ExplainedRule extends RuleTrace {
   readonly admission?: "Warn" | "Deny";
 }
 
-interface PolicySituation extends ExplainedSituation {
+export interface PolicySituation extends ExplainedSituation {
   readonly fleet: Fleet;
   /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
   readonly status?: StatusContext | undefined;
@@ -48,11 +48,11 @@ export function explainPolicy(
   situation: PolicySituation,
 ): ExplainedPolicy {
   if (policy === undefined) return { ...trace, mismatch: [], release: undefined, rules: [], otherRules: 0 };
-  const { fleet, world, call, status: context } = situation;
+  const { fleet, world, call, now, status: context } = situation;
   const name = policyName(policy.ref);
   const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
   const pending = context?.pending && remember(context.pending, [policy], [trace]);
-  const status = context && known && compareStatus(known, trace, { ...context, pending });
+  const status = context && known && compareStatus(known, trace, { ...context, pending, world, now });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {
     ...trace,
@@ -198,13 +198,6 @@ function textOf(parts: readonly string[]): string {
   return parts.map((part) => `${part.replaceAll(/\s+/g, " ")} is false`).join("; ");
 }
 
-/** Something that the operator can read and the user cannot. */
-export interface UnreadPart {
-  readonly text: string;
-  /** Whether policies or rollouts are missing, which could hold the Cluster although the others release it. */
-  readonly policies: boolean;
-}
-
 export interface StatusComparison {
   /** The row of this operation; absent: the status has none. */
   readonly row?: DecisionRow;
@@ -213,25 +206,23 @@ export interface StatusComparison {
   readonly because?: string;
 }
 
-export interface StatusContext {
-  readonly cluster: Cluster;
-  readonly now: Date;
-  readonly unread: readonly UnreadPart[];
+interface StatusContext {
   /** The operation that Cluster API waits for; `undefined`: none, so no row is expected. */
   readonly pending: PendingOperation | undefined;
+  /** Whether the user may not read all that the operator reads. */
+  readonly isPartial: boolean;
 }
 
 /** `undefined`: there is nothing to compare. */
 function compareStatus(
   { compiled, status }: FleetPolicy,
   trace: PolicyTrace,
-  context: StatusContext,
+  { pending, isPartial, world, now }: StatusContext & Pick<Situation, "world" | "now">,
 ): StatusComparison | undefined {
-  const { pending, cluster, now } = context;
   const generation = generationProblem(compiled.generation, status);
   const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
   if (pending === undefined) return stale;
-  const row = rowOf(status, pending, cluster);
+  const row = rowOf(status, pending, world);
   const expected = policyRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
   const isFull = (status.decisionsOmitted ?? 0) > 0;
   if (row === undefined && (expected === undefined || isFull)) return stale;
@@ -239,7 +230,9 @@ function compareStatus(
   return {
     ...(row !== undefined && { row }),
     differences,
-    ...(differences.length > 0 && { because: causeOf(status, trace, generation !== undefined, context) }),
+    ...(differences.length > 0 && {
+      because: generation === undefined ? causeOf(status, trace, isPartial, now) : STALE,
+    }),
   };
 }
 
@@ -255,7 +248,7 @@ function generationProblem(
 function rowOf(
   { decisions }: Partial<HookPolicyStatus>,
   { call }: PendingOperation,
-  cluster: Cluster,
+  { cluster }: World,
 ): DecisionRow | undefined {
   const { namespace, name, uid } = cluster.metadata;
   return (Array.isArray(decisions) ? decisions : []).find(
@@ -280,14 +273,13 @@ const STALE = "the operator has not read the present policy yet: it does so with
 function causeOf(
   { nextTransitionTime }: Partial<HookPolicyStatus>,
   { rules }: PolicyTrace,
-  isStale: boolean,
-  { unread, now }: StatusContext,
+  isPartial: boolean,
+  now: Date,
 ): string {
-  if (isStale) return STALE;
   const refused = rules.some(({ gates }) =>
     gates.some(({ met, reason }) => met === undefined && reason === "ObjectsForbidden"),
   );
-  if (refused || unread.length > 0) return "you may not read all that the operator reads";
+  if (refused || isPartial) return "you may not read all that the operator reads";
   const due = new Date(nextTransitionTime ?? NaN);
   if (due.getTime() < now.getTime() - OVERDUE_MS) {
     return `the operator has missed what was due at ${nextTransitionTime}: it seems not to run`;

@@ -3,7 +3,7 @@
  * resolve.go).
  */
 
-import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
+import { LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem, ParsedFile, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
@@ -48,12 +48,7 @@ function parseChunk(chunk: Chunk): readonly Result[] {
   }
 }
 
-interface ComposedFile {
-  readonly documents: readonly Document.Parsed[];
-  readonly lines: LineCounter;
-}
-
-function composed(text: string): ComposedFile {
+function composed(text: string) {
   const lines = new LineCounter();
   const options = {
     version: "1.1",
@@ -66,7 +61,7 @@ function composed(text: string): ComposedFile {
 }
 
 /** The last chunk with a known position: the trees of all documents of a large file would take a gigabyte. */
-let last: (ComposedFile & { readonly chunk: Chunk }) | undefined;
+let last: (ReturnType<typeof composed> & { readonly chunk: Chunk }) | undefined;
 
 function positionIn(chunk: Chunk, index: number, path: string, of: Part): Position {
   if (last?.chunk !== chunk) last = { chunk, ...composed(chunk.text) };

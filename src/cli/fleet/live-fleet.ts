@@ -132,9 +132,8 @@ async function readTasks(
   policies: readonly RawObject[],
 ): Promise<ReadPart> {
   const labelSelector = `${CLUSTER_UID}=${viewMetadata(cluster["metadata"]).uid}`;
-  const project = (raw: KubeObject): RawObject => typed(HOOK_TASKS, raw);
   const lists = taskNamespaces(policies).map(async (namespace) => {
-    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project }));
+    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
     const items = found.then((list) => list?.items ?? []);
     return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);
   });
@@ -143,6 +142,10 @@ async function readTasks(
     objects: read.flatMap(({ objects }) => objects),
     unread: read.flatMap(({ unread }) => unread).slice(0, 1),
   };
+}
+
+function asHookTask(raw: KubeObject): RawObject {
+  return typed(HOOK_TASKS, raw);
 }
 
 /** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */

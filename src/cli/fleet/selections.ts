@@ -162,7 +162,9 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
         ]
       : []),
   ];
-  return missing.length === 0 || effects.length === 0 ? undefined : missingText(missing, effects.join(", and "));
+  return missing.length === 0 || effects.length === 0
+    ? undefined
+    : missingText(missing, effects.join(", and "));
 }
 
 function namesOf(rollouts: readonly FleetRollout[]): readonly string[] {

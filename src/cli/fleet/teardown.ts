@@ -9,12 +9,7 @@ import type { Fleet } from "./fleet.ts";
 export interface TearDown extends TornDown {
   /** Otherwise only the next deletion of the Cluster would tear it down. */
   readonly isUnderWay: boolean;
-  readonly steps: readonly TearDownStep[];
-}
-
-export interface TearDownStep {
-  readonly command: string;
-  readonly wanted: string;
+  readonly steps: readonly { readonly command: string; readonly wanted: string }[];
 }
 
 /** From the Clusters and, because only the operator sees that a part is being deleted, from the rows of policies. */
@@ -37,7 +32,7 @@ export function findTearDowns(fleet: Fleet): (cluster: Cluster) => TearDown | un
 }
 
 /** A paused Cluster is not reconciled by Cluster API and its providers, whatever is being deleted (util/annotations). */
-function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownStep[] {
+function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDown["steps"] {
   if (paused || !isUnderWay) return [];
   return [
     {
@@ -48,7 +43,7 @@ function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownSt
   ];
 }
 
-function removal({ metadata }: Cluster): TearDownStep[] {
+function removal({ metadata }: Cluster): TearDown["steps"] {
   const index = metadata.finalizers?.indexOf(FOREGROUND_FINALIZER) ?? -1;
   if (index < 0) return [];
   const path = `/metadata/finalizers/${index}`;

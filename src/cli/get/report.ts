@@ -21,7 +21,7 @@ import {
   silentSince,
 } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
-import { row, tableLines } from "../terminal/table.ts";
+import { row as tableRow, tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
 
 /** The subject of a line. */
@@ -318,7 +318,7 @@ export function heldStream(
     widths = COLUMNS.map((_, column) =>
       Math.max(widths[column] ?? 0, ...lines.map((line) => width(line[column] ?? ""))),
     );
-    return lines.map((line) => row(line, widths));
+    return lines.map((line) => tableRow(line, widths));
   };
 }
 
