@@ -6,7 +6,7 @@ import { EXTENSION_NAME } from "../../hooks/registration.ts";
 import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
 import { shellQuote } from "../../policy/message.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { apiServerTrust } from "./check-certificate.ts";
+import { apiServerTrust } from "./check-registration.ts";
 import { APPLY } from "./check-install.ts";
 import {
   error,

@@ -3,7 +3,7 @@
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
-import { secretOf } from "./check-certificate.ts";
+import { secretOf } from "./check-registration.ts";
 import {
   type Evidence,
   read,

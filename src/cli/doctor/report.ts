@@ -19,7 +19,6 @@ import type { Cluster } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import * as admission from "./check-admission.ts";
-import * as certificate from "./check-certificate.ts";
 import * as coverage from "./check-coverage.ts";
 import * as install from "./check-install.ts";
 import * as policies from "./check-policies.ts";
@@ -39,8 +38,8 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Finding>> = {
   discovery: registration.discovered,
   handlers: registration.hooks,
   namespaces: registration.namespaces,
-  certificate: certificate.trust,
-  webhook: certificate.webhook,
+  certificate: registration.trust,
+  webhook: registration.webhook,
   admission: admission.admission,
   foreground: admission.foreground,
   references: admission.references,

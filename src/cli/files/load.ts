@@ -4,10 +4,9 @@
  */
 
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
+import { type LoadOptions, readText, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { isKustomization, type Kustomization } from "./kustomization.ts";
-import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
 import { type FileProblem, itemKind, type ParsedDocument } from "./parsed.ts";
 

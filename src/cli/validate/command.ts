@@ -95,8 +95,9 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 async function print(report: ValidationReport, flags: Flags): Promise<void> {
   const { output } = flags;
   stderr.lines(unmatchedLines(report));
-  if (output === "sarif") stdout.json((await import("./sarif.ts")).validationSarif(report));
-  else if (output === "github") stdout.document((await import("./github.ts")).validationGithub(report));
+  const { validationGithub, validationSarif } = await import("./other-formats.ts");
+  if (output === "sarif") stdout.json(validationSarif(report));
+  else if (output === "github") stdout.document(validationGithub(report));
   else if (output === "json") stdout.json((await import("./report.ts")).validationJson(report));
   else {
     const { unread, lines } = await textOf(report, flags);

@@ -11,7 +11,7 @@ import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { loadPaths, type SourceObject } from "../../files/load.ts";
-import { readText } from "../../files/read.ts";
+import { readText } from "../../files/paths.ts";
 import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
