@@ -21,7 +21,7 @@ const NOTE =
 const OUTPUT_NOTE =
   "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
 /** The commands whose JSON the page of `hookpolicy ui` shows, by the name of the type. */
-const OUTPUTS = { ExplainJson: "explain", GetJson: "get" };
+const OUTPUTS = { ExplainJson: "explain", GetJson: "get", RolloutPlanJson: "rolloutplan" };
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 

@@ -32,7 +32,6 @@ export function filterHeld(rows: readonly HeldRow[], params: Params): readonly H
   );
 }
 
-/** Whether a text contains every word that is searched, in any case. */
 export function wordSearch(searched: string): (text: string) => boolean {
   const words = searched.toLowerCase().split(/\s+/);
   return (text) => words.every((word) => text.toLowerCase().includes(word));

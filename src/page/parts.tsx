@@ -7,7 +7,6 @@ import { type Params, withParams } from "./route.ts";
 /** The text to append to commands, so that they use the same cluster. */
 export const Connection = createContext("");
 
-/** NAMESPACE/NAME, with the name standing out. */
 export function ClusterName({ cluster }: { cluster: string }): VNode | null {
   const [namespace, name] = cluster.split("/");
   return (
@@ -27,7 +26,6 @@ export function Command({ text }: { text: string }): VNode | null {
   );
 }
 
-/** What is said of something: labels and values. */
 export function Facts({
   facts,
 }: {
@@ -65,7 +63,6 @@ export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-/** A verdict, in the colour of what it means for the operation. */
 export function Verdict({ verdict }: { verdict: string }): VNode | null {
   return <span class={`verdict ${toneOf(verdict)}`}>{verdict}</span>;
 }

@@ -1,6 +1,6 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
-import type { ExplainJson, GetJson } from "./output.gen.ts";
+import type { ExplainJson, GetJson, RolloutPlanJson } from "./output.gen.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */
@@ -132,30 +132,8 @@ export interface Calendar {
   readonly invalid: readonly string[];
 }
 
-/** The parts of `hookpolicy rollout plan -o json` that the page shows. */
-export interface PlanReport {
-  readonly stages: readonly {
-    readonly name: string;
-    readonly waitsFor: readonly {
-      readonly namespace: string;
-      readonly name: string;
-      readonly reason: string;
-      readonly message?: string;
-    }[];
-  }[];
-  readonly clusters: readonly {
-    readonly namespace: string;
-    readonly name: string;
-    readonly stage: string;
-    readonly begins: string;
-    readonly ends: string;
-    readonly needsAction: boolean;
-  }[];
-  readonly later: readonly string[];
-  readonly never: readonly string[];
-  readonly impossible: readonly string[];
-  readonly doubts: readonly string[];
-}
+/** `hookpolicy rollout plan -o json` */
+export type PlanReport = Json<RolloutPlanJson>;
 
 export interface SimulationReport {
   /** The file cannot be simulated: where, and why. */
