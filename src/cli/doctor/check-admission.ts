@@ -167,7 +167,6 @@ function isBound(bindings: readonly RawObject[], policy: string): boolean {
   });
 }
 
-/** The names of the Namespaces with this label and the value "allowed". */
 function optedOut(namespaces: readonly RawObject[], label: string): string[] {
   return namespaces
     .map(({ metadata }) => viewMetadata(metadata))

@@ -25,7 +25,6 @@ import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 
-/** Policies with gates, with the Clusters that they match. */
 export function gatedIn(matches: Examined["matches"]): Examined["matches"] {
   return new Map([...matches].filter(([{ compiled }]) => compiled.rules.some(isGated)));
 }

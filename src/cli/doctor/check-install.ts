@@ -59,14 +59,12 @@ function schemaProblem(name: string, kind: string, schema: unknown): Finding | u
 
 export type Deployed = Pick<Evidence, "deployments">;
 
-/** The operator or Cluster API's core manager. */
 interface Program {
   readonly namespace: string;
   readonly name: string;
   readonly wanted: number;
   readonly available: number;
   readonly image: string;
-  /** The label app.kubernetes.io/version. */
   readonly version: string | undefined;
   readonly args: readonly string[];
   readonly serviceAccount: string;

@@ -37,7 +37,6 @@ function ours({ registrations, serviceName }: Examined): Registration[] {
   return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 
-/** The operator's ExtensionConfigs, at least one. */
 export function foundOurs(examined: Examined): readonly Registration[] {
   const found = ours(examined);
   if (found.length > 0) return found;

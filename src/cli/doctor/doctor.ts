@@ -2,12 +2,11 @@
 
 import { firstNames } from "../../lib/first-names.ts";
 import { messageOf } from "../../lib/thrown.ts";
-import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
@@ -104,23 +103,17 @@ export interface TaskRight {
   readonly missing: ReadResult<readonly string[]>;
 }
 
-export interface Settings {
-  readonly now: Date;
-  /** The hooks that the operator serves with its `--capi-version`. */
-  readonly served: ServedHooks;
+/** As the flags of the operator say. */
+export interface Settings extends Pick<FleetOptions, "now" | "served" | "maxOverrideMs"> {
   /** The Cluster API that the user says is installed, such as "1.13". */
   readonly toldCapi?: string | undefined;
-  /** Longer HookOverrides have no effect. */
-  readonly maxOverrideMs: number;
   /** Name of the Service that callers use: it identifies HookPolicy's ExtensionConfig. */
   readonly serviceName: string;
 }
 
-/** What the checks look at. */
 export interface Examined extends Evidence, Settings {
   /** Of all policies, overrides, rollouts, Clusters and Namespaces that were read. */
   readonly fleet: Fleet;
-  /** The Clusters that each policy matches. */
   readonly matches: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
 }
 
@@ -144,7 +137,6 @@ export function isAbsent(result: ReadResult<unknown>): boolean {
   return !result.ok && result.why === "NotFound";
 }
 
-/** Ends a check that cannot be decided. */
 export class Undecided extends Error {
   readonly finding: Finding;
 

@@ -223,7 +223,6 @@ async function readGrants(
   );
 }
 
-/** What a task needs, as its template says. */
 interface Need {
   readonly account: Pick<TaskAccount, "namespace" | "name">;
   readonly policy: string;

@@ -23,13 +23,11 @@ import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import { lookAt, remembered } from "../../operations/timeline.ts";
 
-/** The user's question. */
 export interface ExplainWish {
   /** Absent, like `request`: the operations that wait now. */
   readonly hook?: HookName | undefined;
   /** The request that a user would send to the API server. */
   readonly request?: RequestName | undefined;
-  /** An instant other than now. */
   readonly at?: Date | undefined;
   readonly toVersion?: string | undefined;
   readonly fromVersion?: string | undefined;
@@ -131,7 +129,6 @@ function ownHoldOf(
   return text === undefined ? undefined : { text, isNow: cluster.progress?.heldAt === UPGRADE };
 }
 
-/** The objects that gates look at for the whole explanation. */
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
@@ -141,7 +138,6 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
 }
 
 interface Subject {
-  /** The Cluster as the request would store it. */
   readonly attempt?: Attempt;
   readonly call: HookCall;
   readonly state: PendingOperation;

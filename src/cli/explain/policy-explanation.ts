@@ -17,7 +17,6 @@ import { policyRow } from "../../operations/rows.ts";
 import { OVERDUE_MS } from "../get/held.ts";
 
 export interface ExplainedPolicy extends PolicyTrace {
-  /** Why the policy does not apply to the Cluster; empty if it does. */
   readonly mismatch: readonly string[];
   readonly release: Release;
   readonly rules: readonly ExplainedRule[];
@@ -99,7 +98,6 @@ function releaseIfHeld(
   return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
 }
 
-/** The parts of the selectors that the Cluster or its Namespace does not match. */
 function mismatchOf(spec: Fields, { cluster, namespace }: World): readonly string[] {
   const onCluster = unfulfilled(spec["clusterSelector"], cluster.metadata.labels);
   const onNamespace = unfulfilled(spec["namespaceSelector"], namespace?.metadata.labels);
@@ -209,7 +207,6 @@ export interface StatusComparison {
 interface StatusContext {
   /** The operation that Cluster API waits for; `undefined`: none, so no row is expected. */
   readonly pending: PendingOperation | undefined;
-  /** Whether the user may not read all that the operator reads. */
   readonly isPartial: boolean;
 }
 

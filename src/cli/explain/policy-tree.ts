@@ -49,10 +49,8 @@ export function policyBranch(explained: ExplainedPolicy, options: TextOptions): 
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
       ...mismatch.map((text) => ({ label: "because", text })),
-      ...(rules.length > 1 && holds && !options.requested
-        ? [{ label: "released", text: byTime(release, rules) }]
-        : []),
-      ...statusDetails(status, colour),
+      rules.length > 1 && holds && !options.requested && { label: "released", text: byTime(release, rules) },
+      status !== undefined && { label: "status", text: statusText(status, colour) },
     ],
     branches: rules.map((rule) => ruleBranch(rule, { ...options, isLifted: overriddenBy !== undefined })),
   };
@@ -73,44 +71,31 @@ function notesOf(
   ];
 }
 
-function statusDetails(status: StatusComparison | undefined, colour: Colour): Detail[] {
-  if (status === undefined) return [];
-  const { row, differences, because } = status;
-  if (differences.length === 0) {
-    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
-  }
-  const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
-  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
+function statusText({ row, differences, because }: StatusComparison, colour: Colour): string {
+  if (differences.length === 0) return `says the same${row === undefined ? "" : `, since ${row.since}`}`;
+  return `${colour.yellow("differs")}: ${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
 }
 
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, requested } = options;
+  const { rule, verdict, holds, reason, condition, gates, tasks = [] } = explained;
   const {
-    rule,
-    verdict,
-    holds,
-    reason,
-    condition,
-    gates,
-    tasks = [],
     message,
     release,
     admission,
+    deadlineAt,
+    deadlineReleases,
+    isSinceKnown,
+    deadlineMs = 0,
   } = explained;
-  const { deadlineAt, deadlineReleases, isSinceKnown, deadlineMs = 0 } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
-  const details: Detail[] = [
-    ...(gates.length + tasks.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
-    ...(holds && !isLifted
-      ? [{ label: requested ? "passes" : "released", text: byTime(release, [explained]) }]
-      : []),
-    ...(deadlineAt === undefined
-      ? []
-      : [deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true)]),
-  ];
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
-    details,
+    details: [
+      gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
+      holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
+      deadlineAt !== undefined && deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true),
+    ],
     branches: [
       ...gates.map((gate) => gateBranch(gate, options)),
       ...tasks.map((task) => taskBranch(task, options)),
@@ -154,8 +139,8 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
     details: [
       { label: "wanted", text: wanted },
       { label: met === undefined ? "because" : "observed", text: observed },
-      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
-      ...(withheld === undefined ? [] : [{ label: "no command", text: withheld }]),
+      remedy !== undefined && { label: "run", text: commandText(remedy, options), whole: true },
+      withheld !== undefined && { label: "no command", text: withheld },
     ],
   };
 }

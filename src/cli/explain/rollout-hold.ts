@@ -39,7 +39,6 @@ export interface ExplainedRollout {
   readonly because: readonly string[];
   /** What has to happen before it releases the Cluster; absent: it does not hold it. */
   readonly released?: string;
-  /** Whether that takes a user. */
   readonly needsUser: boolean;
 }
 
@@ -126,7 +125,6 @@ function asking(
   });
 }
 
-/** A rollout, and the Cluster that asks it for a slot. */
 interface Request {
   readonly known: FleetRollout;
   readonly member: Member;
@@ -189,7 +187,6 @@ function held(hold: Hold, because: readonly string[]): Answer {
   return { reason: hold.reason, hold, because };
 }
 
-/** Whether there is a free slot, and whether it is the Cluster's turn. */
 function turnOf(request: Request, at: Date): Answer {
   const { known, member, target } = request;
   const { compiled, status } = known;
@@ -309,7 +306,6 @@ function releaseOf(request: Request, { reason, stage, soaksUntil }: Hold): Relea
   return { released: `${passed}, ${THEN}` };
 }
 
-/** Whether the stage needs Clusters to succeed, and has none. */
 function isEmptyForEver({ known, target }: Request, name: string | undefined): boolean {
   const stage = known.compiled.stages.find((each) => each.name === name);
   const isEmpty = rowOf(known.status, name, target)?.members === 0;

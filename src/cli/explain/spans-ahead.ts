@@ -11,7 +11,6 @@ import { explainRollouts, soakEnds } from "./rollout-hold.ts";
 /** Limits the samples of an expression that reads the clock, whose value can change at any time. */
 const MAX_SAMPLES = 400;
 
-/** From now on, for each operation of the explanation. */
 export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
   const { cluster, now, live } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");

@@ -22,21 +22,23 @@ export function taskBranch(
   return {
     text: `task ${task.task}: ${painted(hindered === true ? "Failed" : state, colour)(wordsOf(task))}`,
     details: [
-      ...(state === "NotEvaluable" || state === "Altered" ? [{ label: "because", text: message }] : []),
-      ...observedDetails(task),
-      ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
-      ...(nextAttempt === undefined ? [] : [{ label: "not before", text: timestamp(nextAttempt.at) }]),
-      ...(changesAt === undefined || nextAttempt !== undefined
-        ? []
-        : [{ label: "valid until", text: `${timestamp(changesAt)}: it runs again after that` }]),
+      (state === "NotEvaluable" || state === "Altered") && { label: "because", text: message },
+      observedDetail(task),
+      attempts !== undefined && attempts > 1 && { label: "attempts", text: String(attempts) },
+      nextAttempt !== undefined && { label: "not before", text: timestamp(nextAttempt.at) },
+      changesAt !== undefined &&
+        nextAttempt === undefined && {
+          label: "valid until",
+          text: `${timestamp(changesAt)}: it runs again after that`,
+        },
       ...commandsOf(task).map((command, index) => run(index === 0 ? "see" : "try again", command)),
     ],
   };
 }
 
-function observedDetails({ state, observed = "", hindered }: TaskTrace): readonly Detail[] {
-  if (observed === "" || state === "Altered") return [];
-  return [{ label: WAITS.has(state) && hindered !== true ? "waits for" : "because", text: observed }];
+function observedDetail({ state, observed = "", hindered }: TaskTrace): Detail | false {
+  const label = WAITS.has(state) && hindered !== true ? "waits for" : "because";
+  return observed !== "" && state !== "Altered" && { label, text: observed };
 }
 
 const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);

@@ -6,7 +6,6 @@ import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { ParsedDocument } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
 
-/** An object of a file, or a kustomization, with its position. */
 interface InFile extends Omit<ParsedDocument, "value"> {
   readonly file: string;
   readonly object: Fields;
@@ -169,7 +168,6 @@ function patched(patch: unknown, from: From): Change["hits"] {
   return (object) => partial.some((part) => isTarget(object, part));
 }
 
-/** The parts of objects in a patch, which is a path or YAML. */
 function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
   if (typeof patch !== "string") return [];
   const loaded = known.byFile.get(pathFrom(each, patch));

@@ -118,7 +118,6 @@ function itemOf(parsed: ParsedDocument, value: unknown, place: string): ParsedDo
   return { ...parsed, value, position };
 }
 
-/** Whether the document is for another program, such as Helm values. */
 function isForeign(value: unknown): boolean {
   return !isFields(value) || (value["apiVersion"] === undefined && value["kind"] === undefined);
 }

@@ -16,7 +16,6 @@ export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: str
   return conflict(text) ?? template(place) ?? BY_CODE[code]?.(place, message);
 }
 
-/** The offset at which the parser stopped, and its line. */
 interface TextPlace {
   readonly text: string;
   readonly offset: number;
@@ -159,7 +158,6 @@ function unclosedQuote({ text, offset }: TextPlace): Mistake | undefined {
   return { offset: open.offset, message: `the text has no closing quote: write ${quote} at its end` };
 }
 
-/** A value that continues after a text in quotes. */
 function afterQuote(place: TextPlace): Mistake | undefined {
   const { text, offset, line, start } = place;
   const open = quoteBefore(text, offset + 1);

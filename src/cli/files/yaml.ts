@@ -112,7 +112,6 @@ function describe(error: unknown, { text }: Chunk): string {
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }
 
-/** The fields with which objects begin. */
 const TOP_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata", "spec"];
 
 function duplicateKey(text: string, offset: number): string {
@@ -242,7 +241,6 @@ function letterOffset(node: Scalar, letter: number, text: string): number | unde
   return found === undefined ? end : from + found.index;
 }
 
-/** The characters in the file that denote one letter. */
 const UNITS: Readonly<Record<string, RegExp>> = {
   QUOTE_DOUBLE: /\\(?:x..|u.{4}|U.{8}|\r?\n|.)|\S/g,
   QUOTE_SINGLE: /''|\S/g,

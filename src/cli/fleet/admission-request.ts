@@ -66,7 +66,6 @@ function whyNotReviewed({ before, after }: Change): string {
   return `has the version ${before.topology.version} already`;
 }
 
-/** The answer as a user of kubectl sees it. */
 export interface AdmissionAnswer {
   readonly verdict: AdmissionDecision["verdict"];
   /** The API server's refusal, or the warnings; empty if the request passes in silence. */

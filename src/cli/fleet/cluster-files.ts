@@ -154,7 +154,6 @@ export function isPlace(object: RawObject): boolean {
   return isCluster(object) || isNamespace(object);
 }
 
-/** The kinds of objects that gates look at, by objectKindKey. */
 function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
   const gates = objects
     .filter((object) => ownKind(object) !== undefined)

@@ -108,7 +108,6 @@ export interface FleetRollout {
   readonly compiled: CompiledRollout;
   readonly spec: HookRollout["spec"];
   readonly status: HookRolloutStatus;
-  /** Why a user has paused it. */
   readonly pauseReason: string | undefined;
 }
 

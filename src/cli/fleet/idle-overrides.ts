@@ -11,7 +11,6 @@ import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
 
-/** What overrides can name, by name. */
 interface KnownTargets {
   readonly clusters: ReadonlyMap<string, { readonly metadata: { readonly uid?: string } }>;
   readonly holders: ReadonlySet<string>;

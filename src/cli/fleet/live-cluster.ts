@@ -24,7 +24,6 @@ export interface ClusterReading {
   readonly isPlatformWhole: boolean;
 }
 
-/** A Cluster that a command may change. */
 export interface LiveCluster {
   readonly client: KubeClient;
   /** Its URL and context, for people. */

@@ -152,16 +152,12 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
   const names = namesOf(rollouts.filter(readsNamespaces));
   const staged = namesOf(rollouts.filter(hasNarrowStage));
   const effects = [
-    ...(policies ? ["what a ClusterHookPolicy says of them is not evaluable"] : []),
-    ...(names.length > 0
-      ? [`whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`]
-      : []),
-    ...(staged.length > 0
-      ? [
-          `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
-        ]
-      : []),
-  ];
+    policies && "what a ClusterHookPolicy says of them is not evaluable",
+    names.length > 0 &&
+      `whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`,
+    staged.length > 0 &&
+      `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
+  ].filter((effect) => effect !== false);
   return missing.length === 0 || effects.length === 0
     ? undefined
     : missingText(missing, effects.join(", and "));

@@ -12,7 +12,6 @@ import { type HeldFleet, NEVER_SEEN } from "./held.ts";
 
 export interface Holders {
   readonly objects: readonly RawObject[];
-  /** The kinds that the user may read. */
   readonly resources: readonly Resource[];
   /** The kinds that the user may not read: "ClusterHookPolicies", "you may not list clusterhookpolicies.hookpolicy.dev". */
   readonly unread: readonly { readonly kinds: string; readonly text: string }[];

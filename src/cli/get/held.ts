@@ -17,7 +17,6 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-/** An operation of a Cluster, with one policy or rollout that holds it. */
 export interface HeldOperation {
   readonly policy: HolderRef;
   /** A rollout's row has the stage of the Cluster as its rule. */
@@ -170,7 +169,6 @@ function isIn(row: DecisionRow, namespace: string | undefined): boolean {
   return namespace === undefined || row.namespace === namespace;
 }
 
-/** The gate of a rule in an unchecked spec. */
 export function gateOf(
   spec: unknown,
   { rule, gate }: { readonly rule: string; readonly gate?: string | undefined },

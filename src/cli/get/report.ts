@@ -24,7 +24,6 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { row as tableRow, tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
 
-/** The subject of a line. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 /** The first and the last words of the commands that are shown. */
@@ -49,7 +48,6 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
 }
 
 interface Forms {
-  /** The widest comes first. */
   readonly tables: readonly string[][];
   /** For a terminal that is too narrow for all tables. */
   readonly blocks: () => string[];
@@ -68,7 +66,6 @@ function formsOf({ held }: HeldFleet, view: HeldView): Forms {
 
 interface Summary {
   readonly headings: readonly string[];
-  /** The subject comes first. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -147,11 +144,11 @@ function operationBlocks(held: readonly HeldOperation[], view: HeldView): string
   ]);
 }
 
-function detailsOf(held: HeldOperation, view: HeldView): Detail[] {
+function detailsOf(held: HeldOperation, view: HeldView): (Detail | false)[] {
   const { policy, row } = held;
   return [
     { label: "held by", text: `${policyName(policy)} ${ruleAndGate(held)} (${row.reason})` },
-    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
+    row.earliestRelease !== undefined && { label: "release", text: row.earliestRelease },
     { label: "unblock", text: wayOut(held, view), whole: held.approvable },
   ];
 }
@@ -219,7 +216,6 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
   ];
 }
 
-/** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { held, omitted, wouldBlock, operatorSeen } = fleet;
   const isEmpty = held.length === 0 && hasNoLease(operatorSeen);

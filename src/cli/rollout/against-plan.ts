@@ -17,7 +17,6 @@ export interface EarlierPlan {
 interface EarlierStage {
   readonly name: string;
   readonly succeeded: number;
-  /** It had passed when the plan was made. */
   readonly passed: boolean;
   readonly passes: Date | undefined;
   readonly ends: readonly Date[];

@@ -21,11 +21,10 @@ export function isHalted(rollout: HookRollout): boolean {
 export function resumption(rollout: HookRollout): string[] {
   const { name } = rollout.metadata;
   return [
-    ...(rollout.spec.paused === true ? [`HookRollout ${name} is no longer paused`] : []),
-    ...(isHalted(rollout)
-      ? ["Failures until now no longer halt it; those Clusters no longer count for their stages"]
-      : []),
-  ];
+    rollout.spec.paused === true && `HookRollout ${name} is no longer paused`,
+    isHalted(rollout) &&
+      "Failures until now no longer halt it; those Clusters no longer count for their stages",
+  ].filter((line) => line !== false);
 }
 
 /** Checks no resourceVersion: the operator writes the status often while Clusters are in operation. */

@@ -33,7 +33,6 @@ export interface FleetPlan extends Plan, KnownPlan, Doubts {
   /** Clusters that do not ask for the version yet: the plan assumes that they do. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
-  /** Clusters that no rollout of the operation selects. */
   readonly outside: readonly string[];
   /** Selected Clusters without a topology: Cluster API asks nothing about them. */
   readonly withoutTopology: readonly string[];

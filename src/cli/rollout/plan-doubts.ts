@@ -51,26 +51,22 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   return {
     impossible: [
       ...nothing,
-      ...(isLate
-        ? [
-            `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
-          ]
-        : []),
+      isLate &&
+        `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
       ...(noneIsHigher ? lower : []),
-    ],
+    ].filter((text) => text !== false),
     doubts: [
-      ...(missing === undefined ? [] : [`${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`]),
+      missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
       ...(noneIsHigher ? [] : lower),
       ...stepDoubts(steps, target),
       ...statusDoubts(assumed),
       ...otherRollouts(assumed, fleet),
-      ...(fleet.policies.length === 0 && nothing.length === 0 ? [NO_POLICY] : []),
-    ],
+      fleet.policies.length === 0 && nothing.length === 0 && NO_POLICY,
+    ].filter((text) => text !== false),
   };
 }
 
-/** Why the rollout selects nothing, or which stage does not. */
 function selectionsOf(
   { rollout: { name }, states }: PlanAssumptions,
   fleet: Fleet,
@@ -152,7 +148,6 @@ function stepTo(wanted: SemVer, state: MemberState): Step {
 }
 
 export interface KnownPlan extends Pick<Plan, "clusters" | "noStage"> {
-  /** Members that are known never to begin. */
   readonly never: readonly string[];
   /** Those of them of which a window does not open again. */
   readonly past: readonly string[];
@@ -211,7 +206,6 @@ function withoutUnevaluable(
   return { clusters, doubts: [doubt] };
 }
 
-/** The gate whose window does not open again, by Cluster. */
 function pastGates({ closed, from }: Plan, members: Members): ReadonlyMap<string, string> {
   return new Map(
     closed.flatMap((each) => {

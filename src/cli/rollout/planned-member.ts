@@ -128,9 +128,7 @@ function decisionAt(
 }
 
 interface PlannedHolds {
-  /** The rules and gates that are not evaluable, and why. */
   readonly unevaluable: readonly string[];
-  /** Whether anything else holds the Cluster. */
   readonly needsAction: boolean;
 }
 

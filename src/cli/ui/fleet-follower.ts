@@ -28,7 +28,6 @@ interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** Statuses that change together are reported together. */
 const GATHER_MS = 300;
 /** Notes depend on the time. */
 const AGAIN_MS = 30_000;

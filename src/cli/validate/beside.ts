@@ -67,7 +67,6 @@ function policiesIn(sources: readonly SourceObject[]): readonly Policy[] {
   });
 }
 
-/** Kubernetes labels each Namespace with its name. */
 function named(namespace: string): LabelSelector {
   return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
 }

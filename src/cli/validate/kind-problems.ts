@@ -65,7 +65,6 @@ function ownProblems(object: RawObject): readonly FieldError[] {
   return errors.length > 0 || ownKind(object) === undefined ? errors : textErrors(object);
 }
 
-/** Warnings about the namespaces of objects, and about duplicates. */
 export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
   const misplaced = sources.flatMap((source) =>
     namespaceFindings(source.object).warnings.map((warning) => problemAt(source, warning)),

@@ -61,19 +61,9 @@ export function textOf({ id, path, message }: Finding): string {
   return path === "" ? named : `${path}: ${named}`;
 }
 
-function summary(
-  {
-    findings,
-    checked,
-    suites,
-    others,
-    ignored,
-    skipped,
-    problems,
-    templatesWithoutSchema = 0,
-  }: ValidationReport,
-  colour: Colour,
-): string {
+function summary(report: ValidationReport, colour: Colour): string {
+  const { findings, checked, suites, others, ignored, skipped, problems } = report;
+  const { templatesWithoutSchema = 0 } = report;
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
   const what = kinds.map(([kind, count]) => counted(count, kind)).join(", ") || "no policies";
   const errors = countOf(findings, "error");
@@ -82,32 +72,27 @@ function summary(
   const all = errors + problems.length;
   const parts = [
     all === 0 ? colour.green("no errors") : colour.red(counted(all, "error")),
-    ...(warnings > 0 ? [colour.yellow(counted(warnings, "warning"))] : []),
+    warnings > 0 && colour.yellow(counted(warnings, "warning")),
   ];
   const left = [
-    ...(templatesWithoutSchema > 0
-      ? [
-          counted(
-            templatesWithoutSchema,
-            "template is of a kind without a schema",
-            "templates are of kinds without a schema",
-          ),
-        ]
-      : []),
-    ...(suites > 0 ? [`${counted(suites, "suite")} left to \`hookpolicy test\``] : []),
-    ...(others > 0 ? [`${counted(others, "object")} of other kinds ignored`] : []),
-    ...(ignored > 0
-      ? [
-          `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
-        ]
-      : []),
-    ...(skipped.length > 0
-      ? [
-          `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
-        ]
-      : []),
+    templatesWithoutSchema > 0 &&
+      counted(
+        templatesWithoutSchema,
+        "template is of a kind without a schema",
+        "templates are of kinds without a schema",
+      ),
+    suites > 0 && `${counted(suites, "suite")} left to \`hookpolicy test\``,
+    others > 0 && `${counted(others, "object")} of other kinds ignored`,
+    ignored > 0 &&
+      `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
+    skipped.length > 0 &&
+      `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
   ];
-  return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
+  return told([`${what}: ${told(parts, ", ")}`, ...left], "; ");
+}
+
+function told(parts: readonly (string | false)[], separator: string): string {
+  return parts.filter((part) => part !== false).join(separator);
 }
 
 function countOf(findings: readonly Finding[], severity: Finding["severity"]): number {

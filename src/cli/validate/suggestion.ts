@@ -181,7 +181,6 @@ function mapOf(schema: CrdSchema, value: unknown, path: string): string | undefi
     : `write a map: { ${field}: ${scalar(value)} }`;
 }
 
-/** The required field, if it is the only one and a text. */
 function onlyText({ properties = {}, required = [] }: CrdSchema): string | undefined {
   const [field, another] = required;
   if (field === undefined || another !== undefined) return undefined;

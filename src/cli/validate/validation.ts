@@ -48,7 +48,6 @@ import type { TemplateSchemas } from "./template-schemas.ts";
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
   readonly source: SourceObject;
-  /** "did you mean BeforeClusterDelete?", "write 168h" */
   readonly suggestion?: string;
 }
 
