@@ -3,7 +3,6 @@
 import { counted } from "../../lib/counted.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
-import { shellQuote } from "../../policy/message.ts";
 import { isGated } from "../../policy/policy.ts";
 import {
   error,
@@ -19,6 +18,7 @@ import {
   together,
   warning,
 } from "./doctor.ts";
+import { kubectl } from "../fleet/caveats.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
@@ -176,12 +176,10 @@ function marked(
     return bypasses.length === 0 ? [] : [{ cluster, bypasses }];
   });
   const [first] = found;
-  const { namespace = "", name = "" } = first?.cluster.metadata ?? {};
   const removed = (first?.bypasses ?? []).map((bypass) => `${BYPASSES[bypass]}-`);
-  const words = ["kubectl", "annotate", "clusters.cluster.x-k8s.io", "-n", namespace, name, ...removed];
   return {
     count: found.length,
     names: some(found.map(({ cluster }) => clusterKey(cluster))),
-    remedy: words.map(shellQuote).join(" "),
+    remedy: first === undefined ? "" : kubectl("annotate", first.cluster.metadata, ...removed),
   };
 }

@@ -37,7 +37,7 @@ function ours({ registrations, serviceName }: Examined): Registration[] {
   return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 
-export function foundOurs(examined: Examined): readonly Registration[] {
+function foundOurs(examined: Examined): readonly Registration[] {
   const found = ours(examined);
   if (found.length > 0) return found;
   const remedy = "do first what the check ExtensionConfig says";

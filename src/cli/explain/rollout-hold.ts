@@ -125,7 +125,7 @@ function asking(
   });
 }
 
-interface Request {
+interface SlotRequest {
   readonly known: FleetRollout;
   readonly member: Member;
   /** "" for a creation or a deletion. */
@@ -143,7 +143,7 @@ interface Answer {
   readonly needsUser?: boolean;
 }
 
-function explainRollout(request: Request, situation: Situation): ExplainedRollout {
+function explainRollout(request: SlotRequest, situation: Situation): ExplainedRollout {
   const { known, member } = request;
   const { name: rollout, mode, retryAfterSeconds } = known.compiled;
   const { reason, because, hold, released, needsUser = false } = answerOf(request, situation);
@@ -165,7 +165,7 @@ function explainRollout(request: Request, situation: Situation): ExplainedRollou
   };
 }
 
-function answerOf(request: Request, situation: Situation): Answer {
+function answerOf(request: SlotRequest, situation: Situation): Answer {
   const { known, member, target } = request;
   const { compiled, status } = known;
   const lifting = liftingOverride(compiled, situation);
@@ -187,7 +187,7 @@ function held(hold: Hold, because: readonly string[]): Answer {
   return { reason: hold.reason, hold, because };
 }
 
-function turnOf(request: Request, at: Date): Answer {
+function turnOf(request: SlotRequest, at: Date): Answer {
   const { known, member, target } = request;
   const { compiled, status } = known;
   const { metadata } = member;
@@ -230,7 +230,7 @@ interface UsedLimit {
 
 /** The limits of the rollout and of the stage. The limits of a spread are unknown, because the status has no labels. */
 function limitsOf(
-  { known: { compiled, status }, member, target }: Request,
+  { known: { compiled, status }, member, target }: SlotRequest,
   claims: readonly RolloutClaim[],
 ): readonly UsedLimit[] {
   const rows = status.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
@@ -287,7 +287,7 @@ const WAITS: Words = {
   NotConfirmed: () => `when the operator has read the state of the rollout, ${THEN}`,
 };
 
-function releaseOf(request: Request, { reason, stage, soaksUntil }: Hold): Release {
+function releaseOf(request: SlotRequest, { reason, stage, soaksUntil }: Hold): Release {
   const { compiled } = request.known;
   const admin = adminOf(compiled);
   const deed =
@@ -306,7 +306,7 @@ function releaseOf(request: Request, { reason, stage, soaksUntil }: Hold): Relea
   return { released: `${passed}, ${THEN}` };
 }
 
-function isEmptyForEver({ known, target }: Request, name: string | undefined): boolean {
+function isEmptyForEver({ known, target }: SlotRequest, name: string | undefined): boolean {
   const stage = known.compiled.stages.find((each) => each.name === name);
   const isEmpty = rowOf(known.status, name, target)?.members === 0;
   return isEmpty && stage !== undefined && !needsNone(stage.minSucceeded);
@@ -320,7 +320,7 @@ function rowOf(
   return targets.find(({ version = "" }) => version === target)?.stages.find(({ name }) => name === stage);
 }
 
-function why(request: Request, { reason, stage }: Hold): readonly string[] {
+function why(request: SlotRequest, { reason, stage }: Hold): readonly string[] {
   const { compiled, status, pauseReason } = request.known;
   if (reason === "InvalidSpec") return [compiled.problem ?? ""];
   if (reason === "Paused") return pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`];
@@ -329,7 +329,7 @@ function why(request: Request, { reason, stage }: Hold): readonly string[] {
   return reason === "StageClosed" ? progress(request, stage) : [];
 }
 
-function progress({ known, target }: Request, stage: string | undefined): readonly string[] {
+function progress({ known, target }: SlotRequest, stage: string | undefined): readonly string[] {
   const row = rowOf(known.status, stage, target);
   if (row === undefined)
     return [`no Cluster is asked for ${target} yet, so stage ${stage} has not begun for it`];

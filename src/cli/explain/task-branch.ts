@@ -90,18 +90,9 @@ export function commandsOf({ hookTask, state }: TaskTrace): readonly string[] {
   return state === "Failed" ? [show, taskCommand("retry", hookTask)] : [show];
 }
 
-const OPEN: ReadonlySet<TaskState> = new Set([
-  "Waiting",
-  "Due",
-  "Pending",
-  "Running",
-  "Retrying",
-  "Failed",
-  "Altered",
-  "NotEvaluable",
-]);
+const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
 /** The task that the rule waits for; those after it wait for it. */
 export function openTask({ tasks = [] }: Pick<RuleTrace, "tasks">): TaskTrace | undefined {
-  return tasks.find(({ state }) => OPEN.has(state));
+  return tasks.find(({ state }) => !DONE.has(state));
 }

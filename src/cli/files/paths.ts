@@ -155,7 +155,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is no folder",
 };
 
-export function readProblem(error: unknown): string {
+function readProblem(error: unknown): string {
   const code = codeOf(error) || "unknown error";
   return PROBLEMS[code] ?? `cannot be read (${code})`;
 }

@@ -172,7 +172,7 @@ interface Step {
 }
 
 /** Paths as in FieldError: spec.rules[0].hooks, metadata.labels[example.com/tier]. */
-export function offsetOf(document: Document.Parsed, path: string, of: Part, text: string): number {
+function offsetOf(document: Document.Parsed, path: string, of: Part, text: string): number {
   const { contents } = document;
   let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
   for (;;) {

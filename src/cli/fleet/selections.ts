@@ -61,7 +61,7 @@ export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): re
   const { stages = [] } = spec;
   const members = places.filter((place) => selects(spec, place));
   const isKnown =
-    requirementsOf(spec.namespaceSelector ?? {}).length === 0 ||
+    !isNarrow(spec.namespaceSelector) ||
     members.every(({ namespaceLabels }) => namespaceLabels !== undefined);
   const of = isKnown ? "of the rollout" : MAYBE_OF_ROLLOUT;
   return stages.flatMap((stage, index) => {
@@ -180,18 +180,6 @@ function hasNarrowStage({ compiled, spec: { stages = [] } }: FleetRollout): bool
   return compiled.problem === undefined && stages.some((stage) => isNarrow(stage.namespaceSelector));
 }
 
-/** The paths of the selectors that read labels of Namespaces. */
-function narrowSelectors({
-  namespaceSelector,
-  stages = [],
-}: Pick<HookRolloutSpec, "namespaceSelector" | "stages">): readonly string[] {
-  const all = [
-    { at: "spec", selector: namespaceSelector },
-    ...stages.map((stage, index) => ({ at: `spec.stages[${index}]`, selector: stage.namespaceSelector })),
-  ];
-  return all.filter(({ selector }) => isNarrow(selector)).map(({ at }) => `${at}.namespaceSelector`);
-}
-
 function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): boolean {
   return Object.keys(matchLabels).length + matchExpressions.length > 0;
 }
@@ -199,9 +187,13 @@ function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {
 /** `object`: valid. What it selects of these Clusters is unknown. */
 export function unknownSelection(object: RawObject, missing: readonly string[]): readonly FieldError[] {
   if (missing.length === 0) return [];
-  const [path] = narrowSelectors(selectionOf(object));
+  const { namespaceSelector, stages = [] } = selectionOf(object);
+  const all = [namespaceSelector, ...stages.map((stage) => stage.namespaceSelector)];
+  const first = all.findIndex((selector) => isNarrow(selector));
+  if (first < 0) return [];
+  const path = `${first === 0 ? "spec" : `spec.stages[${first - 1}]`}.namespaceSelector`;
   const message = missingText(missing, "whether this selects them is unknown");
-  return path === undefined ? [] : [{ path, id: NAMESPACE_MISSING, message }];
+  return [{ path, id: NAMESPACE_MISSING, message }];
 }
 
 function selectionOf(object: RawObject): Pick<HookRolloutSpec, "namespaceSelector" | "stages"> {

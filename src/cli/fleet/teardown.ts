@@ -3,7 +3,7 @@
 import type { TornDown } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torn-down.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { kubectl } from "./caveats.ts";
 import type { Fleet } from "./fleet.ts";
 
 export interface TearDown extends TornDown {
@@ -36,7 +36,14 @@ function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDown["
   if (paused || !isUnderWay) return [];
   return [
     {
-      command: patch(metadata, "merge", { spec: { paused: true } }),
+      command: kubectl(
+        "patch",
+        metadata,
+        "--type",
+        "merge",
+        "-p",
+        JSON.stringify({ spec: { paused: true } }),
+      ),
       wanted:
         "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks, and bring that back afterwards",
     },
@@ -53,13 +60,8 @@ function removal({ metadata }: Cluster): TearDown["steps"] {
   ];
   return [
     {
-      command: patch(metadata, "json", change),
+      command: kubectl("patch", metadata, "--type", "json", "-p", JSON.stringify(change)),
       wanted: "the deletion of the Cluster is no longer a foreground deletion",
     },
   ];
-}
-
-function patch({ namespace = "", name }: Cluster["metadata"], type: string, change: unknown): string {
-  const words = ["patch", "clusters.cluster.x-k8s.io", "-n", namespace, name, "--type", type, "-p"];
-  return ["kubectl", ...words, JSON.stringify(change)].map(shellQuote).join(" ");
 }
