@@ -3,16 +3,8 @@
 import { basename, dirname, join, normalize } from "node:path";
 import { RE2JS } from "@bufbuild/re2";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { ParsedDocument } from "./parsed.ts";
+import type { SourceObject } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
-
-interface InFile extends Omit<ParsedDocument, "value"> {
-  readonly file: string;
-  readonly object: Fields;
-  readonly lines: () => readonly string[];
-}
-
-export type Kustomization = InFile;
 
 export function isKustomization(file: string): boolean {
   return /^(?:kustomization\.ya?ml|Kustomization)$/.test(basename(file));
@@ -25,7 +17,7 @@ interface Change {
 
 /** What a kustomization does to the files that it takes; files are by their normalised path. */
 export interface Build {
-  readonly kustomization: Kustomization;
+  readonly kustomization: SourceObject;
   /** Those of its resources, of the kustomizations below, too. */
   readonly files: ReadonlySet<string>;
   /** They have no whole objects. */
@@ -33,7 +25,7 @@ export interface Build {
   readonly changes: readonly Change[];
 }
 
-export function buildsOf(all: readonly Kustomization[], objects: readonly InFile[]): readonly Build[] {
+export function buildsOf(all: readonly SourceObject[], objects: readonly SourceObject[]): readonly Build[] {
   const known: Known = {
     byFolder: new Map(all.map((each) => [folderOf(each), each])),
     byFile: Map.groupBy(objects, ({ file }) => normalize(file)),
@@ -54,22 +46,22 @@ export function buildsOf(all: readonly Kustomization[], objects: readonly InFile
     .filter(({ changes }) => changes.length > 0);
 }
 
-export function folderOf({ file }: Pick<Kustomization, "file">): string {
+export function folderOf({ file }: Pick<SourceObject, "file">): string {
   return normalize(dirname(file));
 }
 
 interface Known {
-  readonly byFolder: ReadonlyMap<string, Kustomization>;
-  readonly byFile: ReadonlyMap<string, readonly InFile[]>;
+  readonly byFolder: ReadonlyMap<string, SourceObject>;
+  readonly byFile: ReadonlyMap<string, readonly SourceObject[]>;
 }
 
 const MARKS = ["labels", "commonLabels", "commonAnnotations"];
 
 function withBelow(
-  from: Kustomization,
+  from: SourceObject,
   { byFolder }: Known,
   fields: readonly string[],
-): ReadonlySet<Kustomization> {
+): ReadonlySet<SourceObject> {
   const seen = new Set([from]);
   for (const each of seen) {
     for (const path of fields.flatMap((field) => textsOf(each.object[field]))) {
@@ -80,14 +72,14 @@ function withBelow(
   return seen;
 }
 
-function resourcesOf(each: Kustomization, { byFolder }: Known): readonly string[] {
+function resourcesOf(each: SourceObject, { byFolder }: Known): readonly string[] {
   return ["resources", "bases"]
     .flatMap((field) => textsOf(each.object[field]))
     .map((path) => pathFrom(each, path))
     .filter((path) => !byFolder.has(path));
 }
 
-function patchFilesOf(each: Kustomization): readonly string[] {
+function patchFilesOf(each: SourceObject): readonly string[] {
   const paths = ["patches", "patchesJson6902"].flatMap((field) =>
     listOf(each.object[field]).map((patch) => fieldsOf(patch)["path"]),
   );
@@ -96,7 +88,7 @@ function patchFilesOf(each: Kustomization): readonly string[] {
 }
 
 /** A folder has no slash at its end. */
-function pathFrom(kustomization: Kustomization, path: string): string {
+function pathFrom(kustomization: SourceObject, path: string): string {
   return normalize(join(folderOf(kustomization), path)).replace(/\/$/, "");
 }
 
@@ -107,7 +99,7 @@ function textsOf(value: unknown): readonly string[] {
 const EVERY = (): boolean => true;
 
 /** `marks`: labels and annotations may be others than those of the file. */
-function changesOf(each: Kustomization, known: Known, marks: boolean): readonly Change[] {
+function changesOf(each: SourceObject, known: Known, marks: boolean): readonly Change[] {
   const { object } = each;
   const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
   const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
@@ -150,7 +142,7 @@ function isMarked({ metadata }: Fields, field: "labels" | "annotations", marks: 
 }
 
 interface From {
-  readonly each: Kustomization;
+  readonly each: SourceObject;
   readonly known: Known;
   readonly marks: boolean;
 }

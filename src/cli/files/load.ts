@@ -6,16 +6,9 @@
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { type LoadOptions, readText, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
-import { isKustomization, type Kustomization } from "./kustomization.ts";
+import { isKustomization } from "./kustomization.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import { type FileProblem, itemKind, type ParsedDocument } from "./parsed.ts";
-
-export interface SourceObject extends Omit<ParsedDocument, "value"> {
-  /** "-" is standard input. */
-  readonly file: string;
-  readonly object: Readonly<Record<string, unknown>>;
-  readonly lines: () => readonly string[];
-}
+import { type FileProblem, itemKind, type ParsedDocument, type SourceObject } from "./parsed.ts";
 
 export interface LoadedFiles {
   readonly objects: readonly SourceObject[];
@@ -25,7 +18,7 @@ export interface LoadedFiles {
   /** Files in folders that cannot be read, and do not look as if they were for the command. */
   readonly skipped?: readonly string[];
   readonly unmatched?: readonly string[];
-  readonly kustomizations?: readonly Kustomization[];
+  readonly kustomizations?: readonly SourceObject[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }

@@ -27,6 +27,14 @@ export interface ParsedDocument {
   readonly position: (path: string, of?: Part) => Position;
 }
 
+/** An object of a file. */
+export interface SourceObject extends Omit<ParsedDocument, "value"> {
+  /** "-" is standard input. */
+  readonly file: string;
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly lines: () => readonly string[];
+}
+
 export interface ParsedFile {
   readonly documents: readonly ParsedDocument[];
   readonly problems: readonly Omit<FileProblem, "file">[];

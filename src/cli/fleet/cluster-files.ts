@@ -6,14 +6,14 @@ import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { SourceObject } from "../files/load.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
 import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
 import { objectKindKey } from "../../policy/objects.ts";
-import { type Build, buildsOf, folderOf, type Kustomization } from "../files/kustomization.ts";
+import { type Build, buildsOf, folderOf } from "../files/kustomization.ts";
+import type { SourceObject } from "../files/parsed.ts";
 
 /**
  * A wrong Cluster makes a wrong all-clear: these are errors in each command that reads Clusters. So does a wrong object that
@@ -100,7 +100,7 @@ function partly({ spec }: RawObject): FieldError | undefined {
 }
 
 interface UnbuiltFolder {
-  readonly source: Kustomization;
+  readonly source: SourceObject;
   /** The first field of it that does. */
   readonly path: string;
   readonly message: string;
@@ -117,7 +117,7 @@ export interface Unbuilt {
 /** A loosening patch that is overlooked makes a wrong all-clear. `counts`: the objects that the command decides with. */
 export function unbuiltIn(
   sources: readonly SourceObject[],
-  kustomizations: readonly Kustomization[] = [],
+  kustomizations: readonly SourceObject[] = [],
   counts = countsBeside(sources.map(({ object }) => object)),
 ): Unbuilt {
   if (kustomizations.length === 0) return { found: [], changed: new Set(), folders: new Map() };

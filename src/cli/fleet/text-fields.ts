@@ -5,8 +5,7 @@ import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { found } from "../../lib/found.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { SourceObject } from "../files/load.ts";
-import type { Position } from "../files/parsed.ts";
+import type { Position, SourceObject } from "../files/parsed.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 

@@ -11,13 +11,13 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { windowProblems } from "../../policy/window/window-check.ts";
-import type { SourceObject } from "../files/load.ts";
 import { clusterProblems, isPlace, type Unbuilt } from "../fleet/cluster-files.ts";
 import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { meets } from "./time-lint.ts";
+import type { SourceObject } from "../files/parsed.ts";
 
 interface Beside extends FieldError {
   readonly source: SourceObject;

@@ -2,7 +2,7 @@
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { clusterProblems, countsBeside, unbuiltIn } from "../fleet/cluster-files.ts";
-import type { LoadedFiles, SourceObject } from "../files/load.ts";
+import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found } from "../../lib/found.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
@@ -11,7 +11,7 @@ import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../flee
 import { asWritten, textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./beyond-schema.ts";
-import { type FileProblem, itemKind } from "../files/parsed.ts";
+import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 
 /**
  * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored

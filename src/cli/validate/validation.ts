@@ -2,8 +2,6 @@
 
 import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { Kustomization } from "../files/kustomization.ts";
-import type { SourceObject } from "../files/load.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
@@ -30,7 +28,7 @@ import { asWritten, textErrors, withoutQuotes } from "../fleet/text-fields.ts";
 import { isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
-import type { Position } from "../files/parsed.ts";
+import type { Position, SourceObject } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings, versionWarnings } from "./rule-lints.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
@@ -69,7 +67,7 @@ export interface ValidationOptions {
   readonly now: Date;
   readonly progress?: Progress;
   /** They can change the Clusters of the files. */
-  readonly kustomizations?: readonly Kustomization[];
+  readonly kustomizations?: readonly SourceObject[];
   readonly schemas?: Pick<TemplateSchemas, "check">;
 }
 
