@@ -248,20 +248,18 @@ async function readTaskAccounts(
 
 function needsOf(policy: RawObject): Need[] {
   const kind = policyKind(policy);
-  const spec = fieldsOf(policy["spec"]);
-  const { name, namespace = "" } = viewMetadata(policy["metadata"]);
   if (kind === undefined) return [];
+  const { name, namespace = "" } = viewMetadata(policy["metadata"]);
+  const { rules, serviceAccountName, serviceAccount } = fieldsOf(policy["spec"]);
+  const given = fieldsOf(serviceAccount);
   const account =
     kind === "HookPolicy"
-      ? { namespace, name: textOf(spec["serviceAccountName"]) }
-      : {
-          namespace: textOf(fieldsOf(spec["serviceAccount"])["namespace"]),
-          name: textOf(fieldsOf(spec["serviceAccount"])["name"]),
-        };
+      ? { namespace, name: textOf(serviceAccountName) }
+      : { namespace: textOf(given["namespace"]), name: textOf(given["name"]) };
   // Such a policy is not Ready, as another check says.
   if (account.name === "" || account.namespace === "") return [];
   const owner = policyName({ kind, ...(kind === "HookPolicy" && { namespace }), name });
-  return listOf(spec["rules"])
+  return listOf(rules)
     .flatMap((rule) => listOf(fieldsOf(rule)["tasks"]))
     .flatMap((task) => needOf(fieldsOf(task), account.namespace))
     .map((need) => ({ ...need, account, policy: owner }));
