@@ -30,7 +30,8 @@ import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position, SourceObject } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
-import { suiteWarnings, versionWarnings } from "./rule-lints.ts";
+import { suiteWarnings } from "./suite-blanks.ts";
+import { versionWarnings } from "./version-lint.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import {
   coreTextErrors,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { RuleSpec } from "../../../../src/api/hook-policy.ts";
-import { suiteWarnings } from "../../../../src/cli/validate/rule-lints.ts";
+import { suiteWarnings } from "../../../../src/cli/validate/suite-blanks.ts";
 import { rule } from "../../builders.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";

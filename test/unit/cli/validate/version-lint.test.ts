@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
-import { versionWarnings } from "../../../../src/cli/validate/rule-lints.ts";
+import { versionWarnings } from "../../../../src/cli/validate/version-lint.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
