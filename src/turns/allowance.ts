@@ -1,10 +1,20 @@
+/** How much of something each owner may use, which is a burst at once, and a steady rate in the long run. */
+
+export interface Rate {
+  readonly perMs: number;
+  /** An owner that has used more has to wait. */
+  readonly burst: number;
+  /** The most that an owner can use beyond that. */
+  readonly debt: number;
+}
+
 /**
  * The milliseconds that a namespace may use for evaluations that no call waits for. One whose policies and Clusters change
  * all the time gets a tenth of a core in the long run, and its own rows and Events come later. The burst is enough to
  * evaluate a few thousand Clusters together. No wait is longer than a second: on a busy machine a step can take long
  * without using much time.
  */
-const [RATE, BURST_MS, DEBT_MS] = [0.1, 1_000, 100];
+const OF_EVALUATIONS: Rate = { perMs: 0.1, burst: 1_000, debt: 100 };
 
 interface Account {
   used: number;
@@ -15,31 +25,38 @@ export type TimeAllowance = Pick<Allowance, "spend" | "restMs">;
 
 export class Allowance {
   readonly #clock: () => number;
+  readonly #rate: Rate;
   /** Owners that have used something lately. */
   readonly #accounts = new Map<string, Account>();
 
   /** `clock`: in milliseconds, monotonic. */
-  constructor(clock: () => number = () => performance.now()) {
+  constructor(clock: () => number = () => performance.now(), rate: Rate = OF_EVALUATIONS) {
     this.#clock = clock;
+    this.#rate = rate;
   }
 
-  spend(owner: string, ms: number): void {
+  spend(owner: string, amount: number): void {
     const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
-    account.used = Math.min(account.used + ms, BURST_MS + DEBT_MS);
+    account.used = Math.min(account.used + amount, this.#rate.burst + this.#rate.debt);
     this.#accounts.set(owner, account);
+  }
+
+  /** Whether the owner may use the whole burst. */
+  isUnused(owner: string): boolean {
+    return this.#refilled(owner) === undefined;
   }
 
   /** How long the owner has to wait before it may begin more work; 0: not at all. */
   restMs(owner: string): number {
     const account = this.#refilled(owner);
-    return account === undefined ? 0 : Math.max(0, account.used - BURST_MS) / RATE;
+    return account === undefined ? 0 : Math.max(0, account.used - this.#rate.burst) / this.#rate.perMs;
   }
 
   #refilled(owner: string): Account | undefined {
     const account = this.#accounts.get(owner);
     if (account === undefined) return undefined;
     const now = this.#clock();
-    account.used -= (now - account.at) * RATE;
+    account.used -= (now - account.at) * this.#rate.perMs;
     account.at = now;
     if (account.used > 0) return account;
     this.#accounts.delete(owner);

@@ -1,0 +1,67 @@
+/** The Events about a rollout: between the status that was stored and the one that replaces it. */
+
+import { type EventText, ownReference } from "../api/event-text.ts";
+import {
+  CONDITION,
+  type HookRollout,
+  type HookRolloutStatus,
+  type RolloutTarget,
+} from "../api/hook-policy.ts";
+
+interface Change {
+  readonly reason: "StageOpened" | "StagePassed" | "Halted" | "Resumed";
+  readonly note: string;
+  /** Tells one change of this kind from the next. */
+  readonly key: string;
+}
+
+export function rolloutEvents(
+  { metadata: { name, uid, resourceVersion } }: HookRollout,
+  before: HookRolloutStatus | undefined,
+  now: HookRolloutStatus,
+): readonly EventText[] {
+  return [...stageChanges(before, now), ...haltChange(before, now)].map(({ reason, note, key }) => ({
+    identity: [reason, uid, resourceVersion, key].join(" "),
+    type: reason === "Halted" ? "Warning" : "Normal",
+    reason,
+    action: "Rollout",
+    note,
+    regarding: ownReference({ kind: "HookRollout", name }, uid),
+  }));
+}
+
+function stageChanges(before: HookRolloutStatus | undefined, { targets = [] }: HookRolloutStatus): Change[] {
+  return targets.flatMap((target) => {
+    const { version } = target;
+    if (version === undefined) return [];
+    const known = before?.targets?.find((each) => each.version === version);
+    const passed = passedIn(target).filter((stage) => !passedIn(known).includes(stage));
+    const open = openIn(target);
+    return [
+      ...passed.map((stage) => changeOf("StagePassed", stage, version)),
+      ...(open === undefined || open === openIn(known) ? [] : [changeOf("StageOpened", open, version)]),
+    ];
+  });
+}
+
+function changeOf(reason: "StageOpened" | "StagePassed", stage: string, version: string): Change {
+  const what = reason === "StageOpened" ? "may be upgraded" : "has passed";
+  return { reason, note: `Stage ${stage} ${what} to ${version}`, key: `${stage} ${version}` };
+}
+
+function passedIn(target: RolloutTarget | undefined): readonly string[] {
+  return target?.stages.filter(({ passed }) => passed).map(({ name }) => name) ?? [];
+}
+
+function openIn(target: RolloutTarget | undefined): string | undefined {
+  return target?.stages.find(({ passed }) => !passed)?.name;
+}
+
+function haltChange(before: HookRolloutStatus | undefined, now: HookRolloutStatus): Change[] {
+  const [old, present] = [before, now].map((status) =>
+    status?.conditions?.find(({ type }) => type === CONDITION.Halted),
+  );
+  const [was, is] = [old?.status === "True", present?.status === "True"];
+  if (was === is || present === undefined) return [];
+  return [{ reason: is ? "Halted" : "Resumed", note: present.message, key: present.lastTransitionTime }];
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../../src/api/hook-policy.ts";
+import { rolloutEvents } from "../../../src/rollouts/rollout-events.ts";
+import { hookRollout, TARGET } from "./fixtures.ts";
+
+function stage(name: string, passed = false): RolloutStageStatus {
+  return { name, members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed };
+}
+
+/** One target with canary and rest, of which so many have passed. */
+function stages(passed: number, version = TARGET): HookRolloutStatus {
+  return { targets: [{ version, stages: [stage("canary", passed > 0), stage("rest", passed > 1)] }] };
+}
+
+function halted(isHalted: boolean): HookRolloutStatus {
+  const status = isHalted ? "True" : "False";
+  const lastTransitionTime = "2026-11-23T12:00:00Z";
+  return {
+    conditions: [
+      { type: CONDITION.Halted, status, reason: "x", message: `now ${status}`, lastTransitionTime },
+    ],
+  };
+}
+
+const CASES: readonly (readonly [
+  string,
+  HookRolloutStatus | undefined,
+  HookRolloutStatus,
+  readonly string[],
+])[] = [
+  ["the first sight of a version opens its first stage", {}, stages(0), ["StageOpened canary"]],
+  ["so does that of a rollout that has no status yet", undefined, stages(0), ["StageOpened canary"]],
+  ["a stage that passes opens the next", stages(0), stages(1), ["StagePassed canary", "StageOpened rest"]],
+  ["the last one opens none", stages(1), stages(2), ["StagePassed rest"]],
+  ["two may pass at once", stages(0), stages(2), ["StagePassed canary", "StagePassed rest"]],
+  ["a stage that is closed again has opened anew", stages(1), stages(0), ["StageOpened canary"]],
+  ["the same again is no change", stages(1), stages(1), []],
+  ["a version that is over is none", stages(1), {}, []],
+  ["creations have no version and no stages", {}, { targets: [{ stages: [stage("all")] }] }, []],
+  ["too many failures halt it", halted(false), halted(true), ["Halted"]],
+  ["it can be halted from the beginning", undefined, halted(true), ["Halted"]],
+  ["it is resumed", halted(true), halted(false), ["Resumed"]],
+  ["it stays halted", halted(true), halted(true), []],
+  ["it was never halted", undefined, halted(false), []],
+];
+
+for (const [title, before, now, expected] of CASES)
+  test(title, () => {
+    const found = rolloutEvents(hookRollout(), before, now);
+    assert.deepEqual(
+      found.map(({ reason, identity }) =>
+        reason.startsWith("Stage") ? `${reason} ${identity.split(" ")[3]}` : reason,
+      ),
+      expected,
+    );
+  });
+
+test("each names the rollout, and is told from the same change of another time", () => {
+  const told = (resourceVersion: string) => {
+    const object = hookRollout();
+    const metadata = { ...object.metadata, resourceVersion };
+    return rolloutEvents({ ...object, metadata }, stages(0), stages(1));
+  };
+  const [passed, opened] = told("7");
+  assert.deepEqual(passed, {
+    identity: `StagePassed rollout 7 canary ${TARGET}`,
+    type: "Normal",
+    reason: "StagePassed",
+    action: "Rollout",
+    note: `Stage canary has passed to ${TARGET}`,
+    regarding: {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      name: "upgrades",
+      uid: "rollout",
+    },
+  });
+  assert.equal(opened?.note, `Stage rest may be upgraded to ${TARGET}`);
+  assert.notEqual(told("8")[0]?.identity, passed?.identity);
+});
+
+test("each version has changes of its own", () => {
+  const both = { targets: [...(stages(0, "v1.36.0").targets ?? []), ...(stages(1).targets ?? [])] };
+  const found = rolloutEvents(hookRollout(), stages(0), both);
+  assert.deepEqual(
+    found.map(({ note }) => note),
+    [
+      "Stage canary may be upgraded to v1.36.0",
+      `Stage canary has passed to ${TARGET}`,
+      `Stage rest may be upgraded to ${TARGET}`,
+    ],
+  );
+});
