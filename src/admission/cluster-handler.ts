@@ -4,8 +4,7 @@
  */
 
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { Attempt } from "../operations/attempt.ts";
-import { attemptsOf } from "../operations/worker-attempts.ts";
+import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
@@ -13,8 +12,7 @@ import { CatchUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
-import type { AdmissionOutcome } from "./admission-outcome.ts";
-import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
+import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 

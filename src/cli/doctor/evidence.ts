@@ -32,6 +32,7 @@ import {
   SERVICE_ACCOUNTS,
   SUBJECT_REVIEWS,
   VALIDATING_WEBHOOKS,
+  isAllowed,
 } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { discoverKind, discoverResource } from "../../kube/api-discovery.ts";
@@ -51,7 +52,6 @@ import { demandsOf, mergeDemands } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
-import { isAllowed } from "../../kube/access-review.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { userOf } from "../../tasks/task-objects.ts";

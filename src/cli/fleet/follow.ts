@@ -5,7 +5,7 @@ import { pause } from "../../lib/signals.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { DEFAULT_TUNING } from "../../kube/tuning.ts";
+import { DEFAULT_TUNING } from "../../kube/recovery.ts";
 import { followWatch } from "../../kube/watch-session.ts";
 
 type Client = Pick<KubeClient, "list" | "watch">;

@@ -50,9 +50,6 @@ export interface OperationBegin {
   readonly isOver?: true;
 }
 
-/** The calls of a suite have their settings. */
-const SENT = { withSettings: <T>(call: T): T => call };
-
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
@@ -72,7 +69,7 @@ export class Session {
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
-    this.#life = new OperationLife(objects.memory, SENT, {
+    this.#life = new OperationLife(objects.memory, {
       served,
       now: () => this.#now,
       enqueue: () => undefined,

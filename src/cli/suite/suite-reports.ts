@@ -1,10 +1,11 @@
 /** Computes the Events that the operator would write in a suite, and the metrics that it would export. */
 
+import type { EventText } from "../../api/event-text.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
-import { describeTransition, type EventText } from "../../report/event-text.ts";
+import { describeTransition } from "../../report/event-text.ts";
 import {
   countDeadlines,
   countDecisions,
@@ -12,8 +13,7 @@ import {
   HeldClusters,
   openWindows,
 } from "../../report/gauges.ts";
-import { countTasks } from "../../report/task-metrics.ts";
-import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
+import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
@@ -99,7 +99,11 @@ export class SuiteReports {
   }
 
   emit(transitions: readonly Transition[], at: Date): void {
-    this.#events.push(...transitions.map((transition) => ({ ...describeTransition(transition), at })));
+    this.tell(transitions.map(describeTransition), at);
+  }
+
+  tell(events: readonly EventText[], at: Date): void {
+    this.#events.push(...events.map((event) => ({ ...event, at })));
   }
 }
 

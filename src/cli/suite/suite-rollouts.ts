@@ -6,10 +6,10 @@
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { untilDue } from "../../rollouts/rollout-due.ts";
+import { untilDue } from "../../rollouts/stages.ts";
 import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../rollouts/rollout-decisions.ts";
-import { rolloutTransitions } from "../../rollouts/rollout-transitions.ts";
+import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
@@ -59,9 +59,11 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      firstAsked: (uid, hook) => session.firstAsked(uid, hook),
-      policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
-      worldOf: (cluster) => session.objects.fleet.world(cluster),
+      decider: {
+        firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+        policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
+        worldOf: (cluster) => session.objects.fleet.world(cluster),
+      },
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,
@@ -77,7 +79,7 @@ export class SuiteRollouts {
       loaded: () => true,
       tasks: tasks.slots,
       onStored: (object, before, status) =>
-        session.reported?.emit(rolloutTransitions(object, before, status), session.now),
+        session.reported?.tell(rolloutEvents(object, before, status), session.now),
     });
   }
 

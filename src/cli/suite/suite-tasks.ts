@@ -29,7 +29,7 @@ import {
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
-import { taskTransition } from "../../memory/task-transitions.ts";
+import { taskEvent } from "../../tasks/task-events.ts";
 import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
@@ -128,8 +128,8 @@ export class SuiteTasks {
       if (status === undefined || status === task.status) return;
       const written = { ...task, status };
       this.#write(written);
-      const transition = taskTransition(task, written);
-      if (transition !== undefined) this.#session.reported?.emit([transition], this.#session.now);
+      const event = taskEvent(task, written);
+      if (event !== undefined) this.#session.reported?.tell([event], this.#session.now);
     }
   }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { ScrapeGuard, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
+import { ScrapeGuard, type Scrape, type User } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 const PROMETHEUS: User = {
@@ -14,6 +14,13 @@ const PROMETHEUS: User = {
   extra: { "authentication.kubernetes.io/pod-name": ["prometheus-0"] },
 };
 const TENANT: User = { username: "system:serviceaccount:team-a:default" };
+
+/** Of both kinds of reviews. */
+interface Spec extends Omit<User, "username"> {
+  readonly token?: string;
+  readonly user?: string;
+  readonly nonResourceAttributes?: unknown;
+}
 
 interface World {
   /** By token. */
@@ -33,17 +40,15 @@ function start() {
   const asked: (string | User)[] = [];
   const log = createRecorder();
   const guard = new ScrapeGuard({
-    reviewer: {
-      userOf: async (token) => {
-        asked.push(token);
+    client: {
+      review: async ({ kind }, spec: Spec) => {
+        const { token = "", user: username = "", nonResourceAttributes: _, ...rest } = spec;
+        asked.push(kind === "TokenReview" ? token : { username, ...rest });
         await setImmediate();
+        if (kind !== "TokenReview") return { allowed: world.allowed.includes(username) };
         if (world.failure !== undefined) throw world.failure;
-        return world.users[token];
-      },
-      mayScrape: async (user) => {
-        asked.push(user);
-        await setImmediate();
-        return world.allowed.includes(user.username);
+        const user = world.users[token];
+        return { authenticated: user !== undefined, user };
       },
     },
     log,

@@ -1,6 +1,6 @@
-/** Finds the gates that look at objects, in a spec that may be invalid: another part's error must not hide one. */
+/** Finds what the author of a spec must be allowed to do. The spec may be invalid: an error in one part must not hide another. */
 
-import { fieldsOf } from "../lib/fields.ts";
+import { fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
 import type { ObjectReach } from "../policy/gates/gate-kind.ts";
 import { type Condition, conditionsOf, gatesIn } from "../policy/gates/gates.ts";
 import type { Review } from "./review.ts";
@@ -40,4 +40,31 @@ function readGate({ field, kind, spec, place }: Condition, policy: GatedObject):
       meaning: JSON.stringify([field, spec, ...(namespace === undefined ? selectors : [])]),
     },
   ];
+}
+
+/**
+ * The ServiceAccount as which tasks act, which the author must be allowed to impersonate: who may could do all of it by
+ * hand. Every change of such a spec is one: without a gate, or with a wider selector, the same tasks do more.
+ */
+export interface TaskAccount {
+  /** spec.serviceAccountName or spec.serviceAccount */
+  readonly path: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The account of the policy or, if it has no tasks any more, that of the old one; of specs that may be invalid. */
+export function accountOf(policy: GatedObject, old: GatedObject | undefined): TaskAccount | undefined {
+  return ownAccountOf(policy) ?? (old && ownAccountOf(old));
+}
+
+function ownAccountOf({ kind, metadata, spec }: GatedObject): TaskAccount | undefined {
+  const { rules, serviceAccountName, serviceAccount } = fieldsOf(spec);
+  if (kind === "HookRollout" || !listOf(rules).some((rule) => (fieldsOf(rule)["tasks"] ?? null) !== null))
+    return undefined;
+  const [path, namespace, name] =
+    kind === "HookPolicy"
+      ? ["spec.serviceAccountName", metadata.namespace, serviceAccountName]
+      : ["spec.serviceAccount", fieldsOf(serviceAccount)["namespace"], fieldsOf(serviceAccount)["name"]];
+  return { path, namespace: nonEmptyText(namespace) ?? "", name: nonEmptyText(name) ?? "" };
 }

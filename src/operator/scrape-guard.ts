@@ -7,8 +7,14 @@
 
 import { hash } from "node:crypto";
 
+import { entryOf } from "../lib/entry-of.ts";
+import { fieldsOf, isFields } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isForbidden, KubeError } from "../kube/kube-error.ts";
+import { type Resource, resourceName } from "../kube/resource.ts";
+import { isAllowed, SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
 import type { PageRequest } from "../server/pages.ts";
 import { Turns } from "../turns/turns.ts";
 
@@ -20,18 +26,11 @@ export interface User {
   readonly extra?: unknown;
 }
 
-/** Sends reviews to the API server; rejects when it does not answer. */
-export interface ScrapeReviewer {
-  /** `undefined`: the API server does not accept the token. */
-  userOf(token: string): Promise<User | undefined>;
-  mayScrape(user: User): Promise<boolean>;
-}
-
 export interface ScrapeGuardOptions {
-  readonly reviewer: ScrapeReviewer;
+  readonly client: Pick<KubeClient, "review">;
   readonly log: Logger;
-  /** A monotonic clock in milliseconds. */
-  readonly clock: () => number;
+  /** In milliseconds; default: the process's monotonic clock. */
+  readonly clock?: () => number;
 }
 
 export type Scrape = Omit<PageRequest, "query">;
@@ -64,22 +63,16 @@ const FAILED: Refusal = { code: 500, message: "internal error" };
 
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
-  readonly #warnRateLimited: Readonly<Record<Refusal["code"], Logger["warn"]>>;
-  /** By the digest of the token; the token itself is not kept. */
-  readonly #verdicts: ExpiringMap<Verdict>;
+  readonly #clock: () => number;
+  readonly #warnings = new Map<Refusal["code"], Logger["warn"]>();
+  /** By the digest of the token, the oldest first; the token itself is not kept. */
+  readonly #verdicts = new Map<string, { readonly verdict: Verdict; readonly end: number }>();
   readonly #turns = new Turns(TURNS);
   readonly #underWay = new Map<string, Promise<Verdict>>();
 
   constructor(options: ScrapeGuardOptions) {
-    const { log, clock } = options;
     this.#options = options;
-    this.#warnRateLimited = {
-      401: rateLimited(log),
-      403: rateLimited(log),
-      429: rateLimited(log),
-      500: rateLimited(log),
-    };
-    this.#verdicts = new ExpiringMap(MAX_TOKENS, clock);
+    this.#clock = options.clock ?? ((): number => performance.now());
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
@@ -87,7 +80,9 @@ export class ScrapeGuard {
     const token = bearerToken(authorization);
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
-    const verdict = this.#verdicts.get(digest) ?? (await this.#inTurn(address, digest, token));
+    const known = this.#verdicts.get(digest);
+    const isKnown = known !== undefined && known.end > this.#clock();
+    const verdict = isKnown ? known.verdict : await this.#inTurn(address, digest, token);
     return verdict === "allowed" ? undefined : this.#tell(verdict, address);
   }
 
@@ -95,7 +90,7 @@ export class ScrapeGuard {
   async #inTurn(address: string, digest: string, token: string): Promise<Verdict> {
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return await shared;
-    const review = this.#turns.run(address, async () => await this.#review(digest, token));
+    const review = this.#turns.run(address, async () => await this.#judge(digest, token));
     const verdict = review.then((outcome) => ("refused" in outcome ? TOO_MANY : outcome.result));
     this.#underWay.set(digest, verdict);
     try {
@@ -105,30 +100,53 @@ export class ScrapeGuard {
     }
   }
 
-  async #review(digest: string, token: string): Promise<Verdict> {
-    const { reviewer } = this.#options;
+  async #judge(digest: string, token: string): Promise<Verdict> {
     try {
-      const user = await reviewer.userOf(token);
+      const user = await this.#userOf(token);
       if (user === undefined) return this.#remember(digest, BAD_TOKEN, REFUSED_MS);
-      if (await reviewer.mayScrape(user)) return this.#remember(digest, "allowed", ALLOWED_MS);
+      if (await this.#mayScrape(user)) return this.#remember(digest, "allowed", ALLOWED_MS);
       return this.#remember(digest, forbidden(user), DENIED_MS);
     } catch (error) {
-      this.#warnRateLimited[500]("Failed to check who reads /metrics", { error });
+      this.#warn(500, "Failed to check who reads /metrics", { error });
       return FAILED;
     }
   }
 
+  /** `undefined`: the API server does not accept the token. */
+  async #userOf(token: string): Promise<User | undefined> {
+    const status = await this.#review(TOKEN_REVIEWS, { token });
+    if (!isFields(status)) throw new Error("the API server's TokenReview has no status");
+    return status["authenticated"] === true ? userIn(status["user"]) : undefined;
+  }
+
+  async #mayScrape({ username, ...user }: User): Promise<boolean> {
+    const nonResourceAttributes = { path: "/metrics", verb: "get" };
+    return isAllowed(await this.#review(SUBJECT_REVIEWS, { ...user, user: username, nonResourceAttributes }));
+  }
+
+  async #review(resource: Resource, spec: object): Promise<unknown> {
+    return await this.#options.client.review(resource, spec).catch((error: unknown) => {
+      throw withoutAnswer(error, resource);
+    });
+  }
+
   #remember(digest: string, verdict: Verdict, lifeMs: number): Verdict {
-    this.#verdicts.set(digest, verdict, lifeMs);
+    this.#verdicts.delete(digest);
+    this.#verdicts.set(digest, { verdict, end: this.#clock() + lifeMs });
+    const oldest = this.#verdicts.keys().next();
+    if (this.#verdicts.size > MAX_TOKENS && oldest.done !== true) this.#verdicts.delete(oldest.value);
     return verdict;
   }
 
   #tell(refusal: Refusal, address: string): Refusal {
     // The log already has the reason of a failed review.
-    if (refusal !== FAILED) {
-      this.#warnRateLimited[refusal.code]("Refused to serve /metrics", { reason: refusal.message, address });
-    }
+    if (refusal !== FAILED)
+      this.#warn(refusal.code, "Refused to serve /metrics", { reason: refusal.message, address });
     return refusal;
+  }
+
+  #warn(code: Refusal["code"], ...said: Parameters<Logger["warn"]>): void {
+    entryOf(this.#warnings, code, () => rateLimited(this.#options.log))(...said);
   }
 }
 
@@ -143,29 +161,17 @@ function forbidden({ username }: User): Refusal {
   return { code: 403, message: `forbidden: user ${user} cannot get path "/metrics"` };
 }
 
-/** Values by key, each with its own expiry; beyond `limit` the oldest is dropped. */
-class ExpiringMap<V> {
-  readonly #limit: number;
-  /** In milliseconds. */
-  readonly #clock: () => number;
-  readonly #entries = new Map<string, { readonly value: V; readonly end: number }>();
+/** Drops the API server's text, which could quote the token. */
+function withoutAnswer(error: unknown, resource: Resource): unknown {
+  if (!(error instanceof KubeError) || error.code === 0) return error;
+  const remedy = isForbidden(error) ? "; apply the ClusterRole hookpolicy-metrics-auth of the manifests" : "";
+  return new Error(`create ${resourceName(resource)}: ${error.reason} (${error.code})${remedy}`);
+}
 
-  constructor(limit: number, clock: () => number) {
-    this.#limit = limit;
-    this.#clock = clock;
+function userIn(user: unknown): User {
+  const { username = "", uid, groups, extra } = fieldsOf(user);
+  if (typeof username !== "string" || username === "") {
+    throw new Error("the API server's TokenReview has no user");
   }
-
-  get(key: string): V | undefined {
-    const entry = this.#entries.get(key);
-    if (entry === undefined || entry.end > this.#clock()) return entry?.value;
-    this.#entries.delete(key);
-    return undefined;
-  }
-
-  set(key: string, value: V, lifeMs: number): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, { value, end: this.#clock() + lifeMs });
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size > this.#limit && oldest.done !== true) this.#entries.delete(oldest.value);
-  }
+  return { username, uid, groups, extra };
 }

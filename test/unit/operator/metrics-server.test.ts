@@ -9,13 +9,13 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics } from "../../../src/report/metrics.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import {
   createPlainMetricsServer,
   createSecureMetricsServer,
   type SecureMetricsServer,
-} from "../../../src/report/metrics-server.ts";
-import type { Refusal, ScrapeGuard } from "../../../src/report/scrape-guard.ts";
+} from "../../../src/operator/metrics-server.ts";
+import type { Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";
 

@@ -1,21 +1,9 @@
 /** Serves the metrics to Prometheus: over HTTPS to clients that the guard allows, or in plain HTTP to every client. */
 
-import { createServer } from "node:https";
-
 import type { Logger } from "../lib/logger.ts";
-import { rateLimited } from "../lib/rate-limited.ts";
-import { listen, type Address } from "../server/address.ts";
-import { tlsOptions, type KeyPair } from "../server/tls.ts";
-import type { TlsServer } from "../server/tls-server.ts";
-import { Connections } from "../server/connections.ts";
-import {
-  createPlainServer,
-  LIMITS,
-  MAX_CONNECTIONS,
-  type Page,
-  pageListener,
-  type PageServer,
-} from "../server/pages.ts";
+import type { Address } from "../server/address.ts";
+import { createPlainServer, type Page, PAGE_LIMITS, pageListener, type PageServer } from "../server/pages.ts";
+import { createTlsServer, type KeyPair, type TlsServer } from "../server/tls-server.ts";
 import type { Refusal, ScrapeGuard } from "./scrape-guard.ts";
 
 export interface MetricsOptions {
@@ -43,16 +31,8 @@ export function createPlainMetricsServer({ address, metrics, log }: MetricsOptio
 
 export function createSecureMetricsServer(options: SecureMetricsOptions): SecureMetricsServer {
   const { address, metrics, log, tls, guard } = options;
-  const server = createServer({
-    ...LIMITS,
-    ...tlsOptions(tls),
-    handshakeTimeout: 10_000,
-    maxHeaderSize: 16 * 1024, // a token can be long
-  });
-  const warnRateLimited = rateLimited(log);
-  const connections = new Connections(server, MAX_CONNECTIONS, () =>
-    warnRateLimited("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
-  );
+  const common = { tls, log, flags: FLAG, purpose: "for metrics", limits: PAGE_LIMITS };
+  const { server, connections, ...tlsServer } = createTlsServer({ ...address, ...common });
   const pages = {
     [PATH]: async (scrape: Parameters<ScrapeGuard["refusal"]>[0]) => {
       const refusal = await guard.refusal(scrape);
@@ -63,11 +43,7 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
   server.on("request", (request, response) => {
     if (connections.begin(request, response)) answer(request, response);
   });
-  return {
-    listen: async () => await listen(server, address, FLAG),
-    setCertificate: (pair) => server.setSecureContext(tlsOptions(pair)),
-    close: async () => await connections.close(DRAIN_MS),
-  };
+  return { ...tlsServer, close: async () => await tlsServer.close(DRAIN_MS) };
 }
 
 async function exposition(metrics: MetricsOptions["metrics"]): Promise<Page> {

@@ -5,8 +5,7 @@ import { test } from "node:test";
 
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
-import { createScrapeGuard } from "../../../src/report/scrape-reviewer.ts";
-import type { Refusal } from "../../../src/report/scrape-guard.ts";
+import { type Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder, type Recorder } from "../server/recorder.ts";
 
 const TOKEN = "opaque-token-0123456789";
@@ -28,7 +27,7 @@ type Answers = Readonly<Record<string, unknown>>;
 async function scrapeWith(answers: Answers): Promise<Outcome> {
   const asked: [string, object][] = [];
   const log = createRecorder();
-  const guard = createScrapeGuard({
+  const guard = new ScrapeGuard({
     client: {
       review: async ({ kind }: Resource, spec) => {
         asked.push([kind, spec]);
