@@ -21,7 +21,7 @@ import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";
 
-export interface MetricSample {
+interface MetricSample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -89,7 +89,6 @@ export class SuiteReports {
     }
   }
 
-  /** Records the decision about a pending operation. */
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
     for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {
