@@ -148,7 +148,7 @@ export class Rollouts {
   }
 
   /** The places of the Cluster in the rollouts that select it, without those whose operation has begun. */
-  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date): PlaceIn[] {
+  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date) {
     const { cluster, namespace } = world;
     return this.#holding(hook, world, now).flatMap((entry) => {
       const { rollout, status } = entry;
@@ -330,12 +330,6 @@ interface LiveSituation extends Situation {
   readonly world: LiveWorld;
   /** A moment before the reads of the world. */
   readonly since: Date;
-}
-
-interface PlaceIn {
-  readonly entry: RolloutEntry;
-  readonly place: Parameters<typeof closedFor>[2];
-  readonly hasSlot: boolean;
 }
 
 interface ClaimSituation extends LiveSituation {
