@@ -141,4 +141,9 @@ import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);`,
   },
 });
+const other = /[^\0-\x7f]/.exec(readFileSync(outfile, "utf8"));
+if (other !== null)
+  throw new Error(
+    `${outfile} has ${JSON.stringify(other[0])}: write it as an escape where it stands in a regular expression`,
+  );
 chmodSync(outfile, 0o755);

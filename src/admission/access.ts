@@ -9,7 +9,7 @@
  */
 
 import { outOfReach } from "../policy/gates/object.ts";
-import { objectKindKey } from "../policy/objects.ts";
+import { groupOf, objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./object-gates.ts";
 import type { UserInfo } from "./review-validators.ts";
@@ -48,7 +48,7 @@ export async function reviewAccess(
         const { selectsNamespaces } = gate;
         const isReached = located.resource?.namespaced !== false;
         const problem =
-          (isReached ? undefined : outOfReach({ ownNamespaceOnly, selectsNamespaces })) ?? located.problem;
+          (isReached ? undefined : outOfReach(ownNamespaceOnly, selectsNamespaces)) ?? located.problem;
         return problem === undefined ? {} : { warnings: [{ path, message: problem }] };
       } catch (failure) {
         const message = `the API server does not say whether user ${JSON.stringify(user.username)} may read objects of kind ${gate.kind.kind}: try again`;
@@ -96,10 +96,6 @@ function refusal(user: UserInfo, access: Access, { resource, problem }: KindLoca
     resource.namespaced && access !== NAMESPACES ? " in all namespaces" : " at the cluster scope";
   const where = namespace === undefined ? everywhere : ` in the namespace ${JSON.stringify(namespace)}`;
   return `${who} cannot ${verb} ${what}${which}${where}: a gate may look only at what its author may read`;
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
 function once<A, R>(

@@ -51,10 +51,14 @@ export async function currentCredentials(config: KubeConfig, attempt: Attempt): 
 
 let machine: readonly string[] | undefined;
 
-/** For a cluster without an authority of its own: those of this machine, as in kubectl ($SSL_CERT_FILE, $SSL_CERT_DIR), or Node.js's. */
-export function machineTrust(): TlsOptions {
+/**
+ * A cluster without an authority of its own is trusted by those of this machine, as in kubectl ($SSL_CERT_FILE, $SSL_CERT_DIR), or
+ * Node.js's. They are 5 MB, which a process that does not need them does not read.
+ */
+export function withTrust(options: TlsOptions): TlsOptions {
+  if (options.ca !== undefined) return options;
   machine ??= [...tls.getCACertificates("system"), ...tls.getCACertificates("extra")];
-  return machine.length > 0 ? { ca: [...machine] } : {};
+  return machine.length > 0 ? { ...options, ca: [...machine] } : options;
 }
 
 function certificateOf({ cert, key }: PluginCredential = {}): TlsOptions {

@@ -6,8 +6,8 @@ import {
   type Credentials,
   currentCredentials,
   currentUser,
-  machineTrust,
   type TlsOptions,
+  withTrust,
 } from "./credentials.ts";
 import { type Limits, withDeadline } from "./deadline.ts";
 import { type Child, childOf } from "../lib/signals.ts";
@@ -238,7 +238,7 @@ export class Transport {
     };
     const { server = "", proxyUrl } = this.#config.getCurrentCluster() ?? {};
     const proxy = proxyUrl ?? proxyOf(new URL(server));
-    const trusted = { ...machineTrust(), ...tls };
+    const trusted = withTrust(tls);
     if (proxy === undefined) return new Agent({ ...common, connect: { ...trusted, ...keepAlive } });
     if (proxy.startsWith("socks"))
       return new Socks5ProxyAgent(proxy.replace(/^socks5h:/, "socks5:"), { ...common, requestTls: trusted });

@@ -1,7 +1,7 @@
 /** Carries out and observes one attempt, as the task's ServiceAccount. Each function returns the status to store. */
 
 import { hash, randomBytes } from "node:crypto";
-import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAccount, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
@@ -14,7 +14,6 @@ import {
 import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
-import type { TaskServiceAccount } from "../policy/tasks/compiled-task.ts";
 import { judgeObject } from "../policy/tasks/task-outcome.ts";
 import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
@@ -206,7 +205,7 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
  * Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. Without a
  * name, the rights are there and admission refuses: a quota, a webhook.
  */
-function reasonOf(error: unknown, account: TaskServiceAccount): string {
+function reasonOf(error: unknown, account: TaskAccount): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
   const name = `ServiceAccount ${account.namespace}/${account.name}`;

@@ -13,13 +13,7 @@ import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import {
-  type Alteration,
-  alterationOf,
-  identityOf,
-  type TaskIdentity,
-  taskName,
-} from "../policy/tasks/task-identity.ts";
+import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
@@ -29,7 +23,7 @@ import { isHindered, openAttempt } from "./task-progress.ts";
 export class StoredTask {
   readonly metadata: ObjectMeta;
   readonly clusterUID: string;
-  readonly cluster: TaskIdentity["cluster"];
+  readonly cluster: Omit<HookTask["spec"]["clusterRef"], "uid">;
   readonly policyUID: string;
   readonly rule: string;
   readonly task: string;
@@ -156,18 +150,17 @@ export function recordOf(task: HookTask): TaskRecord | undefined {
 }
 
 function isNamed({ metadata, spec }: HookTask): boolean {
-  return taskName(identityOf(spec)) === metadata.name;
+  return taskName(spec) === metadata.name;
 }
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
-  const identity = identityOf(spec);
   const phase: TaskPhase = status.phase ?? "Pending";
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
-    identity,
+    identity: spec,
     phase,
     over: status.over !== undefined,
     ...(altered !== undefined && { altered }),

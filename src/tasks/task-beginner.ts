@@ -78,11 +78,11 @@ export class StoredTaskBeginner {
   /** Returns why it could not be stored. */
   async #try(intent: TaskIntent): Promise<unknown> {
     const { store, log } = this.#options;
-    const { namespace, name, identity } = intent;
+    const { namespace, name, spec } = intent;
     try {
       await store.create(intent);
-      const { hook, cluster } = identity;
-      log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook, cluster: namespacedName(cluster) });
+      const cluster = namespacedName(spec.clusterRef);
+      log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook: spec.hook, cluster });
     } catch (error) {
       // Another call, or another replica, may have been first.
       if (!isAlreadyExists(error)) {
@@ -101,7 +101,7 @@ function isNever({ error }: StoreResult): boolean {
 }
 
 /** What stands for a HookTask that can never be stored. */
-function standIn({ intent: { namespace, name, identity }, error }: StoreResult): TaskRecord {
+function standIn({ intent: { namespace, name, spec: identity }, error }: StoreResult): TaskRecord {
   const message = `its HookTask cannot be stored: ${messageOf(error)}`;
   return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
 }

@@ -3,16 +3,16 @@
  * no right that the account lacks.
  */
 
+import type { TaskAccount } from "../api/hook-policy.ts";
 import { discoverKind, KIND_NOT_SERVED } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound, isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
-import type { TaskServiceAccount } from "../policy/tasks/compiled-task.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
 /** As whom something is done, and what is out of the question whatever the account may do. */
-export interface TaskActor extends TaskServiceAccount {
+export interface TaskActor extends TaskAccount {
   /** The task of a HookPolicy: it must not do anything to kinds that have no namespaces. */
   readonly namespacedOnly: boolean;
 }
@@ -126,7 +126,7 @@ export class TaskObjects {
   }
 }
 
-export function userOf({ namespace, name }: TaskServiceAccount): string {
+export function userOf({ namespace, name }: TaskAccount): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 

@@ -9,7 +9,7 @@ import type { PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { firstRun } from "../../policy/tasks/judge-tasks.ts";
-import { renderIntent } from "../../policy/tasks/task-intent.ts";
+import { renderIntent } from "../../policy/tasks/render-action.ts";
 import type { Situation } from "../../policy/world.ts";
 
 export interface SimulatedTask {
@@ -64,7 +64,7 @@ function tasksOf(
         task: task.name,
         mode,
         serviceAccount: account,
-        ...(rendered.ok ? { action: rendered.intent.action } : { problem: rendered.problem }),
+        ...(rendered.ok ? { action: rendered.intent.spec.action } : { problem: rendered.problem }),
       };
     });
 }

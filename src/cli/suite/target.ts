@@ -3,11 +3,10 @@
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import { expectedCall } from "../../operations/call.ts";
+import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { showsEnd } from "../../operations/ended.ts";
 import { newOperation } from "../../operations/operation.ts";
 import { isAtVersion, isDeleted } from "../../operations/shows.ts";
-import { VERSIONED } from "../../operations/step.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";

@@ -14,7 +14,6 @@ import { FOR_USERS } from "./view.ts";
 
 const MISSING = /^field not found: (?<key>.*)$|^index .* out of bounds/s;
 
-/** Whether a field, key or element is missing. */
 export function isMissing({ message }: CelError): boolean {
   return MISSING.test(message);
 }
@@ -95,7 +94,7 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
 
 /** The advice is for authors of expressions, not for those who read conditions and Events. */
 export function withoutAdvice(problem: string): string {
-  return problem.replaceAll(/[;:] ask first, as in .*?&& …/g, "");
+  return problem.replaceAll(/[;:] ask first, as in .*?&& \u2026/g, "");
 }
 
 /** A conversion of text whose form is wrong. */

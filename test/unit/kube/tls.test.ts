@@ -5,6 +5,7 @@ import { createConnection } from "node:net";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import tls from "node:tls";
 import type { TestContext } from "node:test";
 import { KubeClient } from "../../../src/kube/kube-client.ts";
 import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
@@ -104,6 +105,13 @@ test("the cluster's CA is used for a context without a user", async (t) => {
   const client = new KubeClient(loadKubeConfig({ kubeconfig: file }));
   t.after(() => client.close());
   await client.get(WIDGETS, KEY);
+});
+
+test("where the cluster has an authority of its own, those of the machine are not read", async (t) => {
+  const read = t.mock.method(tls, "getCACertificates");
+  const { connect } = await startTlsLab(t);
+  await connect({}).get(WIDGETS, KEY);
+  assert.equal(read.mock.callCount(), 0);
 });
 
 test("an unknown CA and a closed port are transport errors", async (t) => {

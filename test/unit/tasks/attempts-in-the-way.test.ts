@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { Allowance } from "../../../src/turns/allowance.ts";
 import { Polls } from "../../../src/tasks/polls.ts";
 import type { Permit } from "../../../src/tasks/next-step.ts";
@@ -19,7 +19,7 @@ import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 /** With the name that its identity has. */
 function named(status?: HookTaskStatus, spec: Partial<HookTaskSpec> = {}): HookTask {
   const task = hookTask(status, spec);
-  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)) } };
+  return { ...task, metadata: { ...task.metadata, name: taskName(task.spec) } };
 }
 
 interface Lab {

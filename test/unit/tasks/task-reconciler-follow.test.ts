@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { HookTask, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { Allowance } from "../../../src/turns/allowance.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
@@ -30,7 +30,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
   const bare = hookTask(status);
   let task: HookTask = {
     ...bare,
-    metadata: { ...bare.metadata, name: taskName(identityOf(bare.spec)) },
+    metadata: { ...bare.metadata, name: taskName(bare.spec) },
   };
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   memory.learn(storedTask(task));
