@@ -18,6 +18,7 @@ import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.
 import { memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../memory/clock.ts";
+import { withoutLastTasks } from "../memory/decider.ts";
 import type { DecisionRequest, RolloutApi } from "../memory/ports.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
@@ -354,18 +355,16 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
   return entry.queue.mayBegin(uid);
 }
 
-/** Tasks that begin last wait, too. */
-function held({ waitsForTasks: _waits, tasksDue, begins, ...decision }: Decision, hold: Hold): Decision {
+function held(released: Decision, hold: Hold): Decision {
+  const { tasksDue, ...decision } = withoutLastTasks(released);
   const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
   const tasks = decision.trace.flatMap(({ holds, rules }) =>
     holds ? rules.flatMap((rule) => rule.tasks ?? []) : [],
   );
   const isDue = tasksDue === true && tasks.some((task) => task.state === "Due" && task.begins === "First");
-  const first = begins?.filter(({ task }) => task.begins === "First") ?? [];
   return {
     ...decision,
     ...(isDue && { tasksDue }),
-    ...(first.length > 0 && { begins: first }),
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,
