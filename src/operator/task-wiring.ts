@@ -17,7 +17,7 @@ import { policyKey } from "../memory/policy-set.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import { Polls } from "../tasks/polls.ts";
-import { oldestSurplus, Permits } from "../tasks/permits.ts";
+import { Permits, surplusLike } from "../tasks/permits.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
@@ -88,7 +88,8 @@ export function createTasks(wiring: TaskWiring): Tasks {
       store().tasksChanged(namespacedName(task.cluster));
       wiring.onTasksChanged();
       queue.add(key);
-      const surplus = oldestSurplus(memory, task);
+      // No event is about the oldest.
+      const surplus = surplusLike(memory, task).at(-1);
       if (surplus !== undefined) queue.add(namespacedName(surplus.metadata));
     },
   });
