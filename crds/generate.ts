@@ -1,6 +1,6 @@
 /**
  * Generates the CRDs, schemas/*.json and src/api/*.gen.* from crds/source/crds.yaml, the schema and types of suites from
- * src/cli/suite/suite-schema.ts, and the types of the JSON that the page shows from its schemas (npm run generate).
+ * src/cli/suite/suite-schema.ts, and the types of the JSON that the page shows and of the audit log from their schemas (npm run generate).
  * Running it twice changes nothing.
  */
 
@@ -20,8 +20,11 @@ const NOTE =
 
 const OUTPUT_NOTE =
   "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
-/** The commands whose JSON the page of `hookpolicy ui` shows, by the name of the type. */
-const OUTPUTS = { ExplainJson: "explain", GetJson: "get" };
+/** The schemas of output that have types, by the name of the type: for the page of `hookpolicy ui`, and of the audit log. */
+const OUTPUTS = {
+  "src/page/output.gen.ts": { ExplainJson: "explain", GetJson: "get", RolloutPlanJson: "rolloutplan" },
+  "src/report/audit.gen.ts": { AuditLine: "audit" },
+};
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
@@ -244,11 +247,11 @@ async function generateSuiteTypes(): Promise<string> {
   return await printTypes(definitions, `// ${SUITE_NOTE}\n${SUITE_IMPORTS}`);
 }
 
-/** For the program that writes the JSON and the page that shows it. */
-async function generateOutputTypes(): Promise<string> {
-  const schemas = Object.entries(OUTPUTS).map(([name, command]): [string, JSONSchema] => {
-    const path = join(ROOT, `schemas/output/${command}.json`);
-    const { title: _, ...schema } = JSON.parse(readFileSync(path, "utf8"));
+/** For the program that writes the JSON and the page that shows it. Which fields are there together, no type says. */
+async function generateOutputTypes(outputs: Readonly<Record<string, string>>): Promise<string> {
+  const schemas = Object.entries(outputs).map(([name, output]): [string, JSONSchema] => {
+    const path = join(ROOT, `schemas/output/${output}.json`);
+    const { title: _, oneOf: __, ...schema } = JSON.parse(readFileSync(path, "utf8"));
     return [name, schema];
   });
   return await printTypes(Object.fromEntries(schemas), `// ${OUTPUT_NOTE}`);
@@ -386,4 +389,6 @@ await writeEditorSchema("all", anyKind([...written.map(({ kind }) => kind), SUIT
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.json"), generateSchemas(written));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
-writeFileSync(join(ROOT, "src/page/output.gen.ts"), await generateOutputTypes());
+for (const [path, outputs] of Object.entries(OUTPUTS)) {
+  writeFileSync(join(ROOT, path), await generateOutputTypes(outputs));
+}

@@ -1,6 +1,7 @@
 /**
- * Checks that the author of a gate may read the objects that it looks at. A gate reveals what the operator sees of them
- * to every reader of the policy, so without this check policies would be an oracle.
+ * Checks that the author of a policy may do what it makes the operator do: a gate reveals what the operator sees of the objects
+ * that it looks at to every reader of the policy, and tasks act as a ServiceAccount. Without this check policies would be an
+ * oracle, and a way to the rights of others.
  *
  * - If the API server does not answer, only gates that are new or changed are refused. It has just sent the review, so
  *   a retry helps, and an admitted gate is never checked again.
@@ -8,23 +9,26 @@
  *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
+import { entryOf } from "../lib/entry-of.ts";
 import { outOfReach } from "../policy/gates/object.ts";
 import { groupOf, objectKindKey } from "../policy/objects.ts";
-import type { FieldError } from "../policy/validation/schema.ts";
-import type { ObjectGate } from "./object-gates.ts";
+import type { ObjectGate, TaskAccount } from "./needed-rights.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";
 
-export interface AccessFindings {
-  readonly forbidden: readonly FieldError[];
-  /** The rights of these gates are unknown, because of `failure`. */
-  readonly unknown: readonly FieldError[];
+export interface AccessFinding {
+  readonly path: string;
+  readonly forbidden?: string;
+  /** The API server did not answer, because of `failure`. */
+  readonly unknown?: string;
   readonly failure?: unknown;
-  readonly warnings: readonly FieldError[];
+  readonly warning?: string;
 }
 
 export interface AccessRequest {
   readonly gates: readonly ObjectGate[];
+  /** Absent: the policy has no tasks. */
+  readonly account?: TaskAccount;
   readonly user: UserInfo;
   /** Whether the policy reaches only objects in its own namespace. */
   readonly ownNamespaceOnly: boolean;
@@ -32,36 +36,46 @@ export interface AccessRequest {
 
 /** Calls the API server once per kind and right, however many gates need it. Never rejects. */
 export async function reviewAccess(
-  { gates, user, ownNamespaceOnly }: AccessRequest,
+  { gates, account, user, ownNamespaceOnly }: AccessRequest,
   reviewer: AccessReviewer,
   signal: AbortSignal,
-): Promise<AccessFindings> {
+): Promise<AccessFinding[]> {
+  const who = `user ${JSON.stringify(user.username)}`;
   const locate = once(objectKindKey, (kind: ObjectGate["kind"]) => reviewer.locate(kind, signal));
   const may = once(JSON.stringify, (access: Access) => reviewer.may(user, access, signal));
-  const findings = await Promise.all(
-    gates.map(async (gate): Promise<Partial<AccessFindings>> => {
-      const { path } = gate;
-      try {
-        const located = await locate(gate.kind);
-        for (const access of accessesOf(gate, located))
-          if (!(await may(access))) return { forbidden: [{ path, message: refusal(user, access, located) }] };
-        const { selectsNamespaces } = gate;
-        const isReached = located.resource?.namespaced !== false;
-        const problem =
-          (isReached ? undefined : outOfReach(ownNamespaceOnly, selectsNamespaces)) ?? located.problem;
-        return problem === undefined ? {} : { warnings: [{ path, message: problem }] };
-      } catch (failure) {
-        const message = `the API server does not say whether user ${JSON.stringify(user.username)} may read objects of kind ${gate.kind.kind}: try again`;
-        return { unknown: [{ path, message }], failure };
-      }
-    }),
-  );
-  return {
-    forbidden: findings.flatMap(({ forbidden = [] }) => forbidden),
-    unknown: findings.flatMap(({ unknown = [] }) => unknown),
-    warnings: findings.flatMap(({ warnings = [] }) => warnings),
-    failure: findings.find(({ unknown }) => unknown !== undefined)?.failure,
+  const impersonates = async ({ path, namespace, name }: TaskAccount): Promise<AccessFinding> => {
+    const access: Access = { verb: "impersonate", group: "", resource: "serviceaccounts", namespace, name };
+    const what = `ServiceAccount ${JSON.stringify(name)} in the namespace ${JSON.stringify(namespace)}`;
+    const refused = `${who} cannot impersonate ${what}: a policy's tasks may act only as whom its author may`;
+    return await orUnknown(path, `${who} may impersonate ${what}`, async () =>
+      (await may(access)) ? { path } : { path, forbidden: refused },
+    );
   };
+  const reads = async (gate: ObjectGate): Promise<AccessFinding> => {
+    const { path, kind, selectsNamespaces } = gate;
+    return await orUnknown(path, `${who} may read objects of kind ${kind.kind}`, async () => {
+      const located = await locate(kind);
+      for (const access of accessesOf(gate, located))
+        if (!(await may(access))) return { path, forbidden: refusal(who, access, located) };
+      const isReached = located.resource?.namespaced !== false;
+      const warning =
+        (isReached ? undefined : outOfReach(ownNamespaceOnly, selectsNamespaces)) ?? located.problem;
+      return { path, ...(warning !== undefined && { warning }) };
+    });
+  };
+  return await Promise.all([...(account === undefined ? [] : [impersonates(account)]), ...gates.map(reads)]);
+}
+
+async function orUnknown(
+  path: string,
+  what: string,
+  look: () => Promise<AccessFinding>,
+): Promise<AccessFinding> {
+  try {
+    return await look();
+  } catch (failure) {
+    return { path, unknown: `the API server does not say whether ${what}: try again`, failure };
+  }
 }
 
 const NAMESPACES: Access = { verb: "list", group: "", resource: "namespaces" };
@@ -84,9 +98,8 @@ function accessesOf(gate: ObjectGate, { resource }: KindLocation): readonly Acce
 }
 
 /** Worded like the API server's own refusals. */
-function refusal(user: UserInfo, access: Access, { resource, problem }: KindLocation): string {
+function refusal(who: string, access: Access, { resource, problem }: KindLocation): string {
   const { verb, group, namespace, name } = access;
-  const who = `user ${JSON.stringify(user.username)}`;
   if (resource === undefined) {
     return `it is unknown whether ${who} may read objects of this kind: ${problem}`;
   }
@@ -103,10 +116,5 @@ function once<A, R>(
   work: (argument: A) => Promise<R>,
 ): (argument: A) => Promise<R> {
   const started = new Map<string, Promise<R>>();
-  return (argument) => {
-    const key = keyOf(argument);
-    const result = started.get(key) ?? work(argument);
-    started.set(key, result);
-    return result;
-  };
+  return (argument) => entryOf(started, keyOf(argument), () => work(argument));
 }

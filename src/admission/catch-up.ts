@@ -1,7 +1,7 @@
 /** Decides a review again while memory is behind the API server, instead of a refusal that asks the user to try again. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AdmissionOutcome } from "./admission-outcome.ts";
+import type { AdmissionOutcome } from "./review.ts";
 
 /** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
 const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);

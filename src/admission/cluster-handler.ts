@@ -12,8 +12,7 @@ import { CatchUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
-import type { AdmissionOutcome } from "./admission-outcome.ts";
-import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
+import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 

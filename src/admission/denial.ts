@@ -1,10 +1,9 @@
-/** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way. */
+/** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way, and warnings. */
 
 import { GROUP } from "../api/hook-policy.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
-import { describe } from "./review-text.ts";
 
 /** The subject of a review, as far as refusals name it. */
 export interface Subject {
@@ -27,7 +26,7 @@ export interface Denial {
 }
 
 interface Cause {
-  readonly reason: "FieldValueInvalid" | "FieldValueForbidden";
+  readonly reason: "FieldValueInvalid" | "FieldValueForbidden" | undefined;
   readonly message: string;
   readonly field: string;
 }
@@ -36,55 +35,54 @@ const MAX_CAUSES = 32;
 const MAX_CAUSE = 1024;
 const MAX_MESSAGE = 8192;
 
-export function invalid(object: Subject, errors: readonly FieldError[]): Denial {
-  const message = `${nameOf(object)} is invalid: ${list(errors)}`;
-  return denial(object, { code: 422, reason: "Invalid", message }, causes("FieldValueInvalid", errors));
+interface Form extends Pick<Denial, "code" | "reason"> {
+  readonly says: string;
+  readonly cause?: Cause["reason"];
+}
+
+const FORMS: Readonly<Record<"invalid" | "forbidden" | "unavailable", Form>> = {
+  invalid: { code: 422, reason: "Invalid", says: "is invalid", cause: "FieldValueInvalid" },
+  forbidden: { code: 403, reason: "Forbidden", says: "is forbidden", cause: "FieldValueForbidden" },
+  /** A retry may succeed in a moment. */
+  unavailable: { code: 503, reason: "ServiceUnavailable", says: "cannot be checked now" },
+};
+
+export function denialOf(
+  { kind, metadata: { name } }: Subject,
+  why: keyof typeof FORMS,
+  errors: readonly FieldError[],
+): Denial {
+  const { says, cause: reason, ...status } = FORMS[why];
+  const message = `${kind}.${GROUP} "${name}" ${says}: ${list(errors)}`;
+  const causes = (reason === undefined ? [] : errors.slice(0, MAX_CAUSES)).map((error) => ({
+    reason,
+    message: truncate(printable(error.message), MAX_CAUSE),
+    field: printable(error.path),
+  }));
+  const details = { name, group: GROUP, kind, causes };
+  return { ...status, message: truncate(printable(message), MAX_MESSAGE), details };
 }
 
 /** Nothing is known of the object, because its review was not read. */
-export function unread(): Denial {
-  const message =
-    "the object is too large to be checked (labels, managed fields and spec together): remove what it does not need";
-  return { code: 422, reason: "Invalid", message, details: { group: GROUP } };
-}
+export const UNREAD: Denial = {
+  code: 422,
+  reason: "Invalid",
+  message:
+    "the object is too large to be checked (labels, managed fields and spec together): remove what it does not need",
+  details: { group: GROUP },
+};
 
-export function forbidden(object: Subject, errors: readonly FieldError[]): Denial {
-  const message = `${nameOf(object)} is forbidden: ${list(errors)}`;
-  return denial(object, { code: 403, reason: "Forbidden", message }, causes("FieldValueForbidden", errors));
-}
-
-/** A retry may succeed in a moment. */
-export function unavailable(object: Subject, errors: readonly FieldError[]): Denial {
-  const message = `${nameOf(object)} cannot be checked now: ${list(errors)}`;
-  return denial(object, { code: 503, reason: "ServiceUnavailable", message }, []);
-}
+export const TOO_SLOW: Denial = {
+  code: 503,
+  reason: "ServiceUnavailable",
+  message: "the policy was not checked in time: try again, and make several of it if that happens each time",
+  details: { group: GROUP },
+};
 
 /** The review was not examined. */
 export function tooBusy(what = "policies"): Denial {
   const message = `too many ${what} are being checked at the same time: try again in a second`;
   return { code: 429, reason: "TooManyRequests", message, details: { group: GROUP, retryAfterSeconds: 1 } };
-}
-
-export function tooSlow(): Denial {
-  const message =
-    "the policy was not checked in time: try again, and make several of it if that happens each time";
-  return { code: 503, reason: "ServiceUnavailable", message, details: { group: GROUP } };
-}
-
-function denial(
-  { kind, metadata: { name } }: Subject,
-  status: Pick<Denial, "code" | "reason" | "message">,
-  all: readonly Cause[],
-): Denial {
-  return {
-    ...status,
-    message: truncate(printable(status.message), MAX_MESSAGE),
-    details: { name, group: GROUP, kind, causes: all.slice(0, MAX_CAUSES) },
-  };
-}
-
-function nameOf({ kind, metadata: { name } }: Subject): string {
-  return `${kind}.${GROUP} "${name}"`;
 }
 
 function list(errors: readonly FieldError[]): string {
@@ -94,10 +92,26 @@ function list(errors: readonly FieldError[]): string {
   return shown.length === 1 ? shown.join("") : `[${shown.join(", ")}]`;
 }
 
-function causes(reason: Cause["reason"], errors: readonly FieldError[]): Cause[] {
-  return errors.map(({ path, message }) => ({
-    reason,
-    message: truncate(printable(message), MAX_CAUSE),
-    field: printable(path),
-  }));
+/** The API server truncates longer warnings, and drops all after 4096 bytes (apiserver: endpoints/filters/warning.go). */
+const MAX_WARNING = 256;
+const MAX_WARNINGS = 4000;
+
+/** Makes warnings short enough for the API server to pass on, and printable, because they go into HTTP headers. */
+export function joinWarnings(warnings: readonly string[]): string[] {
+  const shown: string[] = [];
+  let left = MAX_WARNINGS - MAX_WARNING;
+  for (const [index, raw] of [...new Set(warnings)].entries()) {
+    const warning = truncate(printable(raw), MAX_WARNING);
+    left -= warning.length;
+    if (left < 0) return [...shown, `and ${warnings.length - index} more warnings`];
+    shown.push(warning);
+  }
+  return shown;
+}
+
+/** The id of a warning is never truncated. */
+export function describe({ path, message, id }: FieldError): string {
+  const text = path === "" ? message : `${path}: ${message}`;
+  const name = id === undefined ? "" : ` [${id}]`;
+  return `${name === "" ? text : truncate(text, MAX_WARNING - name.length)}${name}`;
 }

@@ -1,6 +1,6 @@
 /** Warns of everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
 
-import type { HookOverride, PolicyRefSpec } from "../api/hook-policy.ts";
+import type { HookOverride } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { compileOverride } from "../policy/compile-override.ts";
 import { covers, type Override } from "../policy/override.ts";
@@ -9,43 +9,35 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { AdmissionWorld } from "./review-world.ts";
 
-export interface OverrideFindings {
-  readonly warnings: readonly FieldError[];
-  /** Absent: the override is invalid, and there are no further checks. */
-  readonly override?: Override;
-  readonly policyRefs?: PolicyRefSpec[];
-}
-
 /** Cluster API reconciles a waiting Cluster at least this often if no answer says when. */
 const RETRY_SECONDS = 60;
 
-/** Checks the override by itself. */
-export function checkOverride(
-  object: HookOverride,
-  { served, maxOverrideMs }: { readonly served: ServedHooks; readonly maxOverrideMs: number },
-  now: Date,
-): OverrideFindings {
-  const override = compileOverride(withCreation(object, now), maxOverrideMs);
-  if (override.problem?.reason === "InvalidSpec") {
-    return { warnings: [{ path: "", message: override.problem.message }] };
-  }
-  const { policyRefs = [] } = object.spec;
-  return { warnings: unservedHooks(object, served), override, policyRefs };
+export interface OverrideSurroundings {
+  readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
+  /** Absent: its content may not be revealed. */
+  readonly world: AdmissionWorld | undefined;
+  readonly now: Date;
 }
 
-/** Checks the override against memory, where its content may be revealed. */
-export function surroundOverride(
-  { warnings, override, policyRefs = [] }: OverrideFindings,
-  world: AdmissionWorld | undefined,
-  now: Date,
+/** `isUpdate`: it can only shorten an override, so its creation has already given every warning. */
+export function reviewOverride(
+  object: HookOverride,
+  isUpdate: boolean,
+  { served, maxOverrideMs, world, now }: OverrideSurroundings,
 ): FieldError[] {
-  if (override === undefined) return [...warnings];
+  const override = compileOverride(withCreation(object, now), maxOverrideMs);
+  const { problem, clusterRef } = override;
+  if (problem?.reason === "InvalidSpec") return [{ path: "", message: problem.message }];
+  if (isUpdate && problem === undefined) return [];
+  const warnings = unservedHooks(object, served);
   if (world?.loaded() !== true) return [...warnings, ...lifetime(override, [], now)];
-  const cluster = world.cluster(override.clusterRef.namespace, override.clusterRef.name);
+  const cluster = world.cluster(clusterRef.namespace, clusterRef.name);
+  const { policyRefs = [] } = object.spec;
   return [
     ...warnings,
     ...missingTargets(
-      { clusterRef: override.clusterRef, policyRefs },
+      { clusterRef, policyRefs },
       {
         cluster: () => cluster,
         has: ({ kind, namespace, name }) =>

@@ -1,6 +1,6 @@
 /** Errors and warnings about a HookPolicy, ClusterHookPolicy or HookRollout, beyond its CRD. */
 
-import type { ClusterHookPolicy, HookPolicy, HookRollout, RuleSpec } from "../api/hook-policy.ts";
+import type { ClusterHookPolicy, HookRollout, RuleSpec } from "../api/hook-policy.ts";
 import { listOf } from "../lib/fields.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import { acceptWarnings } from "../policy/validation/accepted.ts";
@@ -8,9 +8,8 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { checkRules, ENOUGH_ERRORS } from "../policy/validation/semantics.ts";
+import type { GatedObject } from "./needed-rights.ts";
 import type { AdmissionWorld, Selection } from "./review-world.ts";
-
-type Policy = HookPolicy | ClusterHookPolicy;
 
 export interface PolicyFindings {
   readonly errors: readonly FieldError[];
@@ -19,43 +18,16 @@ export interface PolicyFindings {
   readonly selection?: Selection;
 }
 
-/** `old`: the version that the update would replace. */
-export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
-  const schemaErrors = specErrors(policy);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, {
-    served,
-    max: ENOUGH_ERRORS,
-    mode: policy.spec.mode,
-    owner: {
-      kind: policy.kind,
-      ...(policy.metadata.namespace !== undefined && { namespace: policy.metadata.namespace }),
-    },
-  });
-  const known =
-    old === undefined || errors.length === 0 ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
-  return findings(policy, schemaErrors, ratchet(errors, known), [
-    ...compilePolicy(policy.kind, policy, served).notEnforceable,
-    ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
-  ]);
-}
-
-/** `old`: the version that the update would replace. */
-export function checkNewRollout(rollout: HookRollout, old: HookRollout | undefined): PolicyFindings {
-  const schemaErrors = specErrors(rollout);
-  const { errors, warnings } = checkRollout(rollout.spec, schemaErrors);
-  const known =
-    old === undefined || errors.length === 0 ? [] : checkRollout(old.spec, specErrors(old)).errors;
-  const { metadata, spec } = rollout;
-  const { left } = acceptWarnings(metadata.annotations, listOf(spec.stages), warnings, "stages");
-  return findings(rollout, schemaErrors, ratchet(errors, known), left);
-}
-
-function findings(
-  object: Policy | HookRollout,
-  schemaErrors: readonly FieldError[],
-  { introduced, kept }: Ratchet,
-  warnings: readonly FieldError[],
+/** `old`: the version that the update would replace, of the same kind. */
+export function checkPolicy(
+  object: GatedObject,
+  old: GatedObject | undefined,
+  served: ServedHooks,
 ): PolicyFindings {
+  const schemaErrors = specErrors(object);
+  const { errors, warnings } = checkSpec(object, schemaErrors, served);
+  const known = old === undefined || errors.length === 0 ? [] : checkSpec(old, specErrors(old)).errors;
+  const { introduced, kept } = ratchet(errors, known);
   return {
     errors: introduced,
     warnings: [...notEvaluable([...schemaErrors, ...kept]), ...warnings],
@@ -63,30 +35,50 @@ function findings(
   };
 }
 
+/** Without `served`, all errors, and the warnings do not matter. */
+function checkSpec(
+  object: GatedObject,
+  schemaErrors: readonly FieldError[],
+  served?: ServedHooks,
+): Pick<PolicyFindings, "errors" | "warnings"> {
+  const { annotations, namespace } = object.metadata;
+  if (object.kind === "HookRollout") {
+    const { errors, warnings } = checkRollout(object.spec, schemaErrors);
+    const { left } = acceptWarnings(annotations, listOf(object.spec.stages), warnings, "stages");
+    return { errors, warnings: left };
+  }
+  const rules = rulesOf(object);
+  if (served === undefined) return checkRules(rules, schemaErrors);
+  const { kind, spec } = object;
+  const owner = { kind, ...(namespace !== undefined && { namespace }) };
+  const checks = { served, max: ENOUGH_ERRORS, mode: spec.mode, owner };
+  const { errors, warnings } = checkRules(rules, schemaErrors, checks);
+  const { left } = acceptWarnings(annotations, rules, warnings);
+  return { errors, warnings: [...compilePolicy(kind, object, served).notEnforceable, ...left] };
+}
+
 /** The CRD has admitted these errors, so it belongs to another version of HookPolicy than this operator. */
 function notEvaluable(errors: readonly FieldError[]): FieldError[] {
   return errors.map(({ path, message }) => ({ path, message: `not evaluable: ${message}` }));
 }
 
-function specErrors(policy: Policy | HookRollout): FieldError[] {
+function specErrors(policy: GatedObject): FieldError[] {
   return validatePolicy(policy.kind, policy).filter(({ path }) => isWithin(path, "spec"));
 }
 
-function rulesOf({ spec }: Policy): readonly RuleSpec[] {
+function rulesOf({ spec }: Exclude<GatedObject, HookRollout>): readonly RuleSpec[] {
   const rules: unknown = Object.hasOwn(spec, "rules") ? spec.rules : undefined;
   return Array.isArray(rules) ? rules : [];
-}
-
-interface Ratchet {
-  readonly introduced: readonly FieldError[];
-  readonly kept: readonly FieldError[];
 }
 
 /**
  * An invalid policy may be changed as long as no error is added, or else a user could not repair or add one rule
  * before all of them are valid. Errors may move within lists.
  */
-function ratchet(errors: readonly FieldError[], known: readonly FieldError[]): Ratchet {
+function ratchet(
+  errors: readonly FieldError[],
+  known: readonly FieldError[],
+): Record<"introduced" | "kept", FieldError[]> {
   const left = known.map(signature);
   const kept = errors.filter((error) => {
     const index = left.indexOf(signature(error));
@@ -102,7 +94,7 @@ function signature({ path, message }: FieldError): string {
 const SELECTORS = ["clusterSelector", "namespaceSelector"] as const;
 
 function selectionOf(
-  { kind, metadata, spec }: Policy | HookRollout,
+  { kind, metadata, spec }: GatedObject,
   errors: readonly FieldError[],
 ): { selection?: Selection } {
   const selectors: Partial<Pick<ClusterHookPolicy["spec"], (typeof SELECTORS)[number]>> = spec;

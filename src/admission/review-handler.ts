@@ -4,20 +4,38 @@
  * checked again, and the API server would admit a review without an answer.
  */
 
+import { isDeepStrictEqual } from "node:util";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import { withoutNulls } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import { reviewAccess } from "./access.ts";
-import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
-import { examine, type Examination, type Settings } from "./examine.ts";
-import { surroundOverride } from "./override-review.ts";
-import { selectsNothing } from "./policy-review.ts";
-import { ADMITTED, encodeVerdict, MAX_REVIEW_BYTES, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
-import { describe } from "./review-text.ts";
-import { reviewAccount } from "./task-account.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
+import { sizeErrors } from "../policy/validation/spec-size.ts";
+import type { UndecodableReason } from "../server/hook-server.ts";
 import { Turns } from "../turns/turns.ts";
+import { type AccessFinding, type AccessRequest, reviewAccess } from "./access.ts";
+import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNREAD } from "./denial.ts";
+import { accountOf, type GatedObject, newGates } from "./needed-rights.ts";
+import { reviewOverride } from "./override-review.ts";
+import { checkPolicy, type PolicyFindings, selectsNothing } from "./policy-review.ts";
+import {
+  ADMITTED,
+  decodeReview,
+  encodeVerdict,
+  MAX_REVIEW_BYTES,
+  NOT_REVIEWED,
+  readHead,
+  type Review,
+  type Verdict,
+} from "./review.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
+
+export interface Settings {
+  readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
+}
 
 export interface AdmissionDeps {
   readonly settings: Settings;
@@ -40,63 +58,92 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
-    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
+    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: UNREAD });
     const signal = AbortSignal.timeout(DEADLINE_MS);
-    const examined = await turns.run(head.share, () => examine(body, deps.settings, deps.now()));
+    const examined = await turns.run(head.share, () => examine(body, deps));
     if ("refused" in examined) {
-      return encodeVerdict(head.uid, { denial: examined.refused === "TooMany" ? tooBusy() : tooSlow() });
+      return encodeVerdict(head.uid, { denial: examined.refused === "TooMany" ? tooBusy() : TOO_SLOW });
     }
-    const verdict = await judge(examined.result, deps, signal);
+    const { result } = examined;
+    const verdict = typeof result === "function" ? await result(signal) : result;
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };
 }
 
-/** `undefined`: not a review. */
-async function judge(
-  examined: Examination,
-  deps: AdmissionDeps,
-  signal: AbortSignal,
-): Promise<Verdict | undefined> {
-  switch (examined.is) {
-    case "NoReview":
-      return undefined;
-    case "Admitted":
-      return ADMITTED;
-    case "Denied":
-      return refuse(examined.subject, examined.denial, deps);
-    case "Override":
-      return { warnings: surroundOverride(examined, deps.world, deps.now()).map(describe) };
-    case "Policy":
-      return await judgePolicy(examined, deps, signal);
-  }
+/** Valid by itself; whether its author may do what it needs is still to be asked. */
+type Question = (signal: AbortSignal) => Promise<Verdict>;
+
+/** Without any IO, which is the part that takes time. `undefined`: not a review. Never throws for any bytes. */
+function examine(body: Buffer, deps: AdmissionDeps): Verdict | Question | undefined {
+  const decoded = decodeReview(body);
+  if (decoded === undefined) return undefined;
+  return decoded.review === undefined ? ADMITTED : examineReview(decoded.review, deps);
 }
 
-async function judgePolicy(
-  { subject, user, gates, account, warnings, selection }: Extract<Examination, { is: "Policy" }>,
-  { world, reviewer, ...deps }: AdmissionDeps,
-  signal: AbortSignal,
-): Promise<Verdict> {
-  const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
-  const [access, acting] = await Promise.all([
-    reviewAccess(request, reviewer, signal),
-    reviewAccount(account, user, reviewer, signal),
-  ]);
-  const refused = [...acting.forbidden, ...access.forbidden];
-  if (refused.length > 0) return refuse(subject, forbidden(subject, refused), deps);
-  const unknown = [...acting.unknown, ...access.unknown];
-  if (unknown.length > 0) {
-    const acts = acting.unknown.length > 0;
-    deps.log.warn(
-      `Failed to check ${acts ? "as whom" : "what"} the author of a policy may ${acts ? "act" : "read"}`,
-      {
-        error: acts ? acting.failure : access.failure,
-      },
-    );
-    return { denial: unavailable(subject, unknown) };
+function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps): Verdict | Question {
+  // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
+  if (old !== undefined && isDeepStrictEqual(sent.spec, old.spec)) return ADMITTED;
+  const size = sizeErrors(sent.spec);
+  if (size.length > 0) return refuse(sent, denialOf(sent, "invalid", size), deps);
+  const object = asStored(sent);
+  if (object.kind === "HookOverride") {
+    const around = { ...deps.settings, world: deps.world, now: deps.now() };
+    return { warnings: reviewOverride(object, old !== undefined, around).map(describe) };
   }
-  if (world === undefined) return { warnings: warnings.map(describe) };
-  const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
-  return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
+  const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
+  const found = checkPolicy(object, known, deps.settings.served);
+  if (found.errors.length > 0) return refuse(object, denialOf(object, "invalid", found.errors), deps);
+  const account = accountOf(object, hasGates(old) ? old : undefined);
+  const needs: AccessRequest = {
+    gates: newGates(object, known),
+    ...(account !== undefined && { account }),
+    user,
+    ownNamespaceOnly: object.kind === "HookPolicy",
+  };
+  return questionAbout(subjectOf(object), needs, found, deps);
+}
+
+function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {
+  return { kind, metadata: { name, ...(namespace !== undefined && { namespace }) } };
+}
+
+/** Other parts are not checked as closely and may be of any size. */
+function asStored<T extends Review["object"]>(object: T): T {
+  return { ...object, spec: withoutNulls(object.spec) };
+}
+
+function hasGates(object: Review["object"] | undefined): object is GatedObject {
+  return object !== undefined && object.kind !== "HookOverride";
+}
+
+/** Keeps nothing else of the review, which may be large, while the API server is asked. */
+function questionAbout(
+  subject: Subject,
+  needs: AccessRequest,
+  { warnings, selection }: PolicyFindings,
+  { world, reviewer, ...deps }: AdmissionDeps,
+): Question {
+  return async (signal) => {
+    const found = await reviewAccess(needs, reviewer, signal);
+    const refused = errorsOf(found, "forbidden");
+    if (refused.length > 0) return refuse(subject, denialOf(subject, "forbidden", refused), deps);
+    const first = found.find(({ unknown }) => unknown !== undefined);
+    if (first !== undefined) {
+      const what =
+        first.path === needs.account?.path
+          ? "as whom the author of a policy may act"
+          : "what the author of a policy may read";
+      deps.log.warn(`Failed to check ${what}`, { error: first.failure });
+      return { denial: denialOf(subject, "unavailable", errorsOf(found, "unknown")) };
+    }
+    if (world === undefined) return { warnings: warnings.map(describe) };
+    const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
+    return { warnings: [...warnings, ...nothing, ...errorsOf(found, "warning")].map(describe) };
+  };
+}
+
+function errorsOf(found: readonly AccessFinding[], what: "forbidden" | "unknown" | "warning"): FieldError[] {
+  return found.flatMap(({ path, [what]: message }) => (message === undefined ? [] : [{ path, message }]));
 }
 
 /** Logs at debug only, because any client can have any number of reviews refused. */
@@ -109,4 +156,20 @@ function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
   return kind === "HookOverride" || kind === "HookRollout"
     ? name
     : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+}
+
+const DENIALS: Readonly<Partial<Record<UndecodableReason, Denial>>> = {
+  "too-large": UNREAD,
+  "no-room": tooBusy("large objects"),
+  internal: TOO_SLOW,
+};
+
+/**
+ * Refuses a review that was not read; `head` is the beginning of its body, which has the uid. An answer without the uid
+ * would be a failed call, after which the API server stores the policy unreviewed: a reason to make a policy too large.
+ */
+export function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
+  const uid = readHead(head)?.uid;
+  const denial = DENIALS[reason];
+  return uid === undefined || denial === undefined ? NOT_REVIEWED : encodeVerdict(uid, { denial });
 }

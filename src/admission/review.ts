@@ -8,8 +8,8 @@ import {
   type HookPolicy,
   type HookRollout,
 } from "../api/hook-policy.ts";
-import { joinWarnings } from "./review-text.ts";
-import type { Denial } from "./denial.ts";
+import type { Decision } from "../policy/decision.ts";
+import { type Denial, joinWarnings } from "./denial.ts";
 import { isReview, isStored, type UserInfo } from "./review-validators.ts";
 
 const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
@@ -26,6 +26,25 @@ export interface Verdict {
   /** Absent: admitted. */
   readonly denial?: Denial;
   readonly warnings?: readonly string[];
+}
+
+/** Of the webhook of Clusters. Blocked, NotEvaluable: a policy refuses it. The verdicts without a decision refuse it, too. */
+export type AdmissionVerdict =
+  | Extract<Decision["verdict"], "Blocked" | "NotEvaluable">
+  | "Allowed"
+  | "Warned"
+  | "NotLoaded"
+  | "NotConfirmed"
+  | "TooManyCalls"
+  | "TooManyVersions"
+  | "InternalError";
+
+export interface AdmissionOutcome extends Verdict {
+  readonly verdict: AdmissionVerdict;
+  /** Absent: nothing was decided. */
+  readonly decision?: Decision;
+  /** Why a decision could not be confirmed. */
+  readonly reason?: string;
 }
 
 /** The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */

@@ -10,10 +10,9 @@ import { isMissing } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
 import { errorText } from "../lib/error-text.ts";
-import { checkPair, type CheckedPair } from "./key-pair.ts";
 import type { Lifetime } from "./lifetime.ts";
-import { readPem } from "./pem.ts";
-import type { KeyPair } from "../server/tls.ts";
+import { checkPair, type CheckedPair, readPem } from "./pem.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { every } from "../lib/signals.ts";
 import type { CertificateFiles } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { Logger } from "../lib/logger.ts";
-import { ExpiryAlarm, type ExpiryWarning, type CertificateLifetime } from "./expiry.ts";
+import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -9,9 +9,8 @@ import { every } from "../lib/signals.ts";
 import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
-import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./client-authority.ts";
-import type { Clients, TlsServer } from "../server/tls-server.ts";
+import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import type { EventText } from "../api/event-text.ts";
@@ -34,11 +33,6 @@ export interface CertificatesOptions {
 /** The listeners that can require a client certificate. */
 export type Listener = "hooks" | "admission";
 
-export interface TlsOptions {
-  readonly tls: KeyPair;
-  readonly clients: Readonly<Record<Listener, Clients | undefined>>;
-}
-
 const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remedy: string }>> = {
   hooks: {
     flag: "--client-ca-file",
@@ -59,7 +53,8 @@ const now = (): Date => new Date();
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: ServingCertificate;
-  readonly #clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
+  /** Absent: every client may call. */
+  readonly clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();
   readonly #namespace: string;
@@ -81,7 +76,7 @@ export class Certificates {
       },
       onStep: (step) => events.tell(stepEvent(step, this.#secret())),
     });
-    this.#clients = {
+    this.clients = {
       hooks: this.#authority("hooks", options.clients),
       admission: this.#authority("admission", options.admissionClients),
     };
@@ -96,13 +91,10 @@ export class Certificates {
     });
   }
 
-  /**
-   * Returns the TLS options to start with; rejects with a one-line Error when no usable certificate or authority
-   * exists.
-   */
-  async load(signal: AbortSignal): Promise<TlsOptions> {
+  /** Returns the pair to start with; rejects with a one-line Error when no usable certificate or authority exists. */
+  async load(signal: AbortSignal): Promise<KeyPair> {
     await Promise.all(this.#authorities().map((authority) => authority.load()));
-    return { tls: await this.#serving.load(signal), clients: this.#clients };
+    return await this.#serving.load(signal);
   }
 
   /** Runs until `signal` aborts; never rejects. */
@@ -123,7 +115,7 @@ export class Certificates {
   }
 
   #all(): CertificateLifetime[] {
-    const { hooks, admission } = this.#clients;
+    const { hooks, admission } = this.clients;
     return [
       ...this.#serving.certificates(),
       ...watched("client-authority", hooks?.validity),
@@ -132,7 +124,7 @@ export class Certificates {
   }
 
   #authorities(): ClientAuthority[] {
-    return Object.values(this.#clients).filter((authority) => authority !== undefined);
+    return Object.values(this.clients).filter((authority) => authority !== undefined);
   }
 
   #authority(listener: Listener, clients: ClientSettings | undefined): ClientAuthority | undefined {

@@ -4,7 +4,7 @@ import { createPrivateKey, KeyObject, webcrypto } from "node:crypto";
 
 import type * as X509 from "@peculiar/x509";
 
-import type { KeyPair } from "../server/tls.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { AUTHORITY_LIFE_MS, BACKDATED_MS, LEAF_LIFE_MS } from "./lifetime.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;

@@ -7,7 +7,7 @@ import type { X509Certificate } from "node:crypto";
 
 import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import type { KeyPair } from "../server/tls.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";

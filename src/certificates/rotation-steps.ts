@@ -1,34 +1,13 @@
 /** Takes one step: creates the certificates that it needs and writes one Secret. */
 
-import type { X509Certificate } from "node:crypto";
-
 import { createAuthority, issueLeaf } from "./issue.ts";
 import { parseCertificates } from "./pem.ts";
 import type { Action } from "./rotation.ts";
-import type { KeyPair } from "../server/tls.ts";
-import {
-  bundleOf,
-  dataOf,
-  pairOf,
-  type SecretData,
-  type StoredCertificates,
-  type StoredSecret,
-} from "./stored-certificates.ts";
-
-/** Stores the Secrets. Other failures reject, and the next look starts again. */
-export interface SecretStore {
-  read(name: string, signal: AbortSignal): Promise<StoredSecret | undefined>;
-  /** Replaces the Secret that was `read`, or creates it. False: it has changed, or another replica created it first. */
-  write(
-    name: string,
-    read: StoredSecret | undefined,
-    data: SecretData,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-}
+import type { SecretStore } from "./secret-store.ts";
+import { bundleOf, dataOf, pairOf, type StoredCertificates } from "./stored-certificates.ts";
 
 export interface Workplace {
-  readonly store: SecretStore;
+  readonly store: Pick<SecretStore, "read" | "write">;
   /** The Secret of the serving certificate; the Secret of its authority is beside it. */
   readonly secretName: string;
   /** DNS names of the serving certificate. */
@@ -46,48 +25,21 @@ export function authoritySecretName(secretName: string): string {
 }
 
 /** False: another client has changed the Secret meanwhile. */
-export async function takeStep(action: WriteAction, at: Workplace): Promise<boolean> {
-  switch (action) {
-    case "CreateAuthority":
-    case "ReplaceAuthority": {
-      const { store, secretName, stored, now, signal } = at;
-      const data = dataOf(await createAuthority(now));
-      return await store.write(authoritySecretName(secretName), stored.authority, data, signal);
-    }
-    case "CreateServing":
-    case "IssueLeaf":
-      return await writeServing(at, await issueLeaf(signingPair(at), at.names, at.now), published(at));
-    case "PublishAuthority":
-      return await writeServing(at, servingPair(at), published(at));
-    case "DropOldAuthorities":
-      return await writeServing(at, servingPair(at), signingCertificates(at));
-  }
-}
-
-async function writeServing(
-  { store, secretName, stored, signal }: Workplace,
-  pair: KeyPair,
-  bundle: readonly X509Certificate[],
+export async function takeStep(
+  action: WriteAction,
+  { store, secretName, names, stored: { authority, serving }, now, signal }: Workplace,
 ): Promise<boolean> {
-  return await store.write(secretName, stored.serving, dataOf(pair, bundle), signal);
-}
-
-/** The new authority first, then those before it. */
-function published(at: Workplace): X509Certificate[] {
-  const old = at.stored.serving === undefined ? [] : parseCertificates(bundleOf(at.stored.serving));
-  return [...signingCertificates(at), ...old];
-}
-
-function signingPair({ stored: { authority } }: Workplace): KeyPair {
+  if (action === "CreateAuthority" || action === "ReplaceAuthority") {
+    const data = dataOf(await createAuthority(now));
+    return await store.write(authoritySecretName(secretName), authority, data, signal);
+  }
   if (authority === undefined) throw new Error("there is no certificate authority");
-  return pairOf(authority);
-}
-
-function signingCertificates(at: Workplace): X509Certificate[] {
-  return parseCertificates(signingPair(at).cert).slice(0, 1);
-}
-
-function servingPair({ stored: { serving } }: Workplace): KeyPair {
-  if (serving === undefined) throw new Error("there is no serving certificate");
-  return pairOf(serving);
+  const signing = pairOf(authority);
+  const published = serving === undefined ? [] : parseCertificates(bundleOf(serving));
+  const own = parseCertificates(signing.cert).slice(0, 1);
+  // The new authority first, then those before it.
+  const bundle = action === "DropOldAuthorities" ? own : [...own, ...published];
+  const issues = action === "CreateServing" || action === "IssueLeaf";
+  const pair = issues || serving === undefined ? await issueLeaf(signing, names, now) : pairOf(serving);
+  return await store.write(secretName, serving, dataOf(pair, bundle), signal);
 }

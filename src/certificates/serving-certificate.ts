@@ -5,19 +5,18 @@ import { join } from "node:path";
 
 import { isMissing, unless } from "../lib/thrown.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import type { CertificateLifetime } from "./expiry.ts";
-import type { Lifetime } from "./lifetime.ts";
+import type { CertificateLifetime, Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
-import { type CheckedPair, checkPair } from "./key-pair.ts";
-import type { KeyPair } from "../server/tls.ts";
+import { type CheckedPair, checkPair } from "./pem.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { CertWatcher } from "./cert-watcher.ts";
 import { errorText } from "../lib/error-text.ts";
 import { ownWebhooks } from "./ca-bundle.ts";
 import type { CertificateSettings } from "./settings.ts";
-import { createSecretStore } from "./secret-store.ts";
+import { SecretStore } from "./secret-store.ts";
 import { distrusting } from "./trust.ts";
 
 export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | "now" | "onStep"> {
@@ -87,7 +86,7 @@ class OwnCertificates implements ServingCertificate {
     const webhooks = ownWebhooks(options.webhookConfiguration);
     this.#options = serving;
     this.#keeper = new CertificateKeeper({
-      store: createSecretStore(client, namespace),
+      store: new SecretStore(client, namespace),
       distrusting: async (authority, signal) =>
         await distrusting({ client, service, names, webhooks }, authority, signal),
       secretName: options.webhookSecretName,

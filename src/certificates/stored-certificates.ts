@@ -2,10 +2,9 @@
 
 import { X509Certificate } from "node:crypto";
 
-import { checkPair } from "./key-pair.ts";
-import type { KeyPair } from "../server/tls.ts";
+import type { KeyPair } from "../server/tls-server.ts";
 import { lifetimeOf, type Validity } from "./lifetime.ts";
-import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
+import { checkPair, isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
 import type { State } from "./rotation.ts";
 
 export interface StoredSecret {

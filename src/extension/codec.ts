@@ -1,8 +1,11 @@
-/** Decodes hook requests and encodes responses. */
+/** Decodes hook requests and encodes responses, that to discovery as well. */
 
 import type { ValidateFunction } from "ajv";
+import { compareText } from "../lib/compare-text.ts";
 import { parseJson } from "../lib/fields.ts";
+import { handlerName, type ServedHooks } from "../api/hook-catalog.ts";
 import {
+  HOOK_NAMES,
   HOOKS_GROUP_VERSION,
   type HookName,
   type HookResponse,
@@ -72,4 +75,29 @@ export function failureResponse(hook: HookName, why: Failure, waits: boolean): s
     { status: "Failure", retryAfterSeconds: 0, message: FAILURES[why](hook) },
     waits,
   );
+}
+
+/** Cluster API's default; longer than all of release/release.ts. */
+const HANDLER_TIMEOUT_SECONDS = 10;
+
+/**
+ * The text of the answer to Cluster API's first call. Cluster API's manager exits if an extension does not answer for 60 s.
+ * Handlers are sorted by name, because Cluster API would patch the status of the ExtensionConfig again and again if replicas
+ * answered differently.
+ */
+export function discoveryResponse(served: ServedHooks): string {
+  const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))
+    .map((hook) => ({
+      name: handlerName(hook),
+      requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+      timeoutSeconds: HANDLER_TIMEOUT_SECONDS,
+      failurePolicy: "Fail",
+    }))
+    .toSorted((a, b) => compareText(a.name, b.name));
+  return JSON.stringify({
+    apiVersion: HOOKS_GROUP_VERSION,
+    kind: "DiscoveryResponse",
+    status: "Success",
+    handlers,
+  });
 }

@@ -3,15 +3,12 @@
  * Whatever fails, the Cluster is held.
  */
 
-import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
-import type { HookServerOptions } from "../server/hook-server.ts";
-import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../server/whole-body.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
 import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-outcome.ts";
@@ -72,32 +69,6 @@ export interface HookHandler {
   readonly forget: (clusterUID: string) => void;
 }
 
-export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
-  /** Forgets what is kept for repeated calls about a deleted Cluster. */
-  readonly forget: (clusterUID: string) => void;
-}
-
-export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
-  const handlers: HookHandler[] = [];
-  const routes = extensionRoutes(served, {
-    handlerOf: (hook, waits) => {
-      const handler = createHandler(hook, waits, deps);
-      handlers.push(handler);
-      return handler;
-    },
-    failed: (hook, waits) => encodeResponse(hook, undecided("InternalError", waits).answer, waits),
-    unauthenticated: (hook) => deps.metrics.answered(hook, "Unauthenticated", 0),
-    discovered: () => deps.metrics.discovered(),
-  });
-  return {
-    ...routes,
-    forget: (clusterUID) => {
-      for (const { forget } of handlers) forget(clusterUID);
-      deps.answers.forget(clusterUID);
-    },
-  };
-}
-
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
 export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const hook: Hook = { ...deps, name, waits, started: deps.now(), lastAnswers: new LastAnswers() };
@@ -120,10 +91,8 @@ interface Hook extends HandlerDeps {
 }
 
 /** A call that is being answered. */
-interface Call {
+interface Call extends ReceivedRequest {
   readonly started: number;
-  readonly subject: Subject;
-  readonly request: HookRequest;
 }
 
 function repeat(hook: Hook, body: WholeBody): string | undefined {
@@ -146,7 +115,7 @@ function handle(hook: Hook, body: WholeBody): string | Promise<string> {
   const started = performance.now();
   const received = decode(hook, body, started);
   if (received === undefined) return failureResponse(hook.name, "undecodable", hook.waits);
-  const call: Call = { started, subject: received.subject, request: received.read() };
+  const call: Call = { started, ...received };
   try {
     const text = hook.source.inTurn(
       call.request,

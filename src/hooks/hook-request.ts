@@ -14,10 +14,9 @@ export interface HookRequest {
   readonly cluster: Cluster;
 }
 
-/** A valid request; each part is decoded when it is first read. */
 export interface ReceivedRequest {
   readonly subject: Subject;
-  read(): HookRequest;
+  readonly request: HookRequest;
 }
 
 /** In characters; longer ones are kept as a digest. */
@@ -29,17 +28,14 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   if (raw === undefined) return undefined;
   const { cluster, settings = {} } = raw;
   const fields = VERSION_FIELDS[hook];
-  const versions = fields.map((field) => raw[field]);
+  const versions = Object.fromEntries(fields.map((field) => [field, raw[field]]));
   return {
     subject: {
       clusterUID: cluster.metadata.uid,
-      operation: operationOf(cluster.metadata, versions),
+      operation: operationOf(cluster.metadata, Object.values(versions)),
       settings: shortened(JSON.stringify(settings)),
     },
-    read: () => {
-      const ofCall = Object.fromEntries(fields.map((field, index) => [field, versions[index]]));
-      return { call: { hook, ...ofCall, settings }, cluster: viewRequested(cluster) };
-    },
+    request: { call: { hook, ...versions, settings }, cluster: viewRequested(cluster) },
   };
 }
 

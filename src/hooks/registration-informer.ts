@@ -9,7 +9,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import { Informer } from "../kube/informer.ts";
 import { extensionConfigs } from "../kube/extension-configs.ts";
-import type { InformerTuning } from "../kube/tuning.ts";
+import type { InformerTuning } from "../kube/recovery.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import {
   isOurs,

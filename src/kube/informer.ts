@@ -14,12 +14,11 @@ import { withDeadline } from "./deadline.ts";
 import { childOf, pause } from "../lib/signals.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
 import { type Entry, Projection } from "./projection.ts";
-import { Recovery } from "./recovery.ts";
+import { DEFAULT_TUNING, type InformerTuning, Recovery } from "./recovery.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "./resource.ts";
 import { type Change, Store, type InformerObject } from "./object-store.ts";
 import { ObjectStubs, type StubOptions } from "./object-stubs.ts";
-import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watch-session.ts";
 import type { WatchEvent } from "./watch-stream.ts";
 

@@ -108,12 +108,7 @@ export class KubeClient {
   /**
    * Reads all pages of one resourceVersion. A 410 (compaction) starts a consistent list again.
    */
-  async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
-  async list<U>(
-    resource: Resource,
-    options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
-  ): Promise<List<U>>;
-  async list<U>(resource: Resource, options: ListOptions<U> = {}): Promise<List<U | KubeObject>> {
+  async list<U = KubeObject>(resource: Resource, options: ListOptions<U> = {}): Promise<List<U>> {
     for (let restarts = 0; ; restarts++) {
       try {
         return await readPages(

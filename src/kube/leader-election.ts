@@ -16,8 +16,7 @@ import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";
 import { pause } from "../lib/signals.ts";
 import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kube-error.ts";
-import { microTime } from "./micro-time.ts";
-import type { KubeObject, ObjectKey } from "./resource.ts";
+import { type KubeObject, microTime, type ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
 
 /** Work that needs a leader checks this before each write. */

@@ -49,13 +49,10 @@ const [FIRST_PAGE, MAX_PAGE] = [50, 500];
 const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
 
 /** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
-export async function readPages<U>(
-  attempt: Attempt,
-  request: Request,
-  options: Pages<U>,
-): Promise<List<U | KubeObject>> {
-  const project = options.project ?? ((raw: KubeObject) => raw);
-  const items: (U | KubeObject)[] = [];
+export async function readPages<U>(attempt: Attempt, request: Request, options: Pages<U>): Promise<List<U>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- without `project`, U is KubeObject
+  const project = options.project ?? ((raw: KubeObject) => raw as U);
+  const items: U[] = [];
   const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
   let next: Promise<FittingBody> | undefined = fittingBody(request, first);
   let resourceVersion = "";

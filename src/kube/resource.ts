@@ -29,6 +29,11 @@ export function apiResource(plural: string, apiVersion: string, namespaced: bool
   return { group, version, plural, kind, namespaced };
 }
 
+/** Formats a metav1.MicroTime, whose seconds have exactly six decimal places. */
+export function microTime(date: Date): string {
+  return date.toISOString().replace("Z", "000Z");
+}
+
 /** "clusters.cluster.x-k8s.io", as kubectl names it. */
 export function resourceName(resource: Resource): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;

@@ -1,11 +1,14 @@
 /** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
 import { GROUP, VERSION } from "../api/hook-policy.ts";
+import { fieldsOf } from "../lib/fields.ts";
 import { apiResource, type Resource } from "./resource.ts";
 
 const OWN = `${GROUP}/${VERSION}`;
-const WEBHOOKS = "admissionregistration.k8s.io/v1";
 const ACCESS = "authorization.k8s.io/v1";
+
+const admission = (kind: string, plural = `${kind.toLowerCase()}s`): Resource =>
+  apiResource(plural, "admissionregistration.k8s.io/v1", false, kind);
 
 export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Resource>> = {
   HookPolicy: apiResource("hookpolicies", OWN, true, "HookPolicy"),
@@ -26,35 +29,20 @@ export const DEFINITIONS = apiResource(
   false,
   "CustomResourceDefinition",
 );
-export const VALIDATING_WEBHOOKS = apiResource(
-  "validatingwebhookconfigurations",
-  WEBHOOKS,
-  false,
-  "ValidatingWebhookConfiguration",
-);
-export const MUTATING_WEBHOOKS = apiResource(
-  "mutatingwebhookconfigurations",
-  WEBHOOKS,
-  false,
-  "MutatingWebhookConfiguration",
-);
-export const ADMISSION_POLICIES = apiResource(
-  "validatingadmissionpolicies",
-  WEBHOOKS,
-  false,
-  "ValidatingAdmissionPolicy",
-);
-export const ADMISSION_BINDINGS = apiResource(
-  "validatingadmissionpolicybindings",
-  WEBHOOKS,
-  false,
-  "ValidatingAdmissionPolicyBinding",
-);
+export const VALIDATING_WEBHOOKS = admission("ValidatingWebhookConfiguration");
+export const MUTATING_WEBHOOKS = admission("MutatingWebhookConfiguration");
+export const ADMISSION_POLICIES = admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies");
+export const ADMISSION_BINDINGS = admission("ValidatingAdmissionPolicyBinding");
 export const ENDPOINT_SLICES = apiResource("endpointslices", "discovery.k8s.io/v1", true, "EndpointSlice");
+export const LEASES = apiResource("leases", "coordination.k8s.io/v1", true, "Lease");
 export const TOKEN_REVIEWS = apiResource("tokenreviews", "authentication.k8s.io/v1", false, "TokenReview");
 export const SUBJECT_REVIEWS = apiResource("subjectaccessreviews", ACCESS, false, "SubjectAccessReview");
 export const SELF_REVIEWS = apiResource("selfsubjectaccessreviews", ACCESS, false, "SelfSubjectAccessReview");
-export const LEASES = apiResource("leases", "coordination.k8s.io/v1", true, "Lease");
+
+/** Whether the status of one of these reviews allows the access; only an explicit `allowed: true` counts. */
+export function isAllowed(status: unknown): boolean {
+  return fieldsOf(status)["allowed"] === true;
+}
 
 /** The name of the Lease that the leading replica renews. */
 export const LEADER_LEASE = "hookpolicy";

@@ -4,7 +4,7 @@ import type { KubeClient, WatchOptions } from "./kube-client.ts";
 import { childOf } from "../lib/signals.ts";
 import { KubeError } from "./kube-error.ts";
 import { type Resource, resourceName } from "./resource.ts";
-import type { InformerTuning } from "./tuning.ts";
+import type { InformerTuning } from "./recovery.ts";
 import type { WatchEvent } from "./watch-stream.ts";
 
 export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTimeoutMs"> {

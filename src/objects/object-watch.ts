@@ -8,7 +8,7 @@ import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import type { Change } from "../kube/object-store.ts";
-import type { InformerTuning } from "../kube/tuning.ts";
+import type { InformerTuning } from "../kube/recovery.ts";
 import type { WatchEvent } from "../kube/watch-stream.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
@@ -96,10 +96,7 @@ export class ObjectWatch {
 
   #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
     return {
-      list: async <U>(
-        resource: Resource,
-        options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
-      ): Promise<List<U>> =>
+      list: async <U>(resource: Resource, options?: ListOptions<U>): Promise<List<U>> =>
         await this.#orRefused(client.list(resource, options), { verb: "list", resource }),
       watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
         const events = await this.#orRefused(client.watch(resource, options), { verb: "watch", resource });

@@ -3,10 +3,19 @@
 import { namespacedName } from "../lib/keys.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import type { Settings } from "../admission/examine.ts";
-import type { ClusterDecisions } from "../admission/cluster-handler.ts";
+import {
+  CLUSTER_ADMISSION_PATH,
+  type ClusterDecisions,
+  createClusterHandler,
+} from "../admission/cluster-handler.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
-import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
+import type { AdmissionServerOptions } from "../admission/admission-server.ts";
+import {
+  ADMISSION_PATH,
+  createAdmissionHandler,
+  refuseUnread,
+  type Settings,
+} from "../admission/review-handler.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import { Slice } from "../turns/slice.ts";
 import type {
@@ -20,10 +29,9 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import { type AdmissionRecording, recordAdmission } from "../report/admission-recorder.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import { SELF_REVIEWS, SUBJECT_REVIEWS } from "../kube/resources.ts";
+import { isAllowed, SELF_REVIEWS, SUBJECT_REVIEWS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { discoverResource } from "../kube/api-discovery.ts";
-import { isAllowed } from "../kube/access-review.ts";
 import { KubeError } from "../kube/kube-error.ts";
 import type { Resource } from "../kube/resource.ts";
 import { matches } from "../policy/decide.ts";
@@ -56,18 +64,27 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 const now = (): Date => new Date();
 
+export type AdmissionRoutes = Pick<AdmissionServerOptions, "routes" | "undecodable">;
+
 export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
-  const policies = {
+  const handlePolicy = createAdmissionHandler({
     settings,
     // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
     now,
-  };
+  });
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
-  return createAdmissionRoutes(policies, { authenticated, source, recorder, now });
+  const handleCluster = createClusterHandler({ authenticated, source, recorder, now });
+  return {
+    routes: [
+      { path: ADMISSION_PATH, handle: handlePolicy },
+      { path: CLUSTER_ADMISSION_PATH, handle: handleCluster },
+    ],
+    undecodable: refuseUnread,
+  };
 }
 
 export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {

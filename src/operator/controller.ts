@@ -7,16 +7,14 @@ import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { ClusterDecisions } from "../admission/cluster-handler.ts";
-import { Decisions, type DecisionsOptions } from "../release/decisions.ts";
+import { Decisions } from "../release/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
 import { withoutTooLarge } from "../memory/memory.ts";
-import type { StoreOptions, Unavailable } from "../memory/ports.ts";
+import type { Unavailable } from "../memory/ports.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
 import type { Transition } from "../memory/transitions.ts";
-import type { DecisionSource } from "../hooks/hook-handler.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -29,10 +27,11 @@ import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { DefinitionCheck } from "./definition-check.ts";
-import { createTasks, taskReader, type Tasks } from "./task-wiring.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import { Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
-import { followCoverage } from "../report/coverage-gauges.ts";
+import { followCoverage } from "../report/fleet-metrics.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import { followMemory, type InformerEntry } from "../report/gauges.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
@@ -54,253 +53,229 @@ export interface ControllerOptions {
   readonly log: Logger;
 }
 
-export interface Controller {
-  readonly source: DecisionSource;
-  /** The same decisions, about requests to the API server. */
-  readonly clusters: ClusterDecisions;
-  readonly memory: Memory & { readonly store: DecisionStore };
-  /** The kinds whose first list is still missing. */
-  waitingFor(): readonly string[];
-  /** Why no ExtensionConfig can lead Cluster API to this operator. */
-  misplaced(): string | undefined;
-  /** Runs until `signal` aborts; never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** Another client wrote a status: check it later, so that writes do not answer writes. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
 const AVAILABILITY_POLL_MS = 1000;
 /** Objects that gates look at belong to memory, but no kind may delay the Clusters of other kinds for long. */
 const OBJECTS_BUDGET_MS = 5000;
 
-export function createController(options: ControllerOptions): Controller {
-  const { client, place, metrics, events, log } = options;
-  // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
-  const { now } = client.serverClock;
-  const [budget, clusterResource] = [new MemoryBudget(log), new ClusterResource(client)];
-  // Informers, store and queue call each other; each is called only when all of them exist.
-  const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
-  const objects = new ObjectInformers({ client, budget, log, onChange: changed, onAvailability: changed });
-  const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
-  const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
-  const lookAgain = (namespace?: string): void => keysIn(store, namespace).forEach((key) => queue.add(key));
-  const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
-  const informers = createInformers({ client, budget, log }, clusterResource, listeners);
-  const { clusters } = informers;
-  const namespaces = withoutTooLarge(informers.namespaces);
-  const registered = (): void => {
-    store.settingsChanged();
-    lookAgain();
-  };
-  const registrations = new Registrations({ client, namespaces, place, log, onChange: registered });
-  const { notCalled, settings } = registrations;
-  const onTransition = (transition: Transition | EventText): void => events.record(transition);
-  const demandsChanged = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
-  const store = createStore(options, {
-    clusters,
-    namespaces,
-    objects,
-    tasks: taskReader(() => tasks),
-    settings,
-    isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
-    onTransition,
-    enqueue: (key) => queue.add(key),
-    onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-    onDemands: demandsChanged,
-  });
-  const sources = { store, api, objects, clusters, tasks: () => tasks, notCalled, onTransition };
-  const queue = createQueue(sources, options);
-  const shared = { ...options, ...sources, namespaces, now };
-  const tasks = createTasks({
-    ...shared,
-    store: () => store,
-    lacksSlot: (cluster, hook) => rollouts.lacksSlot(cluster, hook),
-    onTasksChanged: () => rollouts.membersChanged(),
-  });
-  const { rollouts, queue: rolloutQueue } = createRollouts({
-    ...shared,
-    tasks: tasks.slots,
-    onDemands: demandsChanged,
-    onStale: () => informers.rollouts.refresh(),
-  });
-  const named = nameInformers(informers);
-  const others = () => withoutWaiting(informers.policies, registrations.informer, tasks.informer);
-  followMemory(metrics, { ...sources, rollouts, queue, named: () => [...named, ...others()], now });
-  followCoverage(metrics, { store, clusters, notCalled });
-  const parts = { informers, tasks, objects, registrations, named, store, lookAgain, registered, log };
-  return {
-    ...createDecisions({ ...shared, rollouts, tasks: tasks.beginner, reader: api }, informers),
-    memory: { store, clusters, namespaces },
-    ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks, new DefinitionCheck(options)] }),
-  };
-}
+export class Controller {
+  /** About calls, and about requests to the API server. */
+  readonly decisions: Decisions;
+  readonly memory: Memory & { readonly store: DecisionStore };
+  readonly #options: ControllerOptions;
+  readonly #informers: Informers;
+  readonly #objects: ObjectInformers;
+  readonly #registrations: Registrations;
+  readonly #tasks: Tasks;
+  readonly #queue: WorkQueue;
+  /** Without these, nothing is decided. */
+  readonly #named: readonly InformerEntry[];
+  /** What else runs until the end. */
+  readonly #others: readonly Pick<WorkQueue, "run">[];
 
-function createDecisions(
-  parts: Omit<DecisionsOptions, "mayHaveTasks" | "onStale">,
-  { policies }: Informers,
-): Pick<Controller, "source" | "clusters"> {
-  const decisions = new Decisions({
-    ...parts,
-    mayHaveTasks: () => mayHaveTasks(policies),
-    onStale: (kinds) => {
-      for (const kind of kinds) policies[kind].refresh();
-    },
-  });
-  return { source: decisions, clusters: decisions };
-}
+  constructor(options: ControllerOptions) {
+    const { client, place, metrics, events, log } = options;
+    this.#options = options;
+    // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
+    const { now } = client.serverClock;
+    const [budget, clusterResource] = [new MemoryBudget(log), new ClusterResource(client)];
+    // Informers, store and queue call each other; each is called only when all of them exist.
+    const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
+    const objects = new ObjectInformers({ client, budget, log, onChange: changed, onAvailability: changed });
+    const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
+    const present = (): Informers["clusters"] => this.#informers.clusters;
+    const api = new ApiServer({ client, clusters: clusterResource, objects, memory: present });
+    const lookAgain = (namespace: string): void => this.#lookAgain(namespace);
+    const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
+    this.#informers = createInformers({ client, budget, log }, clusterResource, listeners);
+    this.#named = nameInformers(this.#informers);
+    const { clusters, policies } = this.#informers;
+    const namespaces = withoutTooLarge(this.#informers.namespaces);
+    const onRegistered = (): void => this.#registered();
+    this.#registrations = new Registrations({ client, namespaces, place, log, onChange: onRegistered });
+    const onTransition = (transition: Transition | EventText): void => events.record(transition);
+    const onDemands = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
+    const shared = { ...options, objects, clusters, namespaces, onTransition, onDemands, now };
+    const store = new DecisionStore({
+      ...shared,
+      tasks: { count: (scope) => tasks.memory.count(scope), find: (scope) => tasks.memory.find(scope) },
+      settings: this.#registrations.settings,
+      isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
+      enqueue: (key) => this.#queue.add(key),
+      onStatusWritten: (key) => this.#queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+      onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
+    });
+    this.memory = { store, clusters, namespaces };
+    const lacksSlot: Rollouts["lacksSlot"] = (cluster, hook) => rollouts.lacksSlot(cluster, hook);
+    const onTasksChanged = (): void => rollouts.membersChanged();
+    const tasks: Tasks = new Tasks({ ...shared, api, store: () => store, lacksSlot, onTasksChanged });
+    const onStale = (): void => this.#informers.rollouts.refresh();
+    const { rollouts, queue } = createRollouts({ ...shared, api, store, tasks: tasks.slots, onStale });
+    this.#objects = objects;
+    this.#tasks = tasks;
+    this.#queue = this.#createQueue(api, onTransition);
+    this.#others = [this.#queue, queue, owned, tasks, new DefinitionCheck(options)];
+    this.decisions = new Decisions({
+      store,
+      rollouts,
+      tasks: tasks.beginner,
+      reader: api,
+      log,
+      mayHaveTasks: () => mayHaveTasks(policies),
+      onStale: (kinds) => kinds.forEach((kind) => policies[kind].refresh()),
+    });
+    this.#follow(rollouts, now);
+  }
 
-function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | "run"> {
-  const { named, registrations } = parts;
-  return {
-    waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
-    misplaced: () => registrations.misplaced(),
-    run: async (signal) => await run(parts, signal),
-  };
-}
+  /** The kinds whose first list is still missing. */
+  waitingFor(): readonly string[] {
+    return this.#named.filter(([, informer]) => !informer.synced()).map(([name]) => name);
+  }
 
-function createStore(
-  { client, served, maxOverrideMs, metrics, log }: ControllerOptions,
-  connections: Omit<StoreOptions, "served" | "maxOverrideMs" | "log" | "now">,
-): DecisionStore {
-  return new DecisionStore({
-    ...connections,
-    served,
-    maxOverrideMs,
-    log,
-    now: client.serverClock.now,
-    onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
-  });
-}
+  /** Why no ExtensionConfig can lead Cluster API to this operator. */
+  misplaced(): string | undefined {
+    return this.#registrations.misplaced();
+  }
 
-interface Sources {
-  readonly store: DecisionStore;
-  readonly api: ApiServer;
-  readonly objects: ObjectInformers;
-  readonly clusters: Informer<Cluster>;
-  readonly tasks: () => Pick<Tasks, "unavailable">;
-  readonly notCalled: Registrations["notCalled"];
-  readonly onTransition: (transition: Transition) => void;
-}
+  /** Runs until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const polling = setInterval(this.#watchAvailability(), AVAILABILITY_POLL_MS);
+    const informing = [
+      ...this.#named.map(([, informer]) => informer),
+      this.#registrations.informer,
+      this.#tasks.informer,
+    ];
+    const parts = [...informing, ...this.#others, this.#objects];
+    await Promise.all([this.#load(signal), ...parts.map((part) => part.run(signal))]);
+    clearInterval(polling);
+    this.memory.store.stop();
+  }
 
-function createQueue(sources: Sources, { client, log, metrics }: ControllerOptions): WorkQueue {
-  const { store, api, clusters } = sources;
-  const reconciler = new PolicyReconciler({
-    ...sources,
-    writer: api,
-    log,
-    now: client.serverClock.now,
-    clustersUnavailable: () => clustersUnavailable(clusters),
-    tasksUnavailable: () => sources.tasks().unavailable(),
-    onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
-  });
-  return new WorkQueue({
-    reconcile: async (key) => {
-      await nextTurn(); // calls are answered between a change and its status
-      return await reconciler.reconcile(key);
-    },
-    log,
-    groupOf: (key) => parsePolicyKey(key).namespace ?? "",
-    isUrgent: (key) => wantsFinalizer(store, key),
-    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
-  });
+  async #load(signal: AbortSignal): Promise<void> {
+    const { store } = this.memory;
+    try {
+      await this.#whenRead(signal);
+    } catch {
+      return; // Stopped before everything was read.
+    }
+    store.load();
+    this.#options.log.info("Loaded policies, Clusters and Namespaces", {
+      policies: [...store.policies.entries()].length,
+      clusters: this.#informers.clusters.size,
+    });
+  }
+
+  /**
+   * Rejects when it is stopped. Waits also for objects and ExtensionConfigs, but not for long: a gate that is not
+   * evaluable would stop the waits that the status remembers.
+   */
+  async #whenRead(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#named.map(([, informer]) => informer.whenSynced(signal)));
+    if (!signal.aborted) await Promise.race([this.memory.store.compiled(), once(signal, "abort")]);
+    // The demands are collected at the end of a turn.
+    await nextTurn();
+    const budget = AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]);
+    await Promise.all([this.#objects.whenAnswered(budget), this.#registrations.whenKnown(budget)]);
+    signal.throwIfAborted();
+  }
+
+  #watchAvailability(): () => void {
+    const { log } = this.#options;
+    const { clusters: informer, policies } = this.#informers;
+    const [registrations, tasks] = [this.#registrations, this.#tasks];
+    const clusters = onChange(
+      () => clustersUnavailable(informer)?.reason,
+      (reason) => {
+        log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
+        this.#lookAgain();
+      },
+    );
+    const state = onChange(
+      () => `${registrations.state} ${registrations.awaitsDiscovery()}`,
+      () => this.#registered(),
+    );
+    const place = onChange(
+      () => registrations.misplaced(),
+      (why) => {
+        if (why === undefined) log.info("An ExtensionConfig leads to this operator");
+        else log.error(why, { remedy: MOVE });
+      },
+    );
+    const known = onChange(
+      () => {
+        if (tasks.isKnown()) return "known";
+        return mayHaveTasks(policies) ? tasks.informer.failure()?.reason : undefined;
+      },
+      (what) => {
+        if (what !== "known" && what !== undefined)
+          log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: what });
+        this.memory.store.allTasksChanged();
+        this.#lookAgain();
+      },
+    );
+    return () => {
+      for (const look of [clusters, state, place, known]) look();
+    };
+  }
+
+  /** Re-evaluates all policies, or those of a namespace. */
+  #lookAgain(namespace?: string): void {
+    for (const { key, compiled } of this.memory.store.policies.entries())
+      if (namespace === undefined || compiled.ref.namespace === namespace) this.#queue.add(key);
+  }
+
+  /** The ExtensionConfigs, or the right to read them, changed. */
+  #registered(): void {
+    this.memory.store.settingsChanged();
+    this.#lookAgain();
+  }
+
+  #createQueue(api: ApiServer, onTransition: (transition: Transition) => void): WorkQueue {
+    const { client, log, metrics } = this.#options;
+    const { store } = this.memory;
+    const reconciler = new PolicyReconciler({
+      store,
+      objects: this.#objects,
+      writer: api,
+      log,
+      now: client.serverClock.now,
+      onTransition,
+      notCalled: this.#registrations.notCalled,
+      clustersUnavailable: () => clustersUnavailable(this.#informers.clusters),
+      tasksUnavailable: () => this.#tasks.unavailable(),
+      onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
+    });
+    return new WorkQueue({
+      reconcile: async (key) => {
+        await nextTurn(); // calls are answered between a change and its status
+        return await reconciler.reconcile(key);
+      },
+      log,
+      groupOf: (key) => parsePolicyKey(key).namespace ?? "",
+      isUrgent: (key) => wantsFinalizer(store, key),
+      onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+    });
+  }
+
+  #follow(rollouts: Rollouts, now: () => Date): void {
+    const { metrics } = this.#options;
+    const { store } = this.memory;
+    const { clusters, policies } = this.#informers;
+    const [registrations, objects, queue] = [this.#registrations, this.#objects, this.#queue];
+    const named = (): InformerEntry[] => [
+      ...this.#named,
+      ...withoutWaiting(policies, registrations.informer, this.#tasks.informer),
+    ];
+    followMemory(metrics, { store, rollouts, queue, named, objects, now });
+    followCoverage(metrics, { store, clusters, notCalled: registrations.notCalled });
+  }
 }
 
 /** Such a key is urgent, because a policy that is deleted before it has its finalizer stops holding its Clusters. */
 function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
   const entry = policies.get(key);
   return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);
-}
-
-function keysIn({ policies }: DecisionStore, namespace: string | undefined): string[] {
-  return [...policies.entries()]
-    .filter(({ compiled }) => namespace === undefined || compiled.ref.namespace === namespace)
-    .map(({ key }) => key);
-}
-
-interface Parts {
-  readonly informers: Informers;
-  readonly tasks: Tasks;
-  readonly objects: ObjectInformers;
-  readonly registrations: Registrations;
-  readonly named: readonly InformerEntry[];
-  readonly store: DecisionStore;
-  /** What else runs until the end. */
-  readonly runs: readonly Pick<WorkQueue, "run">[];
-  /** Re-evaluates all policies. */
-  readonly lookAgain: () => void;
-  /** The ExtensionConfigs, or the right to read them, changed. */
-  readonly registered: () => void;
-  readonly log: Logger;
-}
-
-async function run(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { informers, tasks, objects, registrations, named, store, runs, log } = parts;
-  const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
-  const load = whenRead(parts, signal).then(
-    () => {
-      store.load();
-      log.info("Loaded policies, Clusters and Namespaces", {
-        policies: [...store.policies.entries()].length,
-        clusters: informers.clusters.size,
-      });
-    },
-    () => undefined, // Stopped before everything was read.
-  );
-  const informing = [...named.map(([, informer]) => informer), registrations.informer, tasks.informer];
-  await Promise.all([load, ...[...informing, ...runs, objects].map((part) => part.run(signal))]);
-  clearInterval(polling);
-  store.stop();
-}
-
-function watchAvailability(parts: Parts): () => void {
-  const { informers, registrations, lookAgain, registered, log, tasks, store } = parts;
-  const clusters = onChange(
-    () => clustersUnavailable(informers.clusters)?.reason,
-    (reason) => {
-      log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
-      lookAgain();
-    },
-  );
-  const state = onChange(() => `${registrations.state} ${registrations.awaitsDiscovery()}`, registered);
-  const place = onChange(
-    () => registrations.misplaced(),
-    (why) => {
-      if (why === undefined) log.info("An ExtensionConfig leads to this operator");
-      else log.error(why, { remedy: MOVE });
-    },
-  );
-  const known = onChange(
-    () => {
-      if (tasks.isKnown()) return "known";
-      return mayHaveTasks(informers.policies) ? tasks.informer.failure()?.reason : undefined;
-    },
-    (what) => {
-      if (what !== "known" && what !== undefined)
-        log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: what });
-      store.allTasksChanged();
-      lookAgain();
-    },
-  );
-  return () => {
-    clusters();
-    state();
-    place();
-    known();
-  };
-}
-
-/**
- * Rejects when it is stopped. Waits also for objects and ExtensionConfigs, but not for long: a gate that is not
- * evaluable would stop the waits that the status remembers.
- */
-async function whenRead({ named, objects, registrations, store }: Parts, signal: AbortSignal): Promise<void> {
-  await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
-  if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
-  // The demands are collected at the end of a turn.
-  await nextTurn();
-  const budget = AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]);
-  await Promise.all([objects.whenAnswered(budget), registrations.whenKnown(budget)]);
-  signal.throwIfAborted();
 }
 
 /** Runs the work at the end of a turn of the event loop: requests for it may come by the thousand. */

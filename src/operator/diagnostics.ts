@@ -4,13 +4,12 @@ import type { Logger } from "../lib/logger.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "../kube/kubeconfig.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { KeyPair } from "../server/tls.ts";
 import { createHealthServer, type HealthCheck } from "./health-server.ts";
-import type { TlsServer } from "../server/tls-server.ts";
-import { createPlainMetricsServer, createSecureMetricsServer } from "../report/metrics-server.ts";
+import type { KeyPair, TlsServer } from "../server/tls-server.ts";
+import { createPlainMetricsServer, createSecureMetricsServer } from "./metrics-server.ts";
 import { VERSION } from "../version.ts";
 import type { Options } from "./options.ts";
-import { createScrapeGuard } from "../report/scrape-reviewer.ts";
+import { ScrapeGuard } from "./scrape-guard.ts";
 
 export interface DiagnosticsOptions {
   readonly options: Pick<Options, "healthAddress" | "diagnosticsAddress" | "metricsSecure">;
@@ -40,7 +39,7 @@ export function createDiagnostics(own: DiagnosticsOptions): Diagnostics {
     healthAddress === undefined ? [] : [createHealthServer({ address: healthAddress, checks, log })];
   const at = address === undefined ? [] : [{ address, metrics, log }];
   const plain = metricsSecure ? [] : at.map(createPlainMetricsServer);
-  const guard = createScrapeGuard({ client, log });
+  const guard = new ScrapeGuard({ client, log });
   const secure = metricsSecure ? at.map((each) => createSecureMetricsServer({ ...each, tls, guard })) : [];
   const servers = [...health, ...plain, ...secure];
   return {

@@ -1,9 +1,10 @@
-/** The listener for probes: always plain HTTP, as kubelet expects it. */
+/** The listener for probes, always plain HTTP, as kubelet expects it; and what /readyz reports: whether this replica should get calls. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../lib/logger.ts";
 import type { Address } from "../server/address.ts";
 import { createPlainServer, type Page, type Pages, type PageServer } from "../server/pages.ts";
+import type { Controller } from "./controller.ts";
 
 export interface HealthCheck {
   readonly name: string;
@@ -68,5 +69,46 @@ function ask({ name, check }: HealthCheck, log: Logger): string | undefined {
   } catch (error) {
     log.warn("Health check threw", { name, error });
     return "internal error";
+  }
+}
+
+/** After this time a replica without policies is better than none: Cluster API's start needs discovery. */
+const READY_ANYWAY_MS = 10_000;
+
+/**
+ * Ready when everything is in memory, or 10 s after the hook server started listening, whichever is first; withdrawn
+ * for the shutdown, and while every ExtensionConfig leads to another namespace: then no call arrives, and an installation
+ * that holds nothing must not look like one that does. A replica that is still loading holds everything, which is safe, and
+ * answers discovery.
+ */
+export class Readiness {
+  readonly #controller: Pick<Controller, "waitingFor" | "misplaced">;
+  #listeningSince: number | undefined;
+  #stopping = false;
+
+  constructor(controller: Pick<Controller, "waitingFor" | "misplaced">) {
+    this.#controller = controller;
+  }
+
+  readonly checks: readonly HealthCheck[] = [
+    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
+    { name: "policies", check: () => this.#waiting() },
+    { name: "registration", check: () => this.#controller.misplaced() },
+    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
+  ];
+
+  listening(): void {
+    this.#listeningSince = performance.now();
+  }
+
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  #waiting(): string | undefined {
+    const waitingFor = this.#controller.waitingFor();
+    const since = this.#listeningSince ?? Infinity;
+    if (waitingFor.length === 0 || performance.now() - since > READY_ANYWAY_MS) return undefined;
+    return `waiting for ${waitingFor.join(", ")}`;
   }
 }

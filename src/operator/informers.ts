@@ -1,7 +1,6 @@
 /** The informers of the controller, each of which tells memory of its changes. */
 
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
-import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { type MemoryUse, memoryUseOf, sizeOf } from "../api/memory-use.ts";
 import { compactCluster } from "../memory/compact-cluster.ts";
@@ -20,13 +19,12 @@ import {
 import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
-import type { StubOptions } from "../kube/object-stubs.ts";
-import { type MemoryBudget, PLATFORM } from "../kube/memory-budget.ts";
-import type { KubeClient } from "../kube/kube-client.ts";
+import { PLATFORM } from "../kube/memory-budget.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { InformerEntry } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
+import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
 import { expressionBytes } from "../memory/compiled-size.ts";
@@ -50,25 +48,24 @@ interface Listeners {
 }
 
 export function createInformers(
-  {
-    client,
-    log,
-    budget,
-  }: { readonly client: KubeClient; readonly log: Logger; readonly budget: MemoryBudget },
+  { budget, ...common }: Pick<ObjectWatchOptions, "client" | "log" | "budget">,
   clusterResource: ClusterResource,
   { store, rollouts, tasks, owned, lookAgain }: Listeners,
 ): Informers {
-  const common = { client, log };
-  const stubs = stubsIn(budget);
+  const stubs = { budget, ownerOf: namespaceOf, memoryUseOf };
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
-    new Informer({ ...common, ...policiesOf(kind, store), stubs: stubs.policies });
+    new Informer<PolicyObject>({
+      ...common,
+      ...policiesOf(kind, store),
+      stubs: { ...stubs, memoryUseOf: memoryUseOfPolicy, stub: stubPolicy },
+    });
   return {
     policies: { HookPolicy: policies("HookPolicy"), ClusterHookPolicy: policies("ClusterHookPolicy") },
     clusters: new Informer<Cluster>({
       ...common,
       resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
-      stubs: stubs.clusters,
+      stubs: { ...stubs, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
       onChange: ({ old, new: cluster }) => {
         owned.clusterChanged(old, cluster);
         for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
@@ -78,7 +75,7 @@ export function createInformers(
       ...common,
       resource: OVERRIDES,
       project: viewOverride,
-      stubs: stubs.overrides,
+      stubs: { ...stubs, stub: stubOverride },
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
     }),
@@ -86,7 +83,7 @@ export function createInformers(
       ...common,
       resource: ROLLOUTS,
       project: viewRollout,
-      stubs: stubs.rollouts,
+      stubs: { ...stubs, memoryUseOf: memoryUseOfRollout, stub: stubRollout },
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => {
         store().rolloutChanged(key, object);
@@ -99,7 +96,7 @@ export function createInformers(
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
-      stubs: stubs.namespaces,
+      stubs: { ...stubs, ownerOf: ({ metadata }) => metadata.name, stub: stubNamespace },
       onChange: ({ key }) => {
         store().namespaceChanged(key);
         rollouts().membersChanged();
@@ -121,25 +118,6 @@ function policiesOf(
       const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
       store().policyChanged(policyKey(kind, namespace, name), object);
     },
-  };
-}
-
-interface Stubs {
-  readonly policies: StubOptions<PolicyObject>;
-  readonly clusters: StubOptions<Cluster>;
-  readonly overrides: StubOptions<HookOverride>;
-  readonly rollouts: StubOptions<HookRollout>;
-  readonly namespaces: StubOptions<Namespace>;
-}
-
-function stubsIn(budget: MemoryBudget): Stubs {
-  const own = { budget, ownerOf: namespaceOf, memoryUseOf };
-  return {
-    policies: { ...own, memoryUseOf: memoryUseOfPolicy, stub: stubPolicy },
-    clusters: { ...own, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
-    overrides: { ...own, stub: stubOverride },
-    rollouts: { ...own, memoryUseOf: memoryUseOfRollout, stub: stubRollout },
-    namespaces: { ...own, ownerOf: ({ metadata }) => metadata.name, stub: stubNamespace },
   };
 }
 

@@ -9,7 +9,7 @@ import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
-import { createRoutes } from "../hooks/hook-handler.ts";
+import { createRoutes } from "../hooks/hook-routes.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
@@ -17,20 +17,19 @@ import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import { LEADER_LEASE } from "../kube/resources.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
-import { hookMetrics } from "../report/hook-metrics.ts";
-import { createMetrics } from "../report/metrics.ts";
-import { type AdmissionServerOptions, createAdmissionServer } from "../admission/admission-server.ts";
+import { createMetrics, hookMetrics } from "../report/metrics.ts";
+import { createAdmissionServer } from "../admission/admission-server.ts";
 import { createHookServer, type HookServerOptions } from "../server/hook-server.ts";
-import type { TlsServer } from "../server/tls-server.ts";
+import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { VERSION } from "../version.ts";
-import { createAdmission } from "./admission-wiring.ts";
+import { type AdmissionRoutes, createAdmission } from "./admission-wiring.ts";
 import { openAuditLog } from "../report/audit-log.ts";
-import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
-import { createController } from "./controller.ts";
+import { Certificates, type Listener } from "../certificates/certificates.ts";
+import { Controller } from "./controller.ts";
 import { createDiagnostics } from "./diagnostics.ts";
 import { EventRecorder, type EventResult } from "../report/event-recorder.ts";
 import type { Options } from "./options.ts";
-import { Readiness } from "./readiness.ts";
+import { Readiness } from "./health-server.ts";
 
 export interface OperatorDeps {
   readonly log: Logger;
@@ -74,10 +73,10 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
-  const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
-  const acting = { client, taskClient, leading };
-  const controller = createController({ ...acting, ...settings, place, metrics, events, log });
+  const acting = { client, taskClient, leading: () => leadership.leading() };
+  const controller = new Controller({ ...acting, ...settings, place, metrics, events, log });
+  const { memory, decisions: clusters } = controller;
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
@@ -88,21 +87,21 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     servers: () => servers,
     serving: () => [...Object.values(servers), ...diagnostics.secure],
   });
-  const { audit, ...auditLog } = await openAuditLog(options.auditLog, { metrics, log });
+  const { audit, writer } = options.auditLog ? await openAuditLog(options.auditLog, { metrics, log }) : {};
   const hooks = createRoutes(served, {
-    source: controller.source,
+    source: clusters,
     metrics: hookMetrics(metrics),
     answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
     warnRateLimited: rateLimited(log),
     now,
   });
-  controller.memory.store.onClusterGone(hooks.forget);
+  memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
   const reviewing = { client: reviews, settings, authenticated, metrics, audit, log };
-  const admission = createAdmission({ ...controller, ...reviewing });
-  const { tls, clients } = await certificates.load(signal);
-  const servers = createServers(options, { hooks, admission, tls, clients, log });
+  const admission = createAdmission({ memory, clusters, ...reviewing });
+  const tls = await certificates.load(signal);
+  const servers = createServers(options, { hooks, admission, tls, clients: certificates.clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
   // The hook server comes first: discovery needs nothing else, and Cluster API's start depends on it.
@@ -123,7 +122,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   answering.abort();
   await Promise.all([parts, singular]);
   await Promise.all([diagnostics, client, reviews, taskClient].map(async (each) => await each.close()));
-  await auditLog.close();
+  await writer?.close();
 }
 
 function createClients(kubeConfig: KubeConfig): Record<"client" | "reviews" | "taskClient", KubeClient> {
@@ -145,9 +144,10 @@ function createLeadership(
   return new LeaderElection({ client, lease, identity, log });
 }
 
-interface ServerParts extends TlsOptions {
+interface ServerParts extends Pick<Certificates, "clients"> {
+  readonly tls: KeyPair;
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
+  readonly admission: AdmissionRoutes;
   readonly log: Logger;
 }
 
@@ -161,14 +161,14 @@ function createServers(
       ...common,
       ...hooks,
       port: webhookPort,
-      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+      clients: clients.hooks,
     }),
     admission: createAdmissionServer({
       ...common,
       ...admission,
       port: admissionPort,
       flags: "--webhook-host, --admission-port",
-      ...(clients.admission !== undefined && { clients: clients.admission }),
+      clients: clients.admission,
       limits: ADMISSION_LIMITS,
     }),
   };

@@ -1,35 +1,12 @@
 /** The flags of `hookpolicy run`: names, defaults and texts in one table, and their parsed values. */
 
-import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../report/process-log.ts";
+import { CERT_MANAGEMENT, type ClientSettings } from "../certificates/settings.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../report/process-log.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
-export interface Options extends CertificateSettings {
-  /** Absent: the same search as kubectl, or the Pod's service account. */
-  readonly kubeconfig?: string;
-  /** Absent: all interfaces. */
-  readonly webhookHost?: string;
-  readonly webhookPort: number;
-  readonly admissionPort: number;
-  /** Absent: not served. */
-  readonly healthAddress?: Address;
-  /** Absent: not served. */
-  readonly diagnosticsAddress?: Address;
-  /** Served over HTTPS to clients that the API server allows; otherwise to every client. */
-  readonly metricsSecure: boolean;
-  /** Whether metrics may name Clusters. */
-  readonly metricsClusterNames: boolean;
-  /** "-": standard output. Absent: none is written. */
-  readonly auditLog?: string;
-  readonly logFormat: LogFormat;
-  readonly logLevel: LogLevel;
-  readonly leaderElect: boolean;
-  readonly shutdownDelayMs: number;
-  readonly capiVersion: CapiVersion;
-  /** Longer HookOverrides have no effect. */
-  readonly maxOverrideMs: number;
-}
+/** As parsed; absent where a flag without a default is not given. */
+export type Options = ReturnType<typeof parseOptions>;
 
 /** `text` is always `1.<minor>`. */
 export interface CapiVersion {
@@ -231,7 +208,8 @@ const BOOLEANS = ["true", "false"] as const;
 const OLDEST_CAPI_MINOR = 10; // the oldest in docs/compatibility.md
 
 /** Throws a UsageError for the first wrong value. */
-export function parseOptions(values: FlagValues): Options {
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- its fields are those of the table
+export function parseOptions(values: FlagValues) {
   const text = (name: FlagName): string => {
     const flag: Flag = FLAGS[name];
     return values[name] ?? flag.default ?? "";

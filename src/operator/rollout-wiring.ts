@@ -7,7 +7,7 @@ import { RolloutReconciler, type RolloutReconcilerOptions } from "../rollouts/ro
 import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import { followRollouts } from "../report/rollout-gauges.ts";
+import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServer } from "./api-server.ts";
 

@@ -15,9 +15,8 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
-import type { TaskReader } from "../policy/tasks/task-record.ts";
-import { Polls } from "../tasks/polls.ts";
 import { Permits, surplusLike } from "../tasks/permits.ts";
+import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
@@ -26,7 +25,7 @@ import { TaskObjects } from "../tasks/task-objects.ts";
 import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
-import { followTasks, observeTask } from "../report/task-metrics.ts";
+import { followTasks, observeTask } from "../report/fleet-metrics.ts";
 import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { Allowance } from "../turns/allowance.ts";
@@ -52,131 +51,114 @@ export interface TaskWiring {
   readonly log: Logger;
 }
 
-export interface Tasks {
+export class Tasks {
   readonly memory: TaskMemory;
   readonly informer: Informer<StoredTask>;
   readonly beginner: StoredTaskBeginner;
   readonly slots: SlotTasks;
-  /** Whether all HookTasks could be read, and still can. */
-  isKnown(): boolean;
-  /** Why they cannot, for users, if the API server says so. */
-  unavailable(): Unavailable | undefined;
-  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void;
-  /** Something that may have kept attempts from beginning has changed. */
-  recheck(): void;
-  run(signal: AbortSignal): Promise<void>;
-}
+  readonly #queue: WorkQueue;
+  readonly #polls = new Polls({ onDue: (key) => this.#queue.add(key) });
 
-/** Decisions are made of memory, which tasks are connected to. */
-export function taskReader(tasks: () => Pick<Tasks, "memory">): TaskReader {
-  return {
-    count: (scope) => tasks().memory.count(scope),
-    find: (scope) => tasks().memory.find(scope),
-  };
-}
-
-export function createTasks(wiring: TaskWiring): Tasks {
-  const { client, store, served, onTransition, metrics, log } = wiring;
-  const taskStore = new TaskStore(client);
-  const isKnown = (): boolean => {
-    const failure = informer.failure();
-    return informer.synced() && !isNotFound(failure) && !isForbidden(failure);
-  };
-  const memory: TaskMemory = new TaskMemory({
-    isKnown,
-    onChange: (key, task) => {
-      store().tasksChanged(namespacedName(task.cluster));
-      wiring.onTasksChanged();
-      queue.add(key);
-      // No event is about the oldest.
-      const surplus = surplusLike(memory, task).at(-1);
-      if (surplus !== undefined) queue.add(namespacedName(surplus.metadata));
-    },
-  });
-  const informer: Informer<StoredTask> = new Informer<StoredTask>({
-    client,
-    log,
-    resource: HOOK_TASKS,
-    project: storedTask,
-    // A CRD that is applied shows or hides the hash.
-    isSame: (a, b) => a.altered === b.altered,
-    onChange: ({ key, new: task }) => memory.changed(key, task),
-  });
-  const polls = new Polls({ onDue: (key) => queue.add(key) });
-  const queue = createQueue(wiring, { memory, taskStore, polls, isKnown });
-  const onUnstored = oncePerReason(onTransition);
-  followTasks(metrics, memory);
-  return {
-    memory,
-    informer,
-    beginner: new StoredTaskBeginner({ store: taskStore, served, log, onUnstored }),
-    slots: slotTasks({
+  constructor(wiring: TaskWiring) {
+    const { client, store, served, onTransition, metrics, log } = wiring;
+    const taskStore = new TaskStore(client);
+    const memory: TaskMemory = new TaskMemory({
+      isKnown: () => this.isKnown(),
+      onChange: (key, task) => {
+        store().tasksChanged(namespacedName(task.cluster));
+        wiring.onTasksChanged();
+        this.#queue.add(key);
+        // No event is about the oldest.
+        const surplus = surplusLike(memory, task).at(-1);
+        if (surplus !== undefined) this.#queue.add(namespacedName(surplus.metadata));
+      },
+    });
+    this.memory = memory;
+    this.informer = new Informer<StoredTask>({
+      client,
+      log,
+      resource: HOOK_TASKS,
+      project: storedTask,
+      // A CRD that is applied shows or hides the hash.
+      isSame: (a, b) => a.altered === b.altered,
+      onChange: ({ key, new: task }) => memory.changed(key, task),
+    });
+    this.#queue = this.#createQueue(wiring, taskStore);
+    const onUnstored = oncePerReason(onTransition);
+    this.beginner = new StoredTaskBeginner({ store: taskStore, served, log, onUnstored });
+    this.slots = slotTasks({
       memory,
       store: taskStore,
       policyOf: ({ kind, namespace, name }) =>
         store().policies.get(policyKey(kind, namespace, name))?.compiled,
-    }),
-    isKnown,
-    unavailable: () => unavailable(informer.failure()),
-    clusterChanged: (before, cluster) => {
-      for (const { metadata } of memory.ofCluster((before ?? cluster)?.metadata.uid ?? ""))
-        queue.add(namespacedName(metadata));
-    },
-    recheck: () => {
-      for (const { metadata, phase } of memory.all())
-        if (phase === "Pending" || phase === "Running") queue.add(namespacedName(metadata));
-    },
-    run: async (signal) => await queue.run(signal),
-  };
-}
-
-/** Losing contact does not count as a refusal. */
-function unavailable(failure: unknown): Unavailable | undefined {
-  const until = "Until then rules with tasks hold every Cluster";
-  if (isNotFound(failure)) {
-    const message = `The API server serves no hooktasks.hookpolicy.dev: apply the CRDs of the operator's version. ${until}`;
-    return { reason: REASON.HookTasksNotInstalled, message };
+    });
+    followTasks(metrics, memory);
   }
-  if (isForbidden(failure)) {
-    const message = `The operator may not list and watch hooktasks.hookpolicy.dev. ${until}`;
-    return { reason: REASON.HookTasksForbidden, message };
+
+  /** Whether all HookTasks could be read, and still can. */
+  isKnown(): boolean {
+    const failure = this.informer.failure();
+    return this.informer.synced() && !isNotFound(failure) && !isForbidden(failure);
   }
-  return undefined;
-}
 
-interface Parts {
-  readonly memory: TaskMemory;
-  readonly taskStore: TaskStore;
-  readonly polls: Polls;
-  readonly isKnown: () => boolean;
-}
+  /** Why they cannot, for users, if the API server says so; losing contact does not count as a refusal. */
+  unavailable(): Unavailable | undefined {
+    const failure = this.informer.failure();
+    const until = "Until then rules with tasks hold every Cluster";
+    if (isNotFound(failure)) {
+      const message = `The API server serves no hooktasks.hookpolicy.dev: apply the CRDs of the operator's version. ${until}`;
+      return { reason: REASON.HookTasksNotInstalled, message };
+    }
+    if (isForbidden(failure)) {
+      const message = `The operator may not list and watch hooktasks.hookpolicy.dev. ${until}`;
+      return { reason: REASON.HookTasksForbidden, message };
+    }
+    return undefined;
+  }
 
-/** Namespaces of Clusters take turns. */
-function createQueue(wiring: TaskWiring, { memory, taskStore, polls, isKnown }: Parts): WorkQueue {
-  const { taskClient, api, store, onTransition, metrics, log } = wiring;
-  const { policies, overrides } = store();
-  const reconciler = new TaskReconciler({
-    ...wiring,
-    memory,
-    store: taskStore,
-    objects: new TaskObjects(taskClient),
-    permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
-    polls,
-    allowance: new Allowance(() => performance.now(), BEGINNINGS),
-    loaded: () => store().loaded && isKnown(),
-    onStored: (before, after) => {
-      observeTask(metrics, before, after);
-      const event = taskEvent(before, after);
-      if (event !== undefined) onTransition(event);
-    },
-  });
-  return new WorkQueue({
-    reconcile: async (key) => await reconciler.reconcile(key),
-    log,
-    groupOf: (key) => memory.get(key)?.cluster.namespace ?? "",
-    isUrgent: (key) => memory.get(key)?.phase === "Pending",
-    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
-  });
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    for (const { metadata } of this.memory.ofCluster((before ?? now)?.metadata.uid ?? ""))
+      this.#queue.add(namespacedName(metadata));
+  }
+
+  /** Something that may have kept attempts from beginning has changed. */
+  recheck(): void {
+    for (const { metadata, phase } of this.memory.all())
+      if (phase === "Pending" || phase === "Running") this.#queue.add(namespacedName(metadata));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#queue.run(signal);
+  }
+
+  /** Namespaces of Clusters take turns. */
+  #createQueue(wiring: TaskWiring, taskStore: TaskStore): WorkQueue {
+    const { taskClient, api, store, onTransition, metrics, log } = wiring;
+    const { memory } = this;
+    const { policies, overrides } = store();
+    const reconciler = new TaskReconciler({
+      ...wiring,
+      memory,
+      store: taskStore,
+      objects: new TaskObjects(taskClient),
+      permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
+      polls: this.#polls,
+      allowance: new Allowance(() => performance.now(), BEGINNINGS),
+      loaded: () => store().loaded && this.isKnown(),
+      onStored: (before, after) => {
+        observeTask(metrics, before, after);
+        const event = taskEvent(before, after);
+        if (event !== undefined) onTransition(event);
+      },
+    });
+    return new WorkQueue({
+      reconcile: async (key) => await reconciler.reconcile(key),
+      log,
+      groupOf: (key) => memory.get(key)?.cluster.namespace ?? "",
+      isUrgent: (key) => memory.get(key)?.phase === "Pending",
+      onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+    });
+  }
 }
 
 /** Each call about the Cluster tries again. */

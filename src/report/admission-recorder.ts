@@ -1,7 +1,7 @@
 /** Records the answers to reviews of Clusters: in metrics, the log, the audit log and, where they refuse, the policies. */
 
 import type { AdmissionRecorder, RequestRefusal } from "../admission/cluster-handler.ts";
-import type { AdmissionOutcome } from "../admission/admission-outcome.ts";
+import type { AdmissionOutcome } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";

@@ -4,100 +4,31 @@
  */
 
 import type { RequestRefusal } from "../admission/cluster-handler.ts";
-import type { AdmissionVerdict } from "../admission/admission-outcome.ts";
-import type { HookCall, HookName } from "../api/runtime-hooks.ts";
+import type { AdmissionVerdict } from "../admission/review.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
-import {
-  afterWords,
-  type Basis,
-  type Decision,
-  type PolicyTrace,
-  type RuleTrace,
-} from "../policy/decision.ts";
+import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";
-import type { HookAnswer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import type { Override } from "../policy/override.ts";
-import type { TaskTrace } from "../policy/tasks/task-trace.ts";
-import type { PolicyRef } from "../policy/policy-ref.ts";
+import type { AuditLine } from "./audit.gen.ts";
 
-interface AuditSubject {
-  readonly time: string;
-  /** The replica that answered. */
-  readonly instance: string;
-  readonly hook: HookName;
-  readonly targetVersion?: string;
-  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
-}
+type Line<Kind, Verdict, Field extends keyof AuditLine> = Omit<AuditLine, "kind" | "verdict" | "before"> &
+  Required<Pick<AuditLine, Field>> & { kind: Kind; verdict: Verdict; before?: Verdict };
 
-export interface AuditEntry extends AuditSubject {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: "Answer";
-  /** Verdict of this replica's last answer about the same operation; absent: none is remembered. */
-  readonly before?: AnswerVerdict;
-  readonly verdict: AnswerVerdict;
-  readonly answer: HookAnswer;
-  /** Absent when there was no decision. */
-  readonly decision?: AuditDecision;
-}
-
+export type AuditEntry = Line<"Answer", AnswerVerdict, "answer">;
 /** A request to the API server that was refused at admission. */
-export interface AuditRefusal extends AuditSubject {
-  readonly apiVersion: typeof API_VERSION;
-  readonly kind: "Refusal";
-  /** The user who sent it, as the API server reports. */
-  readonly user: string;
-  readonly dryRun: boolean;
-  readonly verdict: AdmissionVerdict;
-  /** The message that the user got. */
-  readonly message: string;
-  readonly decision?: AuditDecision;
-}
+export type AuditRefusal = Line<"Refusal", AdmissionVerdict, "user" | "dryRun" | "message">;
 
-interface AuditDecision extends Pick<Basis, "source"> {
-  readonly firstAsked?: string;
-  readonly inputs: AuditInputs;
-  readonly policies: readonly AuditPolicy[];
-  readonly policiesOmitted: number;
-}
-
-interface AuditInputs {
-  readonly cluster: Pick<ObjectMeta, "resourceVersion">;
-  readonly namespace?: Pick<ObjectMeta, "uid" | "resourceVersion">;
-  readonly overrides: readonly Pick<Override, "name" | "uid" | "generation">[];
-  readonly objects: readonly AuditObject[];
-  readonly objectsOmitted: number;
-}
-
-type AuditObject = Pick<ObjectKind, "apiVersion" | "kind"> &
-  Pick<ObjectMeta, "namespace" | "name" | "uid" | "resourceVersion">;
-
-type AuditPolicy = PolicyRef &
-  Partial<Pick<CompiledPolicy, "uid" | "generation" | "account">> &
-  Pick<PolicyTrace, "mode" | "verdict" | "holds" | "overriddenBy"> & { readonly rules: readonly AuditRule[] };
-
-interface AuditRule extends Pick<RuleTrace, "rule" | "verdict" | "holds" | "reason"> {
-  readonly message?: string;
-  readonly deadlineAt?: string;
-  /** Absent: the rule has none. */
-  readonly tasks?: readonly AuditTask[];
-  readonly gates: readonly {
-    readonly gate: string;
-    /** Whether it is met; null: not evaluable. */
-    readonly holds: boolean | null;
-    readonly reason: string;
-  }[];
-}
-
-interface AuditTask extends Pick<TaskTrace, "task" | "state"> {
-  readonly hookTask?: TaskTrace["hookTask"];
-}
+type AuditSubject = Pick<AuditLine, "time" | "instance" | "hook" | "targetVersion" | "cluster">;
+type AuditDecision = NonNullable<AuditLine["decision"]>;
+type AuditInputs = AuditDecision["inputs"];
+type AuditPolicy = AuditDecision["policies"][number];
 
 const API_VERSION = "audit.hookpolicy.dev/v1alpha1";
 /** Characters of JSON; a policy with every rule and gate that the CRD allows fits. */
@@ -199,7 +130,7 @@ function objectsOf(
   now: Date,
 ): Pick<AuditInputs, "objects" | "objectsOmitted"> {
   const policies = matched.flatMap(({ compiled }) => compiled ?? []);
-  const objects: AuditObject[] = [];
+  const objects: AuditInputs["objects"] = [];
   const seen = new Set<string>();
   const queries = objectQueries(policies, world, call, now) ?? [];
   const places = Map.groupBy(queries, ({ kind, namespace }) => `${objectKindKey(kind)} ${namespace}`);
@@ -221,7 +152,10 @@ function objectsOf(
   return { objects, objectsOmitted: seen.size - objects.length };
 }
 
-function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta): AuditObject {
+function describeObject(
+  { apiVersion, kind }: ObjectKind,
+  metadata: ObjectMeta,
+): AuditInputs["objects"][number] {
   const { namespace, name, uid, resourceVersion } = metadata;
   return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
 }
@@ -254,7 +188,7 @@ function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined
   };
 }
 
-function describeRule(finding: RuleTrace): AuditRule {
+function describeRule(finding: RuleTrace): AuditPolicy["rules"][number] {
   const { rule, verdict, holds, reason, message, deadlineAt, tasks, gates } = finding;
   return {
     rule: truncate(rule, MAX_MESSAGE),

@@ -89,25 +89,17 @@ function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unkno
   ];
 }
 
-export interface OpenAuditLog {
-  /** Absent: no audit log is wanted. */
-  readonly audit?: AuditLog;
-  /** Waits briefly for waiting lines; lines that are not written by then are lost. */
-  close(): Promise<void>;
-}
-
-/** `to`: a file, "-" for standard output, absent for none. Rejects when the file can never be written. */
+/**
+ * `to`: a file, or "-" for standard output. Rejects when the file can never be written. The writer is for the end: close() waits
+ * briefly for waiting lines, and those that are not written by then are lost.
+ */
 export async function openAuditLog(
-  to: string | undefined,
+  to: string,
   { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
-): Promise<OpenAuditLog> {
-  if (to === undefined) return { close: async () => undefined };
+): Promise<{ readonly audit: AuditLog; readonly writer: LineWriter }> {
   const target = to === "-" ? streamTarget(process.stdout) : await new FileTarget(to).open();
   const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
   const writer = new LineWriter({ target, log, onLines });
   const write = (line: string): void => writer.write(line);
-  return {
-    audit: new AuditLog({ write, instance: hostname(), log }),
-    close: async () => await writer.close(),
-  };
+  return { audit: new AuditLog({ write, instance: hostname(), log }), writer };
 }

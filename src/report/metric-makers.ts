@@ -30,43 +30,28 @@ class Mirror<Label extends string> {
   }
 }
 
-export interface Makers {
-  readonly counter: <Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames?: Label[],
-  ) => Counter<Label>;
-  readonly histogram: <Label extends string = never>(
-    name: string,
-    help: string,
-    buckets: number[],
-    labelNames?: Label[],
-  ) => Histogram<Label>;
-  readonly mirror: <Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames?: Label[],
-  ) => Mirror<Label>;
-  /** For a count that is kept elsewhere. */
-  readonly mirrorCounter: <Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-  ) => Mirror<Label>;
-}
+export type Makers = ReturnType<typeof makers>;
 
-export function makers(registry: Registry): Makers {
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- they are those of the metrics
+export function makers(registry: Registry) {
   const registers = [registry];
   return {
-    counter: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name, help, labelNames, registers }),
+    counter: <Label extends string = never>(
+      name: string,
+      help: string,
+      labelNames: Label[] = [],
+    ): Counter<Label> => new Counter({ name, help, labelNames, registers }),
     histogram: <Label extends string = never>(
       name: string,
       help: string,
       buckets: number[],
       labelNames: Label[] = [],
-    ) => new Histogram({ name, help, buckets, labelNames, registers }),
-    mirror: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) => {
+    ): Histogram<Label> => new Histogram({ name, help, buckets, labelNames, registers }),
+    mirror: <Label extends string = never>(
+      name: string,
+      help: string,
+      labelNames: Label[] = [],
+    ): Mirror<Label> => {
       const mirror = new Mirror<Label>();
       const gauge = new Gauge<Label>({
         name,
@@ -82,7 +67,7 @@ export function makers(registry: Registry): Makers {
       };
       return mirror;
     },
-    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
+    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> => {
       const mirror = new Mirror<Label>();
       const counter = new Counter<Label>({
         name,

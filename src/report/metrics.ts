@@ -3,6 +3,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
+import type { HookMetrics } from "../hooks/hook-handler.ts";
 import { VERSION } from "../version.ts";
 import { type Makers, makers } from "./metric-makers.ts";
 
@@ -260,5 +261,17 @@ function fleetMetrics({ histogram, mirror }: Makers) {
       "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
       ["annotation"],
     ),
+  };
+}
+
+/** Counts the answers to hook calls. */
+export function hookMetrics(metrics: Metrics): HookMetrics {
+  return {
+    answered: (hook, verdict, seconds) => {
+      metrics.hookCalls.inc({ hook, verdict });
+      metrics.hookCallDuration.observe({ hook }, seconds);
+    },
+    unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
+    discovered: () => metrics.discoveryCalls.inc(),
   };
 }

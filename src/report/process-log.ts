@@ -32,32 +32,27 @@ const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
-/** What winston's formats make of an entry, one after the other; `fields` are a list of LogFields first, a Map afterwards. */
 interface Entry {
   readonly timestamp: string;
   readonly level: string;
   readonly message: string;
-  readonly fields: Map<string, unknown>;
+  readonly fields: ReadonlyMap<string, unknown>;
 }
 
 /** The logging methods never throw, whatever the fields hold, even when the stream's reader is gone. */
-export function createLogger(options: LogOptions): ClosableLogger {
-  const stream = options.stream ?? process.stdout;
+export function createLogger({ stream = process.stdout, ...options }: LogOptions): ClosableLogger {
   survivePipeErrors(stream);
   const line = options.format === "json" ? jsonLine : textLine;
   const sink = createWinston({
     level: options.level,
-    format: format.combine(
-      format.timestamp(),
-      bounded(options.level === "debug"),
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the formats before have made of it
-      format.printf((info) => printable(line(info as unknown as Entry))),
-    ),
+    format: format.printf(({ message }) => String(message)),
     transports: [new transports.Stream({ stream, eol: "\n" })],
   });
-  const write = (level: LogLevel, message: string, ...fields: readonly LogFields[]): void => {
-    // Winston formats an entry before a transport looks at its level.
-    if (sink.isLevelEnabled(level)) sink.log({ level, message, fields });
+  const write: Write = (level, message, ...sources) => {
+    if (!sink.isLevelEnabled(level)) return;
+    const fields = plainFields(sources, options.level === "debug");
+    const entry = { timestamp: new Date().toISOString(), level, message: cut(message), fields };
+    sink.log({ level, message: printable(line(entry)) });
   };
   return Object.assign(loggerOf(write, []), {
     close: async (): Promise<void> => {
@@ -81,16 +76,6 @@ function loggerOf(write: Write, base: readonly LogFields[]): Logger {
   };
 }
 
-/** Bounds the message, and makes one Map of JSON values of the fields, of which later ones win. */
-function bounded(withStack: boolean): ReturnType<ReturnType<typeof format>> {
-  const shorten = format((info) => {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as createLogger() passes them
-    const fields = plainFields(info["fields"] as readonly LogFields[], withStack);
-    return Object.assign(info, { message: cut(String(info.message)), fields });
-  });
-  return shorten();
-}
-
 function jsonLine({ timestamp: ts, level, message: msg, fields }: Entry): string {
   const line: Record<string, unknown> = { ts, level, msg };
   for (const [key, value] of fields) line[key in line ? `${key}_` : key] = value;
@@ -107,7 +92,7 @@ function quoted(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Converts the fields to JSON values; an error becomes its text, and at debug also its stack. */
+/** Converts the fields to JSON values, of which later ones win; an error becomes its text, and at debug also its stack. */
 function plainFields(sources: readonly LogFields[], withStack: boolean): Map<string, unknown> {
   const plain = new Map<string, unknown>();
   for (const fields of sources) {

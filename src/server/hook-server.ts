@@ -42,18 +42,10 @@ export interface HookServerOptions extends TlsServerOptions {
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
 }
 
-interface Exchange {
+interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-}
-
-interface Call extends Exchange {
   readonly route: HookRoute;
-}
-
-interface HttpAnswer {
-  readonly status: number;
-  readonly text: string;
 }
 
 const NO_BODY = new WholeBody([]);
@@ -80,15 +72,15 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
-    if (route === undefined) return send({ request, response }, { status: 404, text: NOT_FOUND });
-    const exchange = { request, response, route };
+    if (route === undefined) return send({ request, response }, NOT_FOUND, 404);
+    const call = { request, response, route };
     // Refuse before reading the body, so that what a client without a certificate sends takes no memory.
     if (route.authenticated === true && guard(route.path, request.socket))
-      return refuse(exchange, "unauthenticated");
-    if (route.ignoresBody === true) return call(exchange, NO_BODY);
+      return refuse(call, "unauthenticated");
+    if (route.ignoresBody === true) return handle(call, NO_BODY);
     bodies.read(request, response, (body) => {
-      if (!(body instanceof WholeBody)) return refuse(exchange, body.reason);
-      call(exchange, body);
+      if (!(body instanceof WholeBody)) return refuse(call, body.reason);
+      handle(call, body);
       body.free();
     });
   });
@@ -100,15 +92,15 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     else socket.end(text, () => socket.destroy());
   });
 
-  function call(exchange: Call, body: WholeBody): void {
+  function handle(call: Call, body: WholeBody): void {
     const fail = (error: unknown): void => {
-      log.error("Failed to answer a hook", { path: exchange.route.path, error });
-      refuse(exchange, "internal");
+      log.error("Failed to answer a hook", { path: call.route.path, error });
+      refuse(call, "internal");
     };
-    const answer = (text: string): void => send(exchange, { status: 200, text });
+    const answer = (text: string): void => send(call, text);
     try {
-      const text = answerOf(exchange.route, body);
-      if (text === undefined) refuse(exchange, "too-large");
+      const text = answerOf(call.route, body);
+      if (text === undefined) refuse(call, "too-large");
       else if (typeof text === "string") answer(text);
       else text.then(answer, fail);
     } catch (error) {
@@ -116,19 +108,19 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     }
   }
 
-  function refuse(exchange: Call, reason: UndecodableReason): void {
-    const { path } = exchange.route;
+  function refuse(call: Call, reason: UndecodableReason): void {
+    const { path } = call.route;
     if (reason === "too-large" || reason === "no-room") warnRateLimited("Refused a call", { path, reason });
     try {
-      send(exchange, { status: 200, text: undecodable(path, reason) });
+      send(call, undecodable(path, reason));
     } catch (error) {
       log.error("Failed to answer a hook", { error });
-      send(exchange, { status: 500, text: INTERNAL_ERROR });
+      send(call, INTERNAL_ERROR, 500);
     }
   }
 
   /** Writes headers and body at once. */
-  function send({ request, response }: Exchange, { status, text }: HttpAnswer): void {
+  function send({ request, response }: Omit<Call, "route">, text: string, status = 200): void {
     const size = Buffer.byteLength(text);
     const headers = ["content-type", "application/json", "content-length", String(size)];
     if (connections.isEnding(request)) headers.push("connection", "close");

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 
 import type { Logger } from "../lib/logger.ts";
 import { listen, type Address } from "./address.ts";
+import { timeouts } from "./tls-server.ts";
 
 export interface PageServer {
   listen(): Promise<{ port: number }>;
@@ -27,14 +28,13 @@ export interface PageRequest {
 
 export type Pages = Readonly<Record<string, (request: PageRequest) => Page | Promise<Page>>>;
 
-export const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 65_000, // kubelet opens a connection per probe, Prometheus keeps one
-  connectionsCheckingInterval: 5_000,
+export const PAGE_LIMITS = {
+  headersMs: 5_000,
+  requestMs: 10_000,
+  keepAliveMs: 65_000, // kubelet opens a connection per probe, Prometheus keeps one
+  checkMs: 5_000,
+  connections: 64,
 };
-
-export const MAX_CONNECTIONS = 64;
 
 const NOT_FOUND: Page = { code: 404, body: "not found\n" };
 const BAD_METHOD: Page = { code: 405, body: "method not allowed\n" };
@@ -47,8 +47,11 @@ export interface PlainServerOptions {
 }
 
 export function createPlainServer({ address, flag, pages, log }: PlainServerOptions): PageServer {
-  const server = createServer({ ...LIMITS, maxHeaderSize: 8 * 1024 }, pageListener(pages, log));
-  server.maxConnections = MAX_CONNECTIONS;
+  const server = createServer(
+    { ...timeouts(PAGE_LIMITS), maxHeaderSize: 8 * 1024 },
+    pageListener(pages, log),
+  );
+  server.maxConnections = PAGE_LIMITS.connections;
   return {
     listen: async () => await listen(server, address, flag),
     close: async (): Promise<void> => {

@@ -1,5 +1,6 @@
 /** The common part of the operator's HTTPS servers: certificate, clients, limits, and how they begin and end. */
 
+import type { ServerOptions as HttpServerOptions } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -9,8 +10,13 @@ import { rateLimited } from "../lib/rate-limited.ts";
 import { type Address, listen } from "./address.ts";
 import { Bodies, type BodyLimits } from "./bodies.ts";
 import { Connections } from "./connections.ts";
-import { type KeyPair, tlsOptions } from "./tls.ts";
 import { MAX_CALL_BYTES } from "./whole-body.ts";
+
+/** Both in PEM; the certificate may be followed by its chain. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** Decides which clients may call. */
 export interface Clients {
@@ -25,9 +31,11 @@ export interface Clients {
 export interface TlsServerOptions extends Address {
   readonly tls: KeyPair;
   /** Absent: every caller is answered, and no client certificate is requested. */
-  readonly clients?: Clients;
+  readonly clients?: Clients | undefined;
   /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
+  /** "for metrics", for the log. */
+  readonly purpose?: string;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
 }
@@ -84,14 +92,20 @@ export interface TlsServerParts {
 }
 
 export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServerParts {
-  const { clients, log, flags = "--webhook-host, --webhook-port" } = options;
+  const { clients, log, flags = "--webhook-host, --webhook-port", purpose } = options;
+  const tooMany = ["Too many connections", purpose].filter(Boolean).join(" ");
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
   const warnRateLimited = rateLimited(log);
   const connections = new Connections(server, limits.connections, () =>
-    warnRateLimited("Too many connections, closing idle ones", { limit: limits.connections }),
+    warnRateLimited(`${tooMany}, closing idle ones`, { limit: limits.connections }),
   );
+  server.on("checkContinue", (request, response) => {
+    // While the answer before it is being sent, Node.js would keep this for later, and write it between header and body.
+    if (response.socket !== null) response.writeContinue();
+    server.emit("request", request, response);
+  });
   return {
     server,
     connections,
@@ -111,13 +125,21 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
 }
 
 /** A change of the certificate has to pass all of these options again. */
-function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
+function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
-    ...tlsOptions(pair),
+    cert,
+    key,
+    minVersion: "TLSv1.2",
     // Keeps connections without a valid certificate, because discovery needs none, and an answer says more than a reset.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,
+    ...timeouts(limits),
+  };
+}
+
+export function timeouts(limits: Omit<Limits, "handshakeMs" | keyof BodyLimits>): HttpServerOptions {
+  return {
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,

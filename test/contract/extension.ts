@@ -4,8 +4,9 @@ import { Agent, request as httpsRequest } from "node:https";
 
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
-import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
+import type { HandlerDeps } from "../../src/hooks/hook-handler.ts";
+import { createRoutes, type Routes } from "../../src/hooks/hook-routes.ts";
+import type { KeyPair } from "../../src/server/tls-server.ts";
 import { createHookServer } from "../../src/server/hook-server.ts";
 import { silent } from "../unit/memory/fixtures.ts";
 import { issue } from "../unit/server/certificates.ts";

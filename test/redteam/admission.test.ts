@@ -11,12 +11,12 @@ import { connect } from "node:tls";
 import type { IncomingMessage } from "node:http";
 import {
   type AdmissionOptions,
+  type AdmissionRoutes,
   createAdmission,
   type ReviewClient,
 } from "../../src/operator/admission-wiring.ts";
-import type { AdmissionRoutes } from "../../src/admission/review-route.ts";
 import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
+import type { KeyPair } from "../../src/server/tls-server.ts";
 import { ClientAuthority } from "../../src/certificates/client-authority.ts";
 import { type AdmissionServerOptions, createAdmissionServer } from "../../src/admission/admission-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";

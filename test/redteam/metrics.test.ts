@@ -6,9 +6,9 @@ import { request as get } from "node:https";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { before, test, type TestContext } from "node:test";
-import { createScrapeGuard } from "../../src/report/scrape-reviewer.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
-import { createSecureMetricsServer } from "../../src/report/metrics-server.ts";
+import { ScrapeGuard } from "../../src/operator/scrape-guard.ts";
+import type { KeyPair } from "../../src/server/tls-server.ts";
+import { createSecureMetricsServer } from "../../src/operator/metrics-server.ts";
 import { issue } from "../unit/server/certificates.ts";
 import { createRecorder, type Recorder } from "../unit/server/recorder.ts";
 
@@ -34,7 +34,7 @@ async function start(t: TestContext, { reviewMs = 20 } = {}): Promise<Lab> {
   const reviewed: string[] = [];
   const log = createRecorder();
   let [open, most] = [0, 0];
-  const guard = createScrapeGuard({
+  const guard = new ScrapeGuard({
     client: {
       review: async ({ kind }, spec) => {
         if (kind === "TokenReview") reviewed.push((spec as { token: string }).token);

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import { invalid } from "../../src/admission/denial.ts";
-import { joinWarnings } from "../../src/admission/review-text.ts";
+import { denialOf, joinWarnings } from "../../src/admission/denial.ts";
 import { MAX_CONDITION_MESSAGE } from "../../src/api/hook-policy.ts";
 import { type ConditionFinding, withTransitions } from "../../src/status/conditions.ts";
 import type { Transition } from "../../src/memory/transitions.ts";
@@ -144,7 +143,9 @@ test("the audit log is harmless, and loses nothing", () => {
 });
 
 test("a refusal by admission, and its warnings, are harmless for kubectl to print", () => {
-  const policy = { kind: "HookPolicy", metadata: metadata({ name: WORST }) } as Parameters<typeof invalid>[0];
-  const { message, details } = invalid(policy, [{ path: `spec.${WORST}`, message: WORST }]);
+  const policy = { kind: "HookPolicy", metadata: metadata({ name: WORST }) } as Parameters<
+    typeof denialOf
+  >[0];
+  const { message, details } = denialOf(policy, "invalid", [{ path: `spec.${WORST}`, message: WORST }]);
   assertHarmless([message, details?.causes, joinWarnings([WORST, WORST.repeat(40)])]);
 });

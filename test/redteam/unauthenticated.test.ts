@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { before, test, type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { createHookServer } from "../../src/server/hook-server.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
+import type { KeyPair } from "../../src/server/tls-server.ts";
 import { issue } from "../unit/server/certificates.ts";
 import { createRecorder } from "../unit/server/recorder.ts";
 

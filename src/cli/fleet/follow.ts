@@ -5,7 +5,7 @@ import { pause } from "../../lib/signals.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { DEFAULT_TUNING } from "../../kube/tuning.ts";
+import { DEFAULT_TUNING } from "../../kube/recovery.ts";
 import { followWatch } from "../../kube/watch-session.ts";
 
 type Client = Pick<KubeClient, "list" | "watch">;
@@ -80,16 +80,12 @@ export async function followUntil(
   { timeoutMs, onLost }: Pick<Follower, "onLost"> & { readonly timeoutMs: number },
 ): Promise<boolean> {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), Math.min(timeoutMs, MAX_TIMER_MS));
+  const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))]);
   let met = false;
   const onObjects = ([object]: readonly KubeObject[]): void => {
     met ||= isMet(object);
     if (met) stop.abort();
   };
-  try {
-    await follow(client, scope, { onObjects, onLost }, stop.signal);
-  } finally {
-    clearTimeout(timer);
-  }
+  await follow(client, scope, { onObjects, onLost }, signal);
   return met;
 }

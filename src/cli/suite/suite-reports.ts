@@ -13,8 +13,7 @@ import {
   HeldClusters,
   openWindows,
 } from "../../report/gauges.ts";
-import { countTasks } from "../../report/task-metrics.ts";
-import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
+import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
@@ -22,7 +21,7 @@ import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";
 
-export interface MetricSample {
+interface MetricSample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -90,7 +89,6 @@ export class SuiteReports {
     }
   }
 
-  /** Records the decision about a pending operation. */
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
     for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {

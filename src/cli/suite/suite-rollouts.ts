@@ -83,13 +83,12 @@ export class SuiteRollouts {
     });
   }
 
-  /** The rollout with its present status. */
   get(name: string): HookRollout | undefined {
     return this.#api.stored(name);
   }
 
-  get compiled(): readonly CompiledRollout[] {
-    return this.#rollouts.entries().map(({ rollout }) => rollout);
+  all(): readonly HookRollout[] {
+    return this.#api.all();
   }
 
   /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
@@ -290,7 +289,10 @@ export class SuiteRollouts {
     if (known.holds && known.tasksDue !== true) return withoutBasis(known);
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
-    snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
+    snapshot?.hasAll(
+      this.#api.all().map(({ metadata }) => metadata),
+      this.#api.version,
+    );
     const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);

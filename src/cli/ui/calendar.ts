@@ -15,7 +15,6 @@ import { type PolicyWindow, windowsIn } from "../windows/window-list.ts";
 
 const DAY = 86_400_000;
 const DAYS = 28;
-/** The most openings that are shown of a window. */
 const MAX_OPENINGS = 1_000;
 
 /** Begins on the Monday of the week of `at`, `weeks` later. */
@@ -29,7 +28,8 @@ export function calendarOf(
 ): Calendar {
   const problem = wanted === undefined ? undefined : zoneProblem(wanted);
   if (problem !== undefined) throw new CommandError(USAGE, `time zone: ${problem}`);
-  const { windows, invalid } = windowsIn(objects);
+  const holders = windowsIn(objects);
+  const windows = holders.flatMap((each) => each.windows ?? []);
   const zone = wanted ?? zoneOfMost(windows);
   const midnights = midnightsOf(zone, at, weeks);
   const [from = at, end = at] = [midnights[0], midnights.at(-1)].map((each) => each?.at);
@@ -39,7 +39,7 @@ export function calendarOf(
     end: timestamp(end),
     changes: clockChanges(zone, midnights),
     windows: windows.map((window) => calendarWindow(window, from, end)),
-    invalid: invalid.map(policyName),
+    invalid: holders.filter((each) => each.windows === undefined).map(({ policy }) => policyName(policy)),
   };
 }
 

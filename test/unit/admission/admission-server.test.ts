@@ -9,7 +9,7 @@ import {
   createAdmissionServer,
 } from "../../../src/admission/admission-server.ts";
 import { MAX_VALUES } from "../../../src/server/whole-body.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";
 

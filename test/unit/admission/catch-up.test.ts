@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatchUp } from "../../../src/admission/catch-up.ts";
-import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
+import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 
 const ALLOWED: AdmissionOutcome = { verdict: "Allowed", warnings: [] };
 const because = (reason: string): AdmissionOutcome => ({ verdict: "NotConfirmed", reason, warnings: [] });

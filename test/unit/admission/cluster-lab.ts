@@ -5,7 +5,7 @@ import {
   type ClusterDecisions,
   createClusterHandler,
 } from "../../../src/admission/cluster-handler.ts";
-import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
+import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";

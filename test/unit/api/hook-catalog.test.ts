@@ -5,10 +5,9 @@ import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import { encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
+import { discoveryResponse, encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
 import { decodeRequest } from "../../../src/hooks/hook-request.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
-import { discoveryResponse } from "../../../src/extension/routes.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
   assert.equal(
@@ -60,7 +59,7 @@ describe("a request", () => {
   const body = (over: object): string => JSON.stringify({ cluster: { metadata }, ...over });
 
   test("needs no more than the Cluster's name, namespace and uid", () => {
-    const request = decodeRequest("BeforeClusterDelete", body({}))?.read();
+    const request = decodeRequest("BeforeClusterDelete", body({}))?.request;
     assert.deepEqual(request?.call, { hook: "BeforeClusterDelete", settings: {} });
     assert.equal(request?.cluster.metadata.uid, "u");
   });
@@ -94,7 +93,7 @@ describe("a request", () => {
 
   test("has the topology of the Cluster where it has one", () => {
     const read = (spec: object): Cluster | undefined =>
-      decodeRequest("BeforeClusterDelete", body({ cluster: { metadata, spec } }))?.read().cluster;
+      decodeRequest("BeforeClusterDelete", body({ cluster: { metadata, spec } }))?.request.cluster;
     const variables = [{ name: "a", value: 1 }];
     const cluster = read({ topology: { class: "small", version: "v1.32.0", variables }, paused: true });
     assert.deepEqual(cluster?.topology, { className: "small", version: "v1.32.0", variables: '{"a":1}' });
@@ -112,7 +111,7 @@ describe("a request", () => {
         settings: { a: "b" },
         extra: 1,
       }),
-    )?.read();
+    )?.request;
     assert.deepEqual(request?.call, {
       hook: "BeforeClusterUpgrade",
       fromKubernetesVersion: "v1.31.0",
@@ -154,13 +153,13 @@ describe("a request", () => {
 
   test("nested 100,000 deep does not overflow the stack", () => {
     const deep = `{"cluster":{"metadata":${JSON.stringify(metadata)},"spec":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
-    assert.equal(decodeRequest("BeforeClusterDelete", deep)?.read().cluster.metadata.name, "c");
+    assert.equal(decodeRequest("BeforeClusterDelete", deep)?.request.cluster.metadata.name, "c");
   });
 
   test("with __proto__ keys changes no prototype and finds no annotation", () => {
     const text =
       '{"cluster":{"metadata":{"name":"c","namespace":"n","uid":"u","annotations":{"__proto__":"x"}}}}';
-    const request = decodeRequest("BeforeClusterDelete", text)?.read();
+    const request = decodeRequest("BeforeClusterDelete", text)?.request;
     assert.equal(request?.cluster.metadata.name, "c");
     assert.equal(({} as Record<string, unknown>)["x"], undefined);
   });

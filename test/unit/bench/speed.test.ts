@@ -19,7 +19,7 @@ test("requests of the bench are about that Cluster, valid and of the size that i
   for (const bytes of [BARE_BYTES, 4_000, COMMON_BYTES, 250_000]) {
     const text = requestAbout(cluster, bytes);
     assert.ok(Math.abs(text.length - bytes) < 300 + bytes / 100, `${text.length} for ${bytes}`);
-    const request = decodeRequest("BeforeClusterDelete", text)?.read();
+    const request = decodeRequest("BeforeClusterDelete", text)?.request;
     assert.equal(request?.cluster.metadata.uid, metadata.uid);
     assert.equal(request.cluster.topology?.variables !== undefined, bytes > BARE_BYTES);
     assert.doesNotMatch(text, /managedFields|\n/);

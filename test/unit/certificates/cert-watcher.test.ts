@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { before, test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/error-text.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { CertWatcher, type CertWatcherOptions } from "../../../src/certificates/cert-watcher.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ExpiryAlarm } from "../../../src/certificates/expiry.ts";
+import { ExpiryAlarm } from "../../../src/certificates/lifetime.ts";
 
 const DAY_MS = 86_400_000;
 const START = new Date("2026-01-01T00:00:00Z");

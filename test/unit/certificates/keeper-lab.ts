@@ -4,9 +4,10 @@ import { X509Certificate } from "node:crypto";
 
 import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
-import { authoritySecretName, type SecretStore } from "../../../src/certificates/rotation-steps.ts";
+import { authoritySecretName } from "../../../src/certificates/rotation-steps.ts";
+import type { SecretStore } from "../../../src/certificates/secret-store.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/stored-certificates.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 
 export const SERVING = "serving";
@@ -15,7 +16,7 @@ export const NAMES = ["hooks.system.svc", "hooks.system.svc.cluster.local"] as c
 export const SIGNAL = new AbortController().signal;
 
 /** Secrets as the API server keeps them: created once, replaced by who has seen the last version. */
-class Secrets implements SecretStore {
+class Secrets implements Pick<SecretStore, "read" | "write"> {
   readonly kept = new Map<string, StoredSecret>();
   /** Called before each write; throws where it is to fail. */
   beforeWrite: (name: string) => void = () => undefined;

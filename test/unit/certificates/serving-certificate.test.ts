@@ -12,7 +12,7 @@ import {
   type ServingCertificate,
   type ServingOptions,
 } from "../../../src/certificates/serving-certificate.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
 const NOW = new Date();

@@ -54,14 +54,14 @@ async function distrusting({
       if (versions === undefined) throw NOT_FOUND;
       return { versions: versions.map((version) => ({ version })) };
     },
-    list: async ({ version, plural }: { version: string; plural: string }) => {
+    list: (async ({ version, plural }: { version: string; plural: string }) => {
       assert.deepEqual([plural, version], ["extensionconfigs", versions?.toSorted().at(-1)]);
       const items = Object.entries(extensions).map(([name, clientConfig]) => ({
         metadata: metadataOf(name),
         spec: { clientConfig },
       }));
       return { items, resourceVersion: "1" };
-    },
+    }) as TrustOptions["client"]["list"],
   };
   const options = { client, service: US, names: [HOST, `${HOST}.cluster.local`], webhooks: ["hookpolicy"] };
   return await distrustingObjects(options, new X509Certificate(authority), new AbortController().signal);

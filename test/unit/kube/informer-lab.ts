@@ -5,7 +5,7 @@ import { Informer } from "../../../src/kube/informer.ts";
 import type { InformerOptions } from "../../../src/kube/informer.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { Change } from "../../../src/kube/object-store.ts";
-import type { InformerTuning } from "../../../src/kube/tuning.ts";
+import type { InformerTuning } from "../../../src/kube/recovery.ts";
 import { WIDGETS } from "./fake-api-server.ts";
 import type { FakeApiServer } from "./fake-api-server.ts";
 import { MemoryLogger, startLab, until } from "./fixtures.ts";

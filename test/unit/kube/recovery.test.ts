@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { Recovery } from "../../../src/kube/recovery.ts";
-import { DEFAULT_TUNING } from "../../../src/kube/tuning.ts";
+import { DEFAULT_TUNING, Recovery } from "../../../src/kube/recovery.ts";
 import { MemoryLogger } from "./fixtures.ts";
 
 interface Lab {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AdmissionOutcome } from "../../../src/admission/admission-outcome.ts";
+import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 import type { ClusterReview } from "../../../src/admission/cluster-review.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
 import { recordAdmission } from "../../../src/report/admission-recorder.ts";

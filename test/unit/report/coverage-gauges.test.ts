@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Coverage, followCoverage } from "../../../src/report/coverage-gauges.ts";
+import { type Coverage, followCoverage } from "../../../src/report/fleet-metrics.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
 import { cluster, hookPolicy } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";

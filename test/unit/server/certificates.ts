@@ -5,7 +5,7 @@ import { webcrypto } from "node:crypto";
 
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 
 export interface Validity {
   readonly notBefore?: Date;

@@ -9,10 +9,9 @@ import type { TLSSocket } from "node:tls";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { errorText } from "../../../src/lib/error-text.ts";
-import type { KeyPair } from "../../../src/server/tls.ts";
 import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/client-authority.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { TlsServer } from "../../../src/server/tls-server.ts";
+import type { KeyPair, TlsServer } from "../../../src/server/tls-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { scratch, until } from "../kube/fixtures.ts";
 import { issue } from "./certificates.ts";

@@ -5,9 +5,8 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
-import type { KeyPair } from "../../../src/server/tls.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { Limits } from "../../../src/server/tls-server.ts";
+import type { KeyPair, Limits } from "../../../src/server/tls-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 

@@ -4,7 +4,7 @@ import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-import type { KeyPair } from "../../../src/server/tls.ts";
+import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";

@@ -1,0 +1,204 @@
+/** What selectors of policies, rollouts and stages do not select, and what is unknown of them without the Namespaces of Clusters. */
+
+import type { HookRolloutSpec } from "../../api/hook-policy.ts";
+import type { LabelSelector } from "../../api/meta.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
+import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
+import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
+import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
+import { counted } from "../../lib/counted.ts";
+import type { Fleet, FleetRollout } from "./fleet.ts";
+import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
+
+/** A Cluster, as selectors see it. */
+interface Place {
+  readonly labels: Labels;
+  readonly namespace: string;
+  /** Absent: unknown, so that every namespaceSelector may select it. */
+  readonly namespaceLabels?: Labels;
+}
+
+interface Selection {
+  readonly namespaceSelector?: LabelSelector | undefined;
+  readonly clusterSelector?: LabelSelector | undefined;
+}
+
+export function placesIn(fleet: Fleet): readonly Place[] {
+  return fleet.clusters().map(({ metadata: { namespace = "", labels } }) => {
+    const found = fleet.namespace(namespace);
+    return {
+      labels,
+      namespace,
+      ...(found !== undefined && { namespaceLabels: found.metadata.labels ?? {} }),
+    };
+  });
+}
+
+/** `object`: a valid policy or rollout; others select nothing by themselves. */
+export function emptySelections(object: RawObject, places: readonly Place[]): readonly FieldError[] {
+  if (ownKind(object) === "HookRollout") return emptyStages(viewRollout(object).spec, places);
+  const kind = policyKind(object);
+  if (kind === undefined || places.length === 0) return [];
+  const { metadata, spec } = viewPolicy(kind, object);
+  const effect = "so the policy holds nothing";
+  if (kind === "ClusterHookPolicy") return emptiness(spec, places, { at: "spec", effect });
+  const { namespace = "default" } = metadata;
+  const own = places.filter((place) => place.namespace === namespace);
+  if (own.length > 0) return emptiness(spec, own, { at: "spec", effect, of: `of namespace ${namespace}` });
+  const used = [...new Set(places.map((place) => place.namespace))];
+  const message = `namespace ${namespace} has none of the ${counted(places.length, "Cluster")}, which are in ${firstNames(used, SHOWN)}, ${effect}${didYouMean(namespace, used)}`;
+  return [{ path: "metadata.namespace", id: SELECTS_NOTHING, message }];
+}
+
+/** Of a valid rollout: itself, or its stages. */
+export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): readonly FieldError[] {
+  if (places.length === 0) return [];
+  const whole = emptiness(spec, places, { at: "spec", effect: "so the rollout limits nothing" });
+  if (whole.length > 0) return whole;
+  const { stages = [] } = spec;
+  const members = places.filter((place) => selects(spec, place));
+  const isKnown =
+    !isNarrow(spec.namespaceSelector) ||
+    members.every(({ namespaceLabels }) => namespaceLabels !== undefined);
+  const of = isKnown ? "of the rollout" : MAYBE_OF_ROLLOUT;
+  return stages.flatMap((stage, index) => {
+    const stops = stopsLaterStages(stage.minSucceeded, index, stages.length);
+    const effect = `so stage ${stage.name} has no Cluster${stops ? ", and later stages wait until it does" : ""}`;
+    return emptiness(stage, members, { at: `spec.stages[${index}]`, effect, of });
+  });
+}
+
+const MAYBE_OF_ROLLOUT =
+  "that the rollout may select (Namespaces are missing, so their labels are not known)";
+
+interface SelectionText {
+  readonly at: string;
+  readonly effect: string;
+  readonly of?: string;
+}
+
+function emptiness(selection: Selection, places: readonly Place[], told: SelectionText): FieldError[] {
+  if (places.some((place) => selects(selection, place))) return [];
+  const near = places.filter((place) => selectsNamespace(selection, place));
+  const ofNamespaces = near.length === 0;
+  const { namespaceSelector = {}, clusterSelector = {} } = selection;
+  const selector = ofNamespaces ? namespaceSelector : clusterSelector;
+  const labels = ofNamespaces
+    ? places.map(({ namespaceLabels }) => namespaceLabels)
+    : near.map((place) => place.labels);
+  const of = told.of === undefined ? "" : ` ${told.of}`;
+  const which = ofNamespaces ? "the namespace of none" : "none";
+  const message = `${describeSelector(selector)} selects ${which} of the ${counted(labels.length, "Cluster")}${of}, ${told.effect}${meant(selector, labels)}`;
+  const field = ofNamespaces ? "namespaceSelector" : "clusterSelector";
+  return [{ path: `${told.at}.${field}`, id: SELECTS_NOTHING, message }];
+}
+
+function selects(selection: Selection, place: Place): boolean {
+  return selectsNamespace(selection, place) && compileSelector(selection.clusterSelector)(place.labels);
+}
+
+function selectsNamespace({ namespaceSelector }: Selection, { namespaceLabels }: Place): boolean {
+  return namespaceLabels === undefined || compileSelector(namespaceSelector)(namespaceLabels);
+}
+
+const SHOWN = 5;
+
+/** What may be meant by the first requirement that no labels meet, else which labels there are; "" if each is met by some. */
+function meant(selector: LabelSelector, all: readonly Labels[]): string {
+  const wrong = requirementsOf(selector).find(
+    (each) => !all.some(compileSelector({ matchExpressions: [each] })),
+  );
+  if (wrong === undefined) return ": no Cluster meets all of it";
+  const { key, values = [] } = wrong;
+  const keys = [...new Set(all.flatMap((labels) => Object.keys(labels ?? {})))].toSorted();
+  const nearestKey = keys.includes(key)
+    ? key
+    : (nearest(key, keys) ??
+      keys.find((each) => valuesOf(each, all).some((value) => values.includes(value))));
+  if (nearestKey === undefined)
+    return keys.length === 0 ? ": they have no labels" : `: they have the labels ${firstNames(keys, SHOWN)}`;
+  const found = valuesOf(nearestKey, all);
+  const pairs = values.map((value) => [value, found.includes(value) ? value : nearest(value, found)]);
+  const best = pairs.map(([, value]) => value).find((value) => value !== undefined);
+  if (best !== undefined) return suggested(`${nearestKey}=${best}`);
+  if (nearestKey !== key) return suggested(nearestKey);
+  return `: they have ${firstNames(
+    found.map((value) => `${key}=${value}`),
+    SHOWN,
+  )}`;
+}
+
+function valuesOf(key: string, all: readonly Labels[]): readonly string[] {
+  const values = all.map((labels) => lookup(labels, key)).filter((value) => value !== undefined);
+  return [...new Set(values)].toSorted();
+}
+
+/** `of`: the Namespaces that the answer needs; absent: those of all Clusters. */
+export function missingNamespaces(fleet: Fleet, of?: string): readonly string[] {
+  const needed = of === undefined ? fleet.clusters().map(({ metadata }) => metadata.namespace ?? "") : [of];
+  return [...new Set(needed)].filter((name) => fleet.namespace(name) === undefined);
+}
+
+/** What these fleets cannot tell without the Namespaces; `undefined`: nothing. */
+export function namespaceWarning(fleets: readonly Fleet[], of?: string): string | undefined {
+  const missing = [...new Set(fleets.flatMap((fleet) => missingNamespaces(fleet, of)))];
+  const policies = fleets.some((each) =>
+    each.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined),
+  );
+  const rollouts = fleets.flatMap((each) => each.rollouts);
+  const names = namesOf(rollouts.filter(readsNamespaces));
+  const staged = namesOf(rollouts.filter(hasNarrowStage));
+  const effects = [
+    policies && "what a ClusterHookPolicy says of them is not evaluable",
+    names.length > 0 &&
+      `whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`,
+    staged.length > 0 &&
+      `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
+  ].filter((effect) => effect !== false);
+  return missing.length === 0 || effects.length === 0
+    ? undefined
+    : missingText(missing, effects.join(", and "));
+}
+
+function namesOf(rollouts: readonly FleetRollout[]): readonly string[] {
+  return [...new Set(rollouts.map(({ compiled }) => compiled.name))];
+}
+
+function missingText(missing: readonly string[], effect: string): string {
+  return `the Namespace of Clusters is not among the objects: ${firstNames(missing, SHOWN)}; ${effect}. Add it, with its labels, to the files`;
+}
+
+function readsNamespaces({ compiled, spec: { spread = [], namespaceSelector } }: FleetRollout): boolean {
+  if (compiled.problem !== undefined) return false;
+  return spread.some(({ from }) => from === "Namespace") || isNarrow(namespaceSelector);
+}
+
+function hasNarrowStage({ compiled, spec: { stages = [] } }: FleetRollout): boolean {
+  return compiled.problem === undefined && stages.some((stage) => isNarrow(stage.namespaceSelector));
+}
+
+function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length > 0;
+}
+
+/** `object`: valid. What it selects of these Clusters is unknown. */
+export function unknownSelection(object: RawObject, missing: readonly string[]): readonly FieldError[] {
+  if (missing.length === 0) return [];
+  const { namespaceSelector, stages = [] } = selectionOf(object);
+  const all = [namespaceSelector, ...stages.map((stage) => stage.namespaceSelector)];
+  const first = all.findIndex((selector) => isNarrow(selector));
+  if (first < 0) return [];
+  const path = `${first === 0 ? "spec" : `spec.stages[${first - 1}]`}.namespaceSelector`;
+  const message = missingText(missing, "whether this selects them is unknown");
+  return [{ path, id: NAMESPACE_MISSING, message }];
+}
+
+function selectionOf(object: RawObject): Pick<HookRolloutSpec, "namespaceSelector" | "stages"> {
+  if (ownKind(object) === "HookRollout") return viewRollout(object).spec;
+  if (policyKind(object) !== "ClusterHookPolicy") return { namespaceSelector: {} };
+  const { spec } = viewPolicy("ClusterHookPolicy", object);
+  return { namespaceSelector: "namespaceSelector" in spec ? spec.namespaceSelector : {} };
+}

@@ -1,0 +1,111 @@
+/** Gauges of Clusters, HookRollouts and HookTasks, and how long tasks took. Counts only: users must not be able to create series. */
+
+import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { NOT_CALLED_REASONS } from "../hooks/registration.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { Lister, Unavailable } from "../memory/ports.ts";
+import { BYPASSES, bypassesOf } from "../operations/marks.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import type { TaskMemory } from "../tasks/task-memory.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+
+export interface Coverage {
+  readonly store: DecisionStore;
+  readonly clusters: Pick<Lister<Cluster>, "list">;
+  readonly notCalled: (policy: CompiledPolicy) => Unavailable | "Unknown" | undefined;
+}
+
+/** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
+export function followCoverage(metrics: Metrics, coverage: Coverage): void {
+  metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
+  metrics.clusters.follow(() => countClusters(coverage));
+  metrics.bypasses.follow(() => countBypasses(coverage));
+}
+
+function countNotCalled({ store, notCalled }: Coverage): Sample<"reason">[] {
+  const reasons = [...store.policies.entries()].map(({ compiled }) => notCalled(compiled));
+  if (reasons.includes("Unknown")) return [];
+  return NOT_CALLED_REASONS.map((reason) => ({
+    labels: { reason },
+    value: reasons.filter((each) => typeof each === "object" && each.reason === reason).length,
+  }));
+}
+
+function countClusters({ store, clusters }: Coverage): Sample<"coverage">[] {
+  if (!store.loaded) return [];
+  const counts = { matched: 0, unmatched: 0, matched_without_topology: 0, unmatched_without_topology: 0 };
+  const matched = new Set<string>();
+  for (const entry of store.policies.entries()) for (const key of entry.matched) matched.add(key);
+  for (const cluster of clusters.list()) {
+    const is = matched.has(clusterKey(cluster)) ? "matched" : "unmatched";
+    counts[cluster.topology === undefined ? (`${is}_without_topology` as const) : is] += 1;
+  }
+  return Object.entries(counts).map(([name, value]) => ({ labels: { coverage: name }, value }));
+}
+
+function countBypasses({ store, clusters }: Coverage): Sample<"annotation">[] {
+  if (!store.loaded) return [];
+  const counts = new Map(Object.keys(BYPASSES).map((annotation): [string, number] => [annotation, 0]));
+  for (const cluster of clusters.list())
+    for (const annotation of bypassesOf(cluster)) counts.set(annotation, (counts.get(annotation) ?? 0) + 1);
+  return [...counts].map(([annotation, value]) => ({ labels: { annotation }, value }));
+}
+
+const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as const;
+
+export function followRollouts(metrics: Metrics, rollouts: Pick<Rollouts, "entries">): void {
+  const each = <T>(read: (name: string, status: HookRolloutStatus) => readonly T[]): T[] =>
+    rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}));
+  metrics.rolloutClusters.follow(() => each(countRolloutClusters));
+  metrics.rolloutHalted.follow(() => each(countRolloutHalts));
+}
+
+/** Counts the stages of the current target; a rollout of creations or deletions has only one. */
+export function countRolloutClusters(
+  rollout: string,
+  { target, targets = [] }: HookRolloutStatus,
+): Sample<"rollout" | "stage" | "state">[] {
+  const current = targets.find(({ version }) => version === target) ?? targets[0];
+  return (current?.stages ?? []).flatMap((stage) =>
+    STATES.map((state) => ({ labels: { rollout, stage: stage.name, state }, value: stage[state] })),
+  );
+}
+
+export function countRolloutHalts(
+  rollout: string,
+  { conditions = [] }: HookRolloutStatus,
+): Sample<"rollout">[] {
+  const isHalted = conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True");
+  return [{ labels: { rollout }, value: Number(isHalted) }];
+}
+
+const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled", "Altered"] as const;
+
+export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
+  metrics.tasks.follow(() => countTasks(memory));
+}
+
+/** Leaves out tasks that no longer count. A task that failed for an operation that is over needs no action. */
+export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
+  const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
+  for (const { over, altered, phase } of memory.all()) {
+    const shown = altered === undefined ? phase : "Altered";
+    if (!over) counts.set(shown, (counts.get(shown) ?? 0) + 1);
+  }
+  return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
+}
+
+/** From the beginning of the first attempt to the end of the last. */
+export function observeTask(
+  metrics: Pick<Metrics, "taskDuration">,
+  before: HookTask,
+  { status }: HookTask,
+): void {
+  const { phase, startedAt, endedAt } = status ?? {};
+  const hasEnded = phase === "Succeeded" || phase === "Failed";
+  if (!hasEnded || phase === before.status?.phase || startedAt === undefined || endedAt === undefined) return;
+  metrics.taskDuration.observe({ phase }, (Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
+}
