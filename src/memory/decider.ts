@@ -235,8 +235,11 @@ function isFirmHold(decision: Decision): boolean {
 function agreed(others: readonly Decision[], last: Decision): Decision {
   const holding = others.find(({ holds }) => holds);
   if (!last.holds) return holding ?? last;
-  if (others.every(({ waitsForTasks }) => waitsForTasks === true)) return last;
-  const { waitsForTasks: _, begins = [], ...rest } = last;
+  return others.every(({ waitsForTasks }) => waitsForTasks === true) ? last : withoutLastTasks(last);
+}
+
+/** Something else than tasks holds the Cluster, too, so those that begin last wait. */
+export function withoutLastTasks({ waitsForTasks: _, begins = [], ...rest }: Decision): Decision {
   const first = begins.filter(({ task }) => task.begins === "First");
   return first.length === 0 ? rest : { ...rest, begins: first };
 }

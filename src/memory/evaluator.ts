@@ -115,7 +115,7 @@ export class Evaluator {
     let isDone = false;
     try {
       yield;
-      for (const operation of operations) yield* this.#forecasts(operation, entries);
+      for (const operation of operations) yield* this.#forecasts(operation, cluster, entries);
       isDone = true;
     } finally {
       if (!isDone) this.#scheduler.soon(clusterKey(cluster));
@@ -176,7 +176,7 @@ export class Evaluator {
       yield;
     }
     for (const operation of this.#memory.operations.of(uid)) {
-      yield* this.#forecasts(operation, candidates.entries);
+      yield* this.#forecasts(operation, cluster, candidates.entries);
       this.#wakeFor(operation);
     }
   }
@@ -190,12 +190,6 @@ export class Evaluator {
 
   #candidates(namespace: string | undefined): Candidates {
     return this.#memory.policies.candidates(namespace ?? "");
-  }
-
-  /** Also `undefined` if another Cluster has its name. */
-  #clusterNamed({ namespace, cluster: name, clusterUID }: NamedCluster): Cluster | undefined {
-    const cluster = this.#options.clusters.get(`${namespace}/${name}`);
-    return cluster?.metadata.uid === clusterUID ? cluster : undefined;
   }
 
   #match(entry: PolicyEntry, cluster: Cluster): void {
@@ -261,12 +255,12 @@ export class Evaluator {
    * Makes forecasts for rows that have none, of which one decision can cause thousands. No decision depends on a forecast; the
    * status waits for it for a while (policy-reconciler.ts).
    */
-  *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): WorkSteps {
+  *#forecasts(operation: PendingOperation, cluster: Cluster, entries: readonly PolicyEntry[]): WorkSteps {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of entries) {
       const row = entry.awaitingForecast.delete(key) ? entry.held.get(key) : undefined;
       if (row === undefined) continue;
-      entry.held.set(key, { ...row, ...this.#forecast(entry, operation, row) });
+      entry.held.set(key, { ...row, ...this.#forecast(entry, operation, row, cluster) });
       this.#options.enqueue(entry.key);
       if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOf(operation));
       yield;
@@ -278,10 +272,9 @@ export class Evaluator {
     { compiled }: PolicyEntry,
     operation: PendingOperation,
     { holds, verdict, reason }: PolicyRow,
+    cluster: Cluster,
   ): Pick<PolicyRow, "earliestRelease"> {
-    const cluster = this.#clusterNamed(operation);
-    if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
-      return {};
+    if (reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock")) return {};
     const world = worldOf(this.#memory, cluster, operation);
     const call = withSettings(operation.call, operation.namespace, this.#options);
     const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, this.#options.now());
@@ -341,10 +334,14 @@ export class Evaluator {
     return oncePerOperation(decisions).filter(isWanted);
   }
 
-  /** Other clients may write a policy's status, and name Clusters of other namespaces in it. */
-  #clusterInScope({ compiled: { ref } }: PolicyEntry, named: NamedCluster): Cluster | undefined {
-    const isInScope = ref.namespace === undefined || ref.namespace === named.namespace;
-    return isInScope ? this.#clusterNamed(named) : undefined;
+  /** Other clients may write a policy's status, and name Clusters of other namespaces in it, or any uid. */
+  #clusterInScope(
+    { compiled: { ref } }: PolicyEntry,
+    { namespace, cluster: name, clusterUID }: NamedCluster,
+  ): Cluster | undefined {
+    if (ref.namespace !== undefined && ref.namespace !== namespace) return undefined;
+    const cluster = this.#options.clusters.get(`${namespace}/${name}`);
+    return cluster?.metadata.uid === clusterUID ? cluster : undefined;
   }
 
   /** Adopts what the policies' statuses say of operations that are new to this replica. */
@@ -377,7 +374,8 @@ export class Evaluator {
     }
     const candidates = this.#adopting(entry, mine, row);
     this.#evaluate(operation, cluster, candidates);
-    for (const _ of this.#forecasts(operation, candidates.entries)) if (this.#scheduler.isTurnOver()) return;
+    for (const _ of this.#forecasts(operation, cluster, candidates.entries))
+      if (this.#scheduler.isTurnOver()) return;
   }
 
   /**

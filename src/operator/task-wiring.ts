@@ -15,7 +15,7 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
-import { oldestSurplus, Permits } from "../tasks/permits.ts";
+import { Permits, surplusLike } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
@@ -68,7 +68,8 @@ export class Tasks {
         store().tasksChanged(namespacedName(task.cluster));
         wiring.onTasksChanged();
         this.#queue.add(key);
-        const surplus = oldestSurplus(memory, task);
+        // No event is about the oldest.
+        const surplus = surplusLike(memory, task).at(-1);
         if (surplus !== undefined) this.#queue.add(namespacedName(surplus.metadata));
       },
     });

@@ -1,7 +1,6 @@
 /** Decides about calls and reviews: from memory, in fair turns, and by reads where memory is not enough. */
 
 import type { Logger } from "../lib/logger.ts";
-import type { Decider } from "../memory/decider.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
 import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
@@ -108,7 +107,6 @@ const machineTime = (): Date => new Date();
 export class Decisions extends Releases {
   readonly mayHaveTasks: () => boolean;
   readonly #store: DecisionStore;
-  readonly #decider: Decider;
   readonly #rollouts: Rollouts;
   readonly #turns: CallTurns;
 
@@ -126,7 +124,6 @@ export class Decisions extends Releases {
     super({ confirmer, rollouts, tasks });
     this.mayHaveTasks = mayHaveTasks;
     this.#store = store;
-    this.#decider = store.decider;
     this.#rollouts = rollouts;
     this.#turns = turns;
   }
@@ -136,22 +133,22 @@ export class Decisions extends Releases {
   }
 
   inTurn<T>(request: DecisionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T> {
-    return this.#turns.run(shareOf(request, this.#decider), decide, refuse);
+    return this.#turns.run(shareOf(request, this.#store.decider), decide, refuse);
   }
 
   ask(request: DecisionRequest, at: Date): Decision {
-    return this.#rollouts.ask(request, this.#decider.ask(request, at));
+    return this.#rollouts.ask(request, this.#store.decider.ask(request, at));
   }
 
   validity(request: DecisionRequest, decision: Decision, at: Date): ValidityCheck | undefined {
-    return this.#decider.validity(request, decision, at);
+    return this.#store.decider.validity(request, decision, at);
   }
 
   refusal(request: DecisionRequest, at: Date): Decision | undefined {
-    return this.#decider.refusal(request, at);
+    return this.#store.decider.refusal(request, at);
   }
 
   warnings(request: DecisionRequest, at: Date): Decision {
-    return this.#decider.warnings(request, at);
+    return this.#store.decider.warnings(request, at);
   }
 }

@@ -18,6 +18,7 @@ import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.
 import { memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../memory/clock.ts";
+import { withoutLastTasks } from "../memory/decider.ts";
 import type { DecisionRequest, RolloutApi } from "../memory/ports.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
@@ -148,7 +149,7 @@ export class Rollouts {
   }
 
   /** The places of the Cluster in the rollouts that select it, without those whose operation has begun. */
-  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date): PlaceIn[] {
+  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date) {
     const { cluster, namespace } = world;
     return this.#holding(hook, world, now).flatMap((entry) => {
       const { rollout, status } = entry;
@@ -332,12 +333,6 @@ interface LiveSituation extends Situation {
   readonly since: Date;
 }
 
-interface PlaceIn {
-  readonly entry: RolloutEntry;
-  readonly place: Parameters<typeof closedFor>[2];
-  readonly hasSlot: boolean;
-}
-
 interface ClaimSituation extends LiveSituation {
   /** Only tasks hold the Cluster, and need the slot first. */
   readonly forTasks: boolean;
@@ -360,18 +355,16 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
   return entry.queue.mayBegin(uid);
 }
 
-/** Tasks that begin last wait, too. */
-function held({ waitsForTasks: _waits, tasksDue, begins, ...decision }: Decision, hold: Hold): Decision {
+function held(released: Decision, hold: Hold): Decision {
+  const { tasksDue, ...decision } = withoutLastTasks(released);
   const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
   const tasks = decision.trace.flatMap(({ holds, rules }) =>
     holds ? rules.flatMap((rule) => rule.tasks ?? []) : [],
   );
   const isDue = tasksDue === true && tasks.some((task) => task.state === "Due" && task.begins === "First");
-  const first = begins?.filter(({ task }) => task.begins === "First") ?? [];
   return {
     ...decision,
     ...(isDue && { tasksDue }),
-    ...(first.length > 0 && { begins: first }),
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,

@@ -14,14 +14,14 @@ import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { hasWorkersBehind, pinnedBehind } from "../operations/workers-behind.ts";
-import { after, readTimestamp, timestamp } from "../policy/instant.ts";
+import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 import { type Health, wants } from "./health.ts";
 import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";
-import { canHalt, knownStages } from "./stages.ts";
+import { canHalt, hasSoaked, knownStages } from "./stages.ts";
 
 /** A member as memory knows it. */
 export interface MemberState {
@@ -85,21 +85,11 @@ export function stagesOf(
       mayWait = false;
       return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
     }
-    const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
-    const soak = soakOf(stage, since, isPresent || known?.passed === true, now);
-    mayWait &&= soak.passed;
-    return { name, ...counts, ...soak };
+    const soakingSince = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
+    const passed = (isPresent || known?.passed === true) && hasSoaked(stage, soakingSince, now);
+    mayWait &&= passed;
+    return { name, ...counts, soakingSince, passed };
   });
-}
-
-function soakOf(
-  { minSuccessTimeMs }: CompiledStage,
-  soakingSince: string,
-  mayPass: boolean,
-  now: Date,
-): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
-  const since = readTimestamp(soakingSince);
-  return { soakingSince, passed: mayPass && since !== undefined && after(since, minSuccessTimeMs) <= now };
 }
 
 export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";

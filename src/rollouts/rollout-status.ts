@@ -143,9 +143,10 @@ function namedIn(
 /** Memory can still show the mark of the previous upgrade. */
 function hasBegun(
   { operation }: CompiledRollout,
-  { target = "" }: RolloutClaim,
+  { target = "", markedAt }: RolloutClaim,
   state: MemberState | undefined,
 ): boolean {
+  if (markedAt !== undefined) return true;
   // While its reference is written, the mark of a creation is away for a moment (isCreationOver).
   if (operation === "Create") return state?.cluster.created === true;
   if (state?.member.marked !== true) return false;
@@ -182,7 +183,7 @@ function failuresNow(
     .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
     .filter((claim) => {
       const state = byUID.get(claim.uid);
-      return state !== undefined && (claim.markedAt !== undefined || hasBegun(rollout, claim, state));
+      return state !== undefined && hasBegun(rollout, claim, state);
     })
     .map((claim) => overdueFailure(rollout, claim, now));
   // A deadline ends the slot, whatever has failed before.
@@ -254,8 +255,7 @@ function changedFailure(
   if (rollout.operation !== "Upgrade" || !claim.claimed || state?.member.marked !== true) return [];
   const [{ target = "" }, version] = [claim, targetOf("Upgrade", state.cluster)];
   // Memory can still show the mark of the previous upgrade.
-  const isSeen = claim.markedAt !== undefined || hasBegun(rollout, claim, state);
-  if (!isSeen || version === target) return [];
+  if (!hasBegun(rollout, claim, state) || version === target) return [];
   const message = `its version changed from ${target} to ${version} while it was upgraded, and it has no slot for that`;
   return [failureOf(claim, { reason: VERSION_CHANGED, time: timestamp(now), message })];
 }

@@ -46,7 +46,7 @@ export interface CompiledRollout {
   /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
   /** Compiled of a stub: see policy/too-large.ts. */
-  readonly tooLarge?: true;
+  readonly tooLarge?: true | undefined;
 }
 
 export interface CompiledStage {
@@ -108,8 +108,9 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     maxConcurrency: spec.maxConcurrency,
     retryAfterSeconds: spec.retryAfterSeconds,
     progressDeadlineMs: durationOrNever(spec.progressDeadline ?? ""),
-    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
-    ...(object.tooLarge === true && { tooLarge: true }),
+    ...(errors.length > 0
+      ? { ...NOTHING_BEGINS, problem: describeErrors(errors), tooLarge: object.tooLarge }
+      : partsOf(spec)),
   };
 }
 

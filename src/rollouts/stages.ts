@@ -24,16 +24,29 @@ export function closedBy(
 
 /** When the stage has soaked; `undefined`: it does not soak for the target, or has to be judged again. */
 export function soakEnd(
-  { stages }: CompiledRollout,
+  rollout: CompiledRollout,
   status: Pick<HookRolloutStatus, "targets"> | undefined,
   { stage, target }: { readonly stage: string | undefined; readonly target: string },
   now: Date,
 ): Date | undefined {
   const known = knownStages(status, target).find(({ name }) => name === stage);
-  const since = readTimestamp(known?.soakingSince);
-  const soakMs = stages.find(({ name }) => name === stage)?.minSuccessTimeMs;
-  const end = since === undefined || soakMs === undefined ? undefined : after(since, soakMs);
+  const end = known && soakedAt(rollout, known);
   return end !== undefined && end > now ? end : undefined;
+}
+
+function soakedAt({ stages }: CompiledRollout, { name, soakingSince }: RolloutStageStatus): Date | undefined {
+  const stage = stages.find((each) => each.name === name);
+  const since = readTimestamp(soakingSince);
+  return stage && since && after(since, stage.minSuccessTimeMs);
+}
+
+export function hasSoaked(
+  { minSuccessTimeMs }: CompiledStage,
+  soakingSince: string | undefined,
+  now: Date,
+): boolean {
+  const since = readTimestamp(soakingSince);
+  return since !== undefined && after(since, minSuccessTimeMs) <= now;
 }
 
 /** How far each stage is to the target, by the status. */
@@ -46,13 +59,12 @@ export function knownStages(
 
 /** `known`: the stages of one target. `passed` alone is not enough: the soak may have become longer since. */
 export function hasPassed(
-  { name, minSuccessTimeMs }: CompiledStage,
+  stage: CompiledStage,
   known: readonly RolloutStageStatus[] | undefined,
   now: Date,
 ): boolean {
-  const status = known?.find((stage) => stage.name === name);
-  const since = readTimestamp(status?.soakingSince);
-  return status?.passed === true && since !== undefined && after(since, minSuccessTimeMs) <= now;
+  const status = known?.find(({ name }) => name === stage.name);
+  return status?.passed === true && hasSoaked(stage, status.soakingSince, now);
 }
 
 /**
@@ -119,21 +131,15 @@ function passedOf({ targets = [] }: Pick<HookRolloutStatus, "targets"> = {}): Re
 
 /** Milliseconds from `now` until the next deadline of a slot passes, or the next soak is over; `Infinity`: none. */
 export function untilDue(
-  { progressDeadlineMs, stages }: CompiledRollout,
+  rollout: CompiledRollout,
   { running = [], targets = [] }: HookRolloutStatus = {},
   now: Date,
 ): number {
-  const deadlines = running.map(({ claimedAt }) => dueAt(claimedAt, progressDeadlineMs));
+  const deadlines = running.map(({ claimedAt }) => after(new Date(claimedAt), rollout.progressDeadlineMs));
   const soaks = targets
     .flatMap((target) => target.stages.filter(({ passed }) => !passed))
-    .map(({ name, soakingSince }) =>
-      dueAt(soakingSince, stages.find((stage) => stage.name === name)?.minSuccessTimeMs ?? Infinity),
-    );
-  const due = [...deadlines, ...soaks].map((at) => at - now.getTime()).filter((ms) => ms > 0);
-  return Math.min(...due);
-}
-
-function dueAt(since: string | undefined, ms: number): number {
-  const began = readTimestamp(since);
-  return began === undefined || ms === Infinity ? Infinity : after(began, ms).getTime();
+    .map((known) => soakedAt(rollout, known));
+  // What never comes is no number.
+  const due = [...deadlines, ...soaks].map((at = new Date(NaN)) => at.getTime() - now.getTime());
+  return Math.min(...due.filter((ms) => ms > 0));
 }

@@ -191,14 +191,12 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
   const refusal = refusalOf(error);
   if (refusal !== undefined)
     return attemptEnded(task, { outcome: refusal, message, final: isNamespaceTerminating(error) }, now);
-  if (now < timesOutAt(task, attempt)) return attemptWaits(task.status ?? {}, message);
-  // The answer of a request that was carried out may have been lost.
-  const found =
-    task.spec.action.create === undefined
-      ? undefined
-      : await objects.find(accountOf(task), refOf(task, attempt)).catch(() => undefined);
-  if (found !== undefined && isOwn(task, attempt, found)) return foundAs(work, found);
-  return timedOut(task, message, now);
+  if (now >= timesOutAt(task, attempt) && task.spec.action.create !== undefined) {
+    // The answer of a request that was carried out may have been lost.
+    const found = await objects.find(accountOf(task), refOf(task, attempt)).catch(() => undefined);
+    if (found !== undefined && isOwn(task, attempt, found)) return foundAs(work, found);
+  }
+  return waitsOrTimedOut(work, message);
 }
 
 /**
@@ -221,11 +219,6 @@ function refusalOf(error: unknown): AttemptOutcome | undefined {
   if (isNamespaceTerminating(error)) return "Refused";
   if (isConflict(error)) return "Conflict";
   return error instanceof KubeError && (error.code === 400 || error.code === 422) ? "Refused" : undefined;
-}
-
-function timedOut(task: HookTask, message: string, now: Date): HookTaskStatus {
-  const limit = durationText(durationOrNever(task.spec.timeout));
-  return attemptEnded(task, { outcome: "TimedOut", message: `not done within ${limit}: ${message}` }, now);
 }
 
 /** Looks at the object, or at what has to go. */
@@ -260,8 +253,9 @@ function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
 }
 
 function waitsOrTimedOut({ task, attempt, now }: AttemptWork, message: string): HookTaskStatus {
-  if (now >= timesOutAt(task, attempt)) return timedOut(task, message, now);
-  return attemptWaits(task.status ?? {}, message);
+  if (now < timesOutAt(task, attempt)) return attemptWaits(task.status ?? {}, message);
+  const limit = durationText(durationOrNever(task.spec.timeout));
+  return attemptEnded(task, { outcome: "TimedOut", message: `not done within ${limit}: ${message}` }, now);
 }
 
 /** Each is deleted with its uid, so what comes later under its name stays. */

@@ -3,6 +3,7 @@
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { overrideKey } from "../memory/override-set.ts";
 import { policyKey } from "../memory/policy-set.ts";
@@ -74,10 +75,9 @@ export class Permits {
     return taskIn(this.#policyOf(spec), spec)?.keepMs ?? KEEP_MS;
   }
 
-  /** Of the HookTasks that no longer count, the latest of a policy and Cluster are kept. */
   isSurplus(task: StoredTask): boolean {
-    const later = overLike(this.#options.memory, task).filter((each) => isLater(each, task));
-    return later.length >= MAX_OVER;
+    const key = namespacedName(task.metadata);
+    return surplusLike(this.#options.memory, task).some(({ metadata }) => namespacedName(metadata) === key);
   }
 
   fromMemory(task: HookTask): Permit {
@@ -171,27 +171,19 @@ export class Permits {
 /** Outcomes after which the object of an attempt may still be at work. */
 const MAY_LAST: ReadonlySet<string> = new Set(["TimedOut", "Failed", "Cancelled"]);
 
-/** The oldest of those that no longer count, where they are too many since the given one does not: no event is about it. */
-export function oldestSurplus(
-  memory: Pick<TaskMemory, "ofPolicy">,
-  task: StoredTask,
-): StoredTask | undefined {
-  const all = overLike(memory, task);
-  if (all.length <= MAX_OVER) return undefined;
-  return all.reduce((oldest, each) => (isLater(oldest, each) ? each : oldest));
-}
-
-/** Those of its Cluster and policy that no longer count, with it; none if it counts. */
-function overLike(
+/**
+ * Of the HookTasks of its Cluster and policy that no longer count, the latest are kept, and these are not; the oldest is the
+ * last. None if it counts.
+ */
+export function surplusLike(
   memory: Pick<TaskMemory, "ofPolicy">,
   { clusterUID, policyUID, over }: StoredTask,
 ): readonly StoredTask[] {
-  return over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
+  const all = over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
+  return all
+    .toSorted((a, b) => b.endMs - a.endMs || compareText(b.metadata.name, a.metadata.name))
+    .slice(MAX_OVER);
 }
 
 /** The default of `keep`, for a task that its policy does not have any more. */
 const KEEP_MS = 24 * 3_600_000;
-
-function isLater(a: StoredTask, b: StoredTask): boolean {
-  return a.endMs === b.endMs ? a.metadata.name > b.metadata.name : a.endMs > b.endMs;
-}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
-import { oldestSurplus, Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
+import { Permits, surplusLike, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
@@ -43,7 +43,7 @@ test("one that no longer counts makes the oldest one surplus, once there are too
   );
   const [latest = assert.fail("none")] = over;
   const surplusOf = (tasks: readonly StoredTask[], task = latest): StoredTask | undefined =>
-    oldestSurplus({ ofPolicy: () => tasks }, task);
+    surplusLike({ ofPolicy: () => tasks }, task).at(-1);
   assert.equal(surplusOf(over), over[21]);
   assert.equal(surplusOf(over.slice(0, 20)), undefined);
   const [counting] = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(0) }, { run: 90 }));
