@@ -125,7 +125,8 @@ test("finds objects by key and by namespace", async (t) => {
 });
 
 test("requests bookmarks and a random timeout, and continues from a bookmark", async (t) => {
-  const { server, caughtUp } = await startInformer(t, { random: () => 0.5 });
+  t.mock.method(Math, "random", () => 0.5);
+  const { server, caughtUp } = await startInformer(t);
   await until("watching", () => server.watchCount === 1);
   server.put("team-a/w1", 1);
   await caughtUp();
