@@ -91,14 +91,11 @@ function addHelp(program: Command): void {
     .description("print the help of a command")
     .action((name?: string) => {
       const command = name === undefined ? program : program.commands.find((each) => each.name() === name);
-      if (command === undefined) throw new UsageError(unknownCommand(program, name ?? ""));
+      const names = program.commands.map((each) => each.name());
+      if (command === undefined)
+        throw new UsageError(`unknown command '${name ?? ""}'${nearestText(name ?? "", names)}`);
       command.outputHelp();
     });
-}
-
-function unknownCommand({ commands }: Command, name: string): string {
-  const names = commands.map((each) => each.name());
-  return `unknown command '${name}'${nearestText(name, names)}`;
 }
 
 function addRun(program: Command): void {

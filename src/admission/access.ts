@@ -11,7 +11,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { outOfReach } from "../policy/gates/object.ts";
-import { objectKindKey } from "../policy/objects.ts";
+import { groupOf, objectKindKey } from "../policy/objects.ts";
 import type { ObjectGate, TaskAccount } from "./needed-rights.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";
@@ -59,7 +59,7 @@ export async function reviewAccess(
         if (!(await may(access))) return { path, forbidden: refusal(who, access, located) };
       const isReached = located.resource?.namespaced !== false;
       const warning =
-        (isReached ? undefined : outOfReach({ ownNamespaceOnly, selectsNamespaces })) ?? located.problem;
+        (isReached ? undefined : outOfReach(ownNamespaceOnly, selectsNamespaces)) ?? located.problem;
       return { path, ...(warning !== undefined && { warning }) };
     });
   };
@@ -109,10 +109,6 @@ function refusal(who: string, access: Access, { resource, problem }: KindLocatio
     resource.namespaced && access !== NAMESPACES ? " in all namespaces" : " at the cluster scope";
   const where = namespace === undefined ? everywhere : ` in the namespace ${JSON.stringify(namespace)}`;
   return `${who} cannot ${verb} ${what}${which}${where}: a gate may look only at what its author may read`;
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
 function once<A, R>(

@@ -4,8 +4,7 @@
  */
 
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { Attempt } from "../operations/attempt.ts";
-import { attemptsOf } from "../operations/worker-attempts.ts";
+import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";

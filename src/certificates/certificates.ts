@@ -13,7 +13,7 @@ import { ClientAuthority } from "./client-authority.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
-import type { EventText } from "../report/event-text.ts";
+import type { EventText } from "../api/event-text.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import type { CertificateSettings, ClientSettings } from "./settings.ts";
 import { createServing, type ServingCertificate, watched } from "./serving-certificate.ts";

@@ -28,7 +28,6 @@ export function addExamples(command: Command, examples: string): Command {
   });
 }
 
-/** The program's name as it was called, for printed commands. */
 export function programName(command: Command): string {
   return command.parent === null ? command.name() : programName(command.parent);
 }
@@ -47,7 +46,6 @@ export function oneOf<T extends string>(values: readonly T[]): (text: string) =>
   };
 }
 
-/** The option `--hook`, which has no default. */
 export function hookOption(description: string): Option {
   return new Option("--hook <name>", description).choices(HOOK_NAMES).argParser(hookName);
 }
@@ -77,10 +75,14 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Collects the values of `-f a -f b c`. */
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
+/** Collects the values of a flag that is repeated. */
+export function collecting<T>(
+  parse: (text: string) => T,
+): (text: string, before?: readonly T[]) => readonly T[] {
+  return (text, before = []) => [...before, parse(text)];
 }
+
+export const collect = collecting(String);
 
 /** For the help of options that take an instant. */
 export const INSTANTS =

@@ -2,18 +2,14 @@ import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import { Instants } from "../turns/instants.ts";
+import type { Requeue } from "../lib/requeue.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { KubeError, isConflict, isThrottled } from "./kube-error.ts";
 
-export interface Result {
-  /** Absent: nothing to do until the key is added again. */
-  readonly requeueAfterMs?: number;
-}
-
 export interface WorkQueueOptions {
   /** Brings one object to its spec; reads the newest copy itself. When it throws, the key is retried. */
-  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Result | undefined>;
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Requeue | undefined>;
   readonly log: Logger;
   /** Keys reconciled at the same time; never the same key twice, and one group always leaves a worker for another. */
   readonly concurrency?: number;
@@ -166,7 +162,7 @@ export class WorkQueue {
     if (!signal.aborted) settle();
   }
 
-  #succeeded(key: string, { requeueAfterMs: after }: Result = {}): void {
+  #succeeded(key: string, { requeueAfterMs: after }: Requeue = {}): void {
     this.#failures.delete(key);
     if (after !== undefined) this.addAfter(key, after > MIN_REQUEUE_MS ? after : MIN_REQUEUE_MS);
   }

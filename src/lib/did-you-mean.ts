@@ -28,26 +28,19 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return (
     words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
     words.find((each) => isShortened(lower, each.toLowerCase())) ??
-    endsAlike(lower, words) ??
-    onlyOneWith(lower, words)
+    onlyOne(words, (each) => lower.length >= TELLING && each.endsWith(lower.slice(-TELLING))) ??
+    // KeepBlocking for Block.
+    onlyOne(words, (each) => lower.length >= KEPT && each.includes(lower))
   );
 }
 
-/** Finds KeepBlocking for Block. */
-function onlyOneWith(part: string, words: readonly string[]): string | undefined {
-  if (part.length < KEPT) return undefined;
-  const alike = words.filter((each) => each.toLowerCase().includes(part));
+function onlyOne(words: readonly string[], fits: (lower: string) => boolean): string | undefined {
+  const alike = words.filter((each) => fits(each.toLowerCase()));
   return alike.length === 1 ? alike[0] : undefined;
 }
 
 /** So many letters at the end may identify a word: onDelete means BeforeClusterDelete. */
 const TELLING = 6;
-
-function endsAlike(word: string, words: readonly string[]): string | undefined {
-  if (word.length < TELLING) return undefined;
-  const alike = words.filter((each) => each.toLowerCase().endsWith(word.slice(-TELLING)));
-  return alike.length === 1 ? alike[0] : undefined;
-}
 
 /** So many letters before and after a missing part must be right: BeforeDelete means BeforeClusterDelete. */
 const KEPT = 4;

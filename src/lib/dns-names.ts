@@ -1,7 +1,12 @@
-/** How Kubernetes names objects (apimachinery: util/validation), without the limits of length. */
+/** How Kubernetes names objects (apimachinery: util/validation). The patterns have no limits of length. */
 
 /** IsDNS1123Label */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /** IsDNS1123Subdomain */
 export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** IsValidPathSegmentName */
+export function isObjectName(name: unknown): name is string {
+  return typeof name === "string" && /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
+}

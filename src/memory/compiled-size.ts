@@ -1,7 +1,7 @@
 /** Estimates, without compiling a spec, what it takes in memory in addition to itself once it is compiled. */
 
 import { isFields } from "../lib/fields.ts";
-import { isExpressionField } from "../policy/expression-fields.ts";
+import { isExpressionField } from "../policy/tasks/template-text.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
 
 /** Measured: the plan of an expression, by its characters and by the parts of its patterns (RE2). */

@@ -1,7 +1,7 @@
 /** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { answering, operationKey } from "../operations/operation.ts";
@@ -42,7 +42,6 @@ export class Decider {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
-  /** Whether a policy holds the pending operation of the Cluster. */
   policiesHold({ metadata: { namespace = "", uid } }: Cluster, hook: HookName): boolean {
     const key = operationKey(uid, hook);
     const { entries } = this.#memory.policies.candidates(namespace);
@@ -95,11 +94,6 @@ export class Decider {
   #policiesFor({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
     return admission === true && foreground !== true ? denying(policies) : policies;
-  }
-
-  /** The Cluster's Namespace in memory. */
-  namespaceOf({ metadata: { namespace } }: Cluster): Namespace | undefined {
-    return this.#memory.namespaces.get(namespace ?? "");
   }
 
   #known(requested: Cluster): Cluster | undefined {

@@ -16,15 +16,14 @@ import type { MarkReaders } from "../policy/settable.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";
-import { demandsInTurns } from "./kind-shares.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";
-import { parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
+import { demandsInTurns, isPolicyKey, parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
 import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { Revisions } from "./revisions.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { EvaluationScheduler, ofCluster, ofPolicy, type WorkSteps } from "./evaluation-scheduler.ts";
+import { EvaluationScheduler, type WorkSteps } from "./evaluation-scheduler.ts";
 import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -38,7 +37,6 @@ export class DecisionStore {
   readonly #scheduler: EvaluationScheduler;
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
-  /** How long compiling may keep the event loop. */
   readonly #slice: Slice;
   /** The newest copies of policies that are not compiled; an edit that another one replaces meanwhile never is. */
   readonly #uncompiled = new Map<string, PolicyObject>();
@@ -55,7 +53,7 @@ export class DecisionStore {
     this.#slice = new Slice(options.compileMs ?? options.turnMs);
     this.#scheduler = new EvaluationScheduler({
       ...options,
-      stepsOf: ({ kind, key }) => (kind === "Policy" ? this.#policySteps(key) : this.#clusterSteps(key)),
+      stepsOf: (key) => (isPolicyKey(key) ? this.#policySteps(key) : this.#clusterSteps(key)),
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
@@ -64,7 +62,7 @@ export class DecisionStore {
     const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
     this.#evaluator = new Evaluator(memory, this.#scheduler, this.#revisions, options);
-    this.#life = new OperationLife(memory, this.#evaluator, options);
+    this.#life = new OperationLife(memory, options);
     this.decider = new Decider(memory, this.#revisions, served);
   }
 
@@ -103,7 +101,6 @@ export class DecisionStore {
     else this.#awaiting.push({ keys, work });
   }
 
-  /** The newest spec decides now, or the policy is gone. */
   #compiled(key: string): void {
     this.#uncompiled.delete(key);
     for (const { keys } of this.#awaiting) keys.delete(key);
@@ -145,9 +142,7 @@ export class DecisionStore {
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
       this.#uncompiled.set(key, object);
-      return this.#slice.isOver()
-        ? this.#scheduler.soon(ofPolicy(key))
-        : this.#scheduler.unlessAtRest(ofPolicy(key));
+      return this.#slice.isOver() ? this.#scheduler.soon(key) : this.#scheduler.unlessAtRest(key);
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -232,7 +227,7 @@ export class DecisionStore {
     const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
     if (namespace === undefined || (tooLarge !== true && was !== true)) return;
     this.#unrepresented.add(namespace);
-    this.#scheduler.soon(ofPolicy(key));
+    this.#scheduler.soon(key);
   }
 
   #updateRepresentatives(namespace = ""): void {
@@ -267,7 +262,7 @@ export class DecisionStore {
     if (cluster === undefined) return;
     const key = clusterKey(cluster);
     if (this.#life.hasProceeded(key) || this.#operations.has(cluster.metadata.uid))
-      this.#scheduler.inTime(ofCluster(key));
+      this.#scheduler.inTime(key);
   }
 
   /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
@@ -295,7 +290,6 @@ export class DecisionStore {
       this.#evaluator.evaluateLater(cluster);
   }
 
-  /** The settings with which Cluster API calls have changed. */
   settingsChanged(): void {
     for (const entry of this.policies.entries()) if (entry.compiled.hasExpressions) this.#setStale(entry);
   }
@@ -318,7 +312,6 @@ export class DecisionStore {
     this.#options.enqueue(key);
   }
 
-  /** What a HookTask of the Cluster says has changed. */
   tasksChanged(cluster: string): void {
     this.#evaluateLater(cluster);
   }
@@ -343,7 +336,7 @@ export class DecisionStore {
   #setStale(entry: PolicyEntry): void {
     if (entry.isStale) return;
     entry.isStale = true;
-    this.#scheduler.soon(ofPolicy(entry.key));
+    this.#scheduler.soon(entry.key);
   }
 
   #evaluateStale(entry: PolicyEntry): void {
@@ -354,7 +347,6 @@ export class DecisionStore {
     this.#options.enqueue(entry.key);
   }
 
-  /** The kinds to watch, the most important first: there may be too many. */
   demands(): ObjectDemand[] {
     return demandsInTurns(this.policies.entries());
   }
@@ -370,6 +362,6 @@ export class DecisionStore {
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
     if (!isDeepStrictEqual(before, entry.windows)) this.#options.enqueue(entry.key);
     const edge = windowEdge(entry, now);
-    if (edge !== undefined) this.#scheduler.at(ofPolicy(entry.key), edge);
+    if (edge !== undefined) this.#scheduler.at(entry.key, edge);
   }
 }

@@ -5,24 +5,12 @@
 
 import { Alarm } from "../turns/alarm.ts";
 import { Slice } from "../turns/slice.ts";
-import { parsePolicyKey } from "./policy-set.ts";
+import { isPolicyKey, parsePolicyKey } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
 
-export interface Subject {
-  readonly kind: "Cluster" | "Policy";
-  /** A clusterKey() or a policyKey(). */
-  readonly key: string;
-}
+/** A policyKey(), or a clusterKey(). */
+type Subject = string;
 
-export function ofCluster(key: string): Subject {
-  return { kind: "Cluster", key };
-}
-
-export function ofPolicy(key: string): Subject {
-  return { kind: "Policy", key };
-}
-
-/** Yields after each step. */
 export type WorkSteps = Generator<void, void, void>;
 
 interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {
@@ -43,7 +31,7 @@ export class EvaluationScheduler {
     this.#slice = new Slice(options.turnMs);
     this.#alarm = new Alarm({
       now: options.now,
-      keyOf: ({ kind, key }) => `${kind} ${key}`,
+      keyOf: (key) => key,
       ownerOf,
       onDue: (subject, at) => this.because(at, () => this.#evaluate(subject)),
       onSetBack: options.onSetBack,
@@ -113,6 +101,7 @@ export class EvaluationScheduler {
 }
 
 /** The namespace of the subject, "" for a ClusterHookPolicy: namespaces take turns. */
-function ownerOf({ kind, key }: Subject): string {
-  return kind === "Policy" ? (parsePolicyKey(key).namespace ?? "") : key.slice(0, key.indexOf("/"));
+function ownerOf(subject: Subject): string {
+  if (isPolicyKey(subject)) return parsePolicyKey(subject).namespace ?? "";
+  return subject.slice(0, subject.indexOf("/"));
 }

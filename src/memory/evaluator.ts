@@ -1,10 +1,9 @@
 /** Re-evaluates every policy where something has changed, and keeps what each policy holds. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { DecisionRow, RecentResult } from "../api/hook-policy.ts";
+import type { DecisionRow } from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { matches } from "../policy/decide.ts";
 import { forecast } from "../operations/forecast.ts";
@@ -19,15 +18,9 @@ import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
-import {
-  type EvaluationScheduler,
-  ofCluster,
-  ofPolicy,
-  type WorkSteps,
-  type Subject,
-} from "./evaluation-scheduler.ts";
+import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
-import { type Memory, worldOf } from "./memory.ts";
+import { type Memory, withSettings, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -55,12 +48,6 @@ export class Evaluator {
     this.#options = options;
   }
 
-  /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
-  withSettings(call: HookCall, namespace: string): HookCall {
-    const settings = this.#options.settings?.(namespace);
-    return settings === undefined ? call : { ...call, settings };
-  }
-
   /** After a change of the policies that are too large in this namespace: another one may represent them. */
   updateRepresentatives(namespace: string, loaded: boolean): void {
     const evaluated = new Set(this.#candidates(namespace).entries);
@@ -70,7 +57,7 @@ export class Evaluator {
       if (entry.isEvaluated === evaluated.has(entry)) continue;
       entry.setEvaluated(evaluated.has(entry));
       if (entry.isEvaluated && loaded) this.compareAll(entry);
-      this.#scheduler.soon(ofPolicy(entry.key));
+      this.#scheduler.soon(entry.key);
       this.#options.enqueue(entry.key);
     }
   }
@@ -131,7 +118,7 @@ export class Evaluator {
       for (const operation of operations) yield* this.#forecasts(operation, entries);
       isDone = true;
     } finally {
-      if (!isDone) this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+      if (!isDone) this.#scheduler.soon(clusterKey(cluster));
     }
   }
 
@@ -144,7 +131,6 @@ export class Evaluator {
     }
   }
 
-  /** Compares the Cluster with the policies; its operations are due. */
   clusterChanged(cluster: Cluster): void {
     for (const entry of this.#candidates(cluster.metadata.namespace).entries) this.#match(entry, cluster);
     this.#setDue(cluster);
@@ -156,16 +142,15 @@ export class Evaluator {
     this.evaluate(cluster);
   }
 
-  /** Evaluates the operations of the Cluster, now or in a later turn. */
   evaluate(cluster: Cluster): void {
     this.#setDue(cluster);
-    this.#scheduler.inTime(ofCluster(clusterKey(cluster)));
+    this.#scheduler.inTime(clusterKey(cluster));
   }
 
   evaluateLater(cluster: Cluster): void {
     if (!this.#memory.operations.has(cluster.metadata.uid)) return;
     this.#setDue(cluster);
-    this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+    this.#scheduler.soon(clusterKey(cluster));
   }
 
   #setDue({ metadata: { uid } }: Cluster): void {
@@ -173,7 +158,6 @@ export class Evaluator {
     for (const { call } of this.#memory.operations.of(uid)) this.#due.set(operationKey(uid, call.hook), now);
   }
 
-  /** The operation has ended. */
   forget({ clusterUID, call }: PendingOperation): void {
     this.#due.delete(operationKey(clusterUID, call.hook));
   }
@@ -225,7 +209,7 @@ export class Evaluator {
     const operation = notAhead(remembered, now);
     const candidates = knowing(operation, all);
     const world = worldOf(this.#memory, cluster);
-    const call = this.withSettings(operation.call, operation.namespace);
+    const call = withSettings(operation.call, operation.namespace, this.#options);
     const { compiled: policies, entries } = candidates;
     const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
     const look = lookAt(inputs, now);
@@ -241,10 +225,9 @@ export class Evaluator {
   #put(operation: PendingOperation, before?: PendingOperation): void {
     if (operation === before) return;
     this.#memory.operations.put(operation);
-    this.#revisions.clusterChanged(clusterOf(operation).key);
+    this.#revisions.clusterChanged(clusterOf(operation));
   }
 
-  /** Records what each policy holds now, and reports what is new. */
   #report(
     entries: Candidates["entries"],
     { state: operation, decision, at }: Look<PendingOperation>,
@@ -300,7 +283,7 @@ export class Evaluator {
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
     const world = worldOf(this.#memory, cluster, operation);
-    const call = this.withSettings(operation.call, operation.namespace);
+    const call = withSettings(operation.call, operation.namespace, this.#options);
     const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, this.#options.now());
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
@@ -336,11 +319,8 @@ export class Evaluator {
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
-    if (!entry.isEvaluated) return;
-    const { recent = [], decisions = [] } = entry.object.status ?? {};
     const isWanted = ({ clusterUID }: NamedCluster): boolean => uid === undefined || clusterUID === uid;
-    this.#adoptRecent(entry, recent.filter(isWanted));
-    for (const row of oncePerOperation(decisions).filter(isWanted)) this.#adoptRow(entry, row);
+    for (const row of this.#rowsToAdopt(entry, isWanted)) this.#adoptRow(entry, row);
   }
 
   /**
@@ -348,16 +328,17 @@ export class Evaluator {
    * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
-    if (!entry.isEvaluated) return;
-    const { recent = [], decisions = [] } = entry.object.status ?? {};
-    this.#adoptRecent(entry, recent);
-    entry.rows = oncePerOperation(decisions).toReversed();
-    if (entry.rows.length > 0) this.#scheduler.inTime(ofPolicy(entry.key));
+    entry.rows = this.#rowsToAdopt(entry).toReversed();
+    if (entry.rows.length > 0) this.#scheduler.inTime(entry.key);
   }
 
-  #adoptRecent(entry: PolicyEntry, recent: readonly RecentResult[]): void {
-    for (const result of recent)
+  /** Adopts the results at once. */
+  #rowsToAdopt(entry: PolicyEntry, isWanted: (named: NamedCluster) => boolean = () => true): DecisionRow[] {
+    if (!entry.isEvaluated) return [];
+    const { recent = [], decisions = [] } = entry.object.status ?? {};
+    for (const result of recent.filter(isWanted))
       if (this.#clusterInScope(entry, result) !== undefined) entry.recorded.add(result);
+    return oncePerOperation(decisions).filter(isWanted);
   }
 
   /** Other clients may write a policy's status, and name Clusters of other namespaces in it. */
@@ -392,7 +373,7 @@ export class Evaluator {
     if (this.#scheduler.isTurnOver()) {
       this.#put(operation);
       this.#due.set(key, this.#options.now().getTime());
-      return this.#scheduler.soon(ofCluster(clusterKey(cluster)));
+      return this.#scheduler.soon(clusterKey(cluster));
     }
     const candidates = this.#adopting(entry, mine, row);
     this.#evaluate(operation, cluster, candidates);
@@ -409,8 +390,8 @@ export class Evaluator {
   }
 }
 
-function clusterOf({ namespace, cluster: name }: PendingOperation): Subject {
-  return ofCluster(namespacedName({ namespace, name }));
+function clusterOf({ namespace, cluster: name }: PendingOperation): string {
+  return namespacedName({ namespace, name });
 }
 
 /** A row in the status of a policy starts no clock of another policy. */

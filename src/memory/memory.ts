@@ -4,6 +4,7 @@
  */
 
 import type { Cluster, TooLargeMark, Namespace } from "../api/meta.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -12,7 +13,7 @@ import type { TaskReader } from "../policy/tasks/task-record.ts";
 import type { OverrideSet } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
-import type { Lister } from "./ports.ts";
+import type { Lister, StoreOptions } from "./ports.ts";
 import { isSameSpec } from "./same-object.ts";
 
 export interface Memory {
@@ -21,7 +22,6 @@ export interface Memory {
   readonly operations: PendingOperations;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
-  /** The objects that gates look at. */
   readonly objects: ObjectReader;
   /** Absent: unknown, and rules with tasks hold. */
   readonly tasks?: TaskReader;
@@ -35,7 +35,6 @@ export interface WorldSources extends Pick<Memory, "policies" | "overrides" | "o
   };
 }
 
-/** The inputs of a decision about the Cluster. */
 export function worldOf(
   { policies, overrides, namespaces, objects, tasks }: WorldSources,
   cluster: Cluster,
@@ -52,6 +51,16 @@ export function worldOf(
     readers: policies.readers,
     ...(state !== undefined && { state }),
   };
+}
+
+/** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
+export function withSettings(
+  call: HookCall,
+  namespace: string,
+  options: Pick<StoreOptions, "settings">,
+): HookCall {
+  const settings = options.settings?.(namespace);
+  return settings === undefined ? call : { ...call, settings };
 }
 
 /** A Namespace that is too large is unknown, and what depends on it is not evaluable. */

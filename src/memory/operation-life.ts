@@ -15,28 +15,24 @@ import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, PolicyTrace } from "../policy/decision.ts";
-import type { Evaluator } from "./evaluator.ts";
-import { type Memory, type WorldSources, worldOf } from "./memory.ts";
+import { type Memory, withSettings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type ProceededOperation, type ResultOptions, Results } from "./results.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
 const MAX_WAITING = 32;
 
-type LifeMemory = WorldSources & Pick<Memory, "operations" | "policies">;
-type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now">;
+type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now" | "settings">;
 
 export class OperationLife {
-  readonly #memory: LifeMemory;
-  readonly #evaluator: Pick<Evaluator, "withSettings">;
+  readonly #memory: Memory;
   readonly #options: LifeOptions;
   readonly #results: Results;
   /** By clusterKey, the oldest first. */
   readonly #waiting = new Map<string, ProceededOperation[]>();
 
-  constructor(memory: LifeMemory, evaluator: Pick<Evaluator, "withSettings">, options: LifeOptions) {
+  constructor(memory: Memory, options: LifeOptions) {
     this.#memory = memory;
-    this.#evaluator = evaluator;
     this.#options = options;
     this.#results = new Results(memory, options);
   }
@@ -96,7 +92,7 @@ export class OperationLife {
     cluster: Cluster,
     operation?: PendingOperation,
   ): Pick<ProceededOperation, "request" | "world" | "at"> {
-    const call = this.#evaluator.withSettings(passed, cluster.metadata.namespace ?? "");
+    const call = withSettings(passed, cluster.metadata.namespace ?? "", this.#options);
     const at = this.#options.now();
     const world = worldOf(this.#memory, cluster, answering(operation, call, at));
     return { request: { call, cluster }, world, at };

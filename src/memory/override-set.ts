@@ -20,7 +20,6 @@ export const MAX_USED = 20;
 const NONE: readonly Override[] = [];
 const PREFIX = "HookOverride//";
 
-/** Work queue key. */
 export function overrideKey(name: string): string {
   return `${PREFIX}${name}`;
 }
@@ -52,9 +51,8 @@ export class OverrideSet {
     return this.of(clusterKey(cluster));
   }
 
-  /** Of the Cluster with this clusterKey(). */
-  of(key: string): readonly Override[] {
-    return this.#byCluster.get(key) ?? NONE;
+  of(cluster: string): readonly Override[] {
+    return this.#byCluster.get(cluster) ?? NONE;
   }
 
   /** Returns the Clusters ("namespace/name") that it was and is about. */

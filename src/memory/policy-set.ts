@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout } from "../api/hook-policy.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
+import { type CompiledPolicy, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import { type PolicyKind, policyName, type PolicyRef } from "../policy/policy-ref.ts";
 import { markReaders } from "../policy/mark-readers.ts";
 import type { MarkReaders } from "../policy/settable.ts";
@@ -13,6 +13,11 @@ export type PolicyObject = PolicyEntry["object"];
 /** Work queue key: "HookPolicy/team-a/protect" or "ClusterHookPolicy//freeze". */
 export function policyKey(kind: PolicyKind, namespace: string | undefined, name: string): string {
   return `${kind}/${namespace ?? ""}/${name}`;
+}
+
+/** No namespace is called like a kind. */
+export function isPolicyKey(key: string): boolean {
+  return key.startsWith("HookPolicy/") || key.startsWith("ClusterHookPolicy/");
 }
 
 export function parsePolicyKey(key: string): { kind: PolicyKind; namespace?: string; name: string } {
@@ -159,4 +164,36 @@ export class PolicySet {
     this.#candidates.set(namespace, candidates);
     return candidates;
   }
+}
+
+/** How many of the 50 places are reserved for ClusterHookPolicies. */
+const CLUSTER_KINDS = 25;
+
+/**
+ * The kinds to watch, the most important first: there may be too many, and no tenant can take all places. The kinds of
+ * ClusterHookPolicies come first, up to their share. Then each namespace gets one kind in turn, beginning with the namespace
+ * of the oldest policy; ClusterHookPolicies take part with what their share leaves out. Within a namespace the oldest policy
+ * comes first. Every replica computes the same order.
+ */
+export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] {
+  const byAge = [...policies]
+    .filter(({ demands }) => demands.size > 0)
+    .map((entry) => ({ entry, rank: `${entry.object.metadata.creationTimestamp ?? ""} ${entry.key}` }))
+    .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ entry }) => entry);
+  const byOwner = Map.groupBy(byAge, ({ compiled }) => compiled.ref.namespace ?? "");
+  const demands = new Map([...byOwner].map(([owner, entries]) => [owner, kindsOf(entries)]));
+  const platform = demands.get("") ?? [];
+  demands.delete("");
+  const ordered = platform.slice(0, CLUSTER_KINDS);
+  const owners = [...demands.values(), platform.slice(CLUSTER_KINDS)];
+  const rounds = Math.max(0, ...owners.map(({ length }) => length));
+  for (let round = 0; round < rounds; round += 1)
+    ordered.push(...owners.flatMap((kinds) => kinds[round] ?? []));
+  return ordered;
+}
+
+function kindsOf(entries: readonly PolicyEntry[]): ObjectDemand[] {
+  const demands = entries.flatMap((entry) => [...entry.demands.values()]);
+  return [...mergeDemands(demands).values()];
 }

@@ -32,7 +32,6 @@ export interface ProceededOperation {
   readonly unasked: boolean;
 }
 
-type ResultMemory = Pick<Memory, "policies" | "overrides">;
 /** A test suite has no log. */
 export type ResultOptions = Pick<StoreOptions, "enqueue" | "onTransition"> &
   Partial<Pick<StoreOptions, "log">>;
@@ -51,10 +50,10 @@ const UNASKED =
   "The version has changed while an upgrade runs, and no BeforeClusterUpgrade is asked about it";
 
 export class Results {
-  readonly #memory: ResultMemory;
+  readonly #memory: Memory;
   readonly #options: ResultOptions;
 
-  constructor(memory: ResultMemory, options: ResultOptions) {
+  constructor(memory: Memory, options: ResultOptions) {
     this.#memory = memory;
     this.#options = options;
   }
@@ -70,7 +69,7 @@ export class Results {
       const result = trace.holds
         ? heldResult("NotAsked", { call, cluster }, trace, now)
         : recentResult({ call, cluster }, trace, now);
-      if (result !== undefined) this.#keep(entry, result, heldBy);
+      if (result !== undefined) this.#keep(entry, result, transitionOf(result, heldBy.has(entry.key)));
     }
     if (unasked) this.#tell(UNASKED, { call, cluster }, decision);
     else if (decision.holds) this.#tell(HELD, { call, cluster }, decision);
@@ -94,11 +93,7 @@ export class Results {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
       if (entry === undefined) continue;
-      const result = heldResult("Refused", { call, cluster }, said, now);
-      if (!entry.keep(result)) continue;
-      const { ref: policy, uid: policyUID } = entry.compiled;
-      this.#options.onTransition({ type: "Refused", policy, policyUID, result });
-      this.#options.enqueue(entry.key);
+      this.#keep(entry, heldResult("Refused", { call, cluster }, said, now), "Refused");
     }
   }
 
@@ -109,10 +104,9 @@ export class Results {
     return entry?.compiled.uid === decided?.uid ? entry : undefined;
   }
 
-  #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
+  #keep(entry: PolicyEntry, result: RecentResult, type: ResultTransition | undefined): void {
     if (!entry.keep(result)) return;
     const { ref: policy, uid: policyUID } = entry.compiled;
-    const type = transitionOf(result, heldBy.has(entry.key));
     if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
     this.#options.enqueue(entry.key);
   }
@@ -140,10 +134,9 @@ export class Results {
   }
 }
 
-function transitionOf(
-  { verdict }: RecentResult,
-  wasHeld: boolean,
-): "NotAsked" | "NotHeld" | "Released" | undefined {
+type ResultTransition = "NotAsked" | "NotHeld" | "Released" | "Refused";
+
+function transitionOf({ verdict }: RecentResult, wasHeld: boolean): ResultTransition | undefined {
   if (verdict === "NotAsked") return verdict;
   if (NOT_HELD.has(verdict)) return "NotHeld";
   return wasHeld ? "Released" : undefined;

@@ -11,18 +11,7 @@ import { timerKey } from "../policy/world.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type PolicyRow, policyRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
-import type { TaskTransition } from "./task-transitions.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
-
-export interface RolloutTransition {
-  readonly type: "RolloutChanged";
-  readonly rollout: string;
-  readonly rolloutUID: string;
-  readonly change: "StageOpened" | "StagePassed" | "Halted" | "Resumed";
-  readonly note: string;
-  /** Tells one change of this kind from the next. */
-  readonly key: string;
-}
 
 interface OfPolicy<Type extends string> {
   readonly type: Type;
@@ -33,8 +22,6 @@ interface OfPolicy<Type extends string> {
 type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: RecentResult };
 
 export type Transition =
-  | RolloutTransition
-  | TaskTransition
   /** `isNear`: less than the rule's warnBefore is left until its deadline. */
   | (OfPolicy<"Held"> & { readonly row: PolicyRow; readonly isNear?: boolean })
   /** Others delete what a held Cluster owns. */
@@ -118,10 +105,10 @@ const LATE_MS = 600_000;
 
 interface RunningDeadline {
   readonly rule: string;
-  readonly blockedSince: Date;
   readonly deadlineAt: Date;
   readonly releases: boolean;
-  readonly warnBeforeMs: number | undefined;
+  /** In their order. */
+  readonly steps: readonly { readonly step: DeadlineStep; readonly at: Date }[];
 }
 
 /** Deadlines of rules that hold the operation, or that the deadline itself has released. */
@@ -131,35 +118,23 @@ function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTr
     const { blockedSince } = timers ?? {};
     if (blockedSince === undefined || deadlineAt === undefined) return [];
     const warnBeforeMs = policy.rules.find(({ name }) => name === rule)?.deadline?.warnBeforeMs;
-    return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true, warnBeforeMs }];
+    const ms = deadlineAt.getTime() - blockedSince.getTime();
+    const before: RunningDeadline["steps"] =
+      warnBeforeMs !== undefined
+        ? [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }]
+        : ([50, 80] as const).map((step) => ({ step, at: after(blockedSince, (ms * step) / 100) }));
+    const steps = [...before, { step: 100 as const, at: deadlineAt }];
+    return [{ rule, deadlineAt, releases: deadlineReleases === true, steps }];
   });
 }
 
-function isNear(policy: CompiledPolicy, trace: PolicyTrace, { rule }: PolicyRow, now: Date): boolean {
-  return running(policy, trace).some(
-    ({ warnBeforeMs, deadlineAt, ...deadline }) =>
-      deadline.rule === rule && warnBeforeMs !== undefined && now >= after(deadlineAt, -warnBeforeMs),
-  );
+function isNear(policy: CompiledPolicy, trace: PolicyTrace, row: PolicyRow, now: Date): boolean {
+  const own = running(policy, trace).filter(({ rule }) => rule === row.rule);
+  return own.some(({ steps }) => steps.some(({ step, at }) => step === "Near" && now >= at));
 }
 
 function isRunning({ verdict, reason }: RuleTrace): boolean {
   return verdict === "Blocked" || reason === "DeadlineExpired";
-}
-
-interface StepInstant {
-  readonly step: DeadlineStep;
-  readonly at: Date;
-}
-
-/** In their order. */
-function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): readonly StepInstant[] {
-  const passed = { step: 100, at: deadlineAt } as const;
-  if (warnBeforeMs !== undefined) return [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }, passed];
-  const time = deadlineAt.getTime() - blockedSince.getTime();
-  return [
-    ...([50, 80] as const).map((step) => ({ step, at: after(blockedSince, (time * step) / 100) })),
-    passed,
-  ];
 }
 
 /** The next instant at which a deadline passes a step. `policies`: in the order of the trace. */
@@ -172,9 +147,8 @@ export function nextDeadlineStep(
     const said = trace[index];
     return said === undefined ? [] : running(policy, said);
   });
-  const steps = deadlines.flatMap(stepsOf);
-  const next = earliest(steps.map(({ at }) => at).filter((at) => at > now));
-  return next instanceof Date ? next : undefined;
+  const steps = deadlines.flatMap((deadline) => deadline.steps.map(({ at }) => at));
+  return earliest(steps.filter((at) => at > now));
 }
 
 /** Returns the steps that were passed since the last look, and remembers them in the entry. */
@@ -186,8 +160,8 @@ function deadlineSteps(
 ): Transition[] {
   const key = operationKey(operation.clusterUID, operation.call.hook);
   const before = entry.deadlines.get(key);
-  const deadlines = running(entry.compiled, trace).map(({ warnBeforeMs, ...deadline }) => {
-    const last = stepsOf({ ...deadline, warnBeforeMs }).findLast(({ at }) => at <= now);
+  const deadlines = running(entry.compiled, trace).map(({ steps, ...deadline }) => {
+    const last = steps.findLast(({ at }) => at <= now);
     return { ...deadline, last, step: last?.step ?? (0 as const) };
   });
   entry.setDeadlines(key, deadlines);
@@ -200,10 +174,8 @@ function deadlineSteps(
   });
 }
 
-/** The next instant at which a window of the policy opens or closes. */
 export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefined {
-  const next = earliest(windowsOf(compiled).map(({ window }) => window.at(now).changesAt));
-  return next instanceof Date ? next : undefined;
+  return earliest(windowsOf(compiled).map(({ window }) => window.at(now).changesAt));
 }
 
 /** Returns the windows that opened or closed since the last look; the first look only remembers. */
@@ -223,7 +195,6 @@ export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
   });
 }
 
-/** What a policy says about an operation now, and what it said before. */
 export interface RowChange {
   readonly entry: PolicyEntry;
   readonly before: PolicyRow | undefined;
@@ -241,29 +212,20 @@ export function rowChanges(
   { trace, tornDown }: Pick<Decision, "trace"> & { readonly tornDown?: TornDown | undefined },
   now: Date,
 ): readonly RowChange[] {
-  return trace.flatMap((said, index) => {
-    const entry = entries[index];
-    return entry === undefined ? [] : [rowChange(entry, operation, { trace: said, tornDown }, now)];
-  });
-}
-
-function rowChange(
-  entry: PolicyEntry,
-  operation: PendingOperation,
-  { trace, tornDown }: { readonly trace: PolicyTrace; readonly tornDown: TornDown | undefined },
-  now: Date,
-): RowChange {
   const key = operationKey(operation.clusterUID, operation.call.hook);
-  const { ref: policy, uid: policyUID } = entry.compiled;
-  const steps = deadlineSteps(entry, operation, trace, now);
-  const before = entry.held.get(key);
-  const row = policyRow(operation, { trace, policyUID, tornDown }, before, now);
-  if (row?.holds === true) entry.hasHeld.add(key);
-  const held: readonly Transition[] = beginsToHold(entry, before, row)
-    ? [{ type: "Held", policy, policyUID, row, isNear: isNear(entry.compiled, trace, row, now) }]
-    : [];
-  const torn: readonly Transition[] = isNewlyTornDown(before, row)
-    ? [{ type: "TornDown", policy, policyUID, row }]
-    : [];
-  return { entry, before, row, transitions: [...steps, ...held, ...torn] };
+  return trace.flatMap((said, index): RowChange[] => {
+    const entry = entries[index];
+    if (entry === undefined) return [];
+    const { ref: policy, uid: policyUID } = entry.compiled;
+    const transitions = deadlineSteps(entry, operation, said, now);
+    const before = entry.held.get(key);
+    const row = policyRow(operation, { trace: said, policyUID, tornDown }, before, now);
+    if (row?.holds === true) entry.hasHeld.add(key);
+    if (beginsToHold(entry, before, row)) {
+      const near = isNear(entry.compiled, said, row, now);
+      transitions.push({ type: "Held", policy, policyUID, row, isNear: near });
+    }
+    if (isNewlyTornDown(before, row)) transitions.push({ type: "TornDown", policy, policyUID, row });
+    return [{ entry, before, row, transitions }];
+  });
 }

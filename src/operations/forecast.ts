@@ -1,12 +1,11 @@
 /** Forecasts when time alone releases an operation: the same decide(), evaluated at later instants. */
 
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { decide } from "../policy/decide.ts";
-import { pendingGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
+import { heldRules, pendingGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { withinForecastBudget } from "../policy/budget.ts";
-import { remember } from "./timers.ts";
 import type { OperationState, World } from "../policy/world.ts";
+import { lookAt } from "./timeline.ts";
 
 /** The search for windows that never overlap would not end without this bound. */
 export const MAX_STEPS = 100;
@@ -25,26 +24,21 @@ export function forecast(
     let state: OperationState = world.state ?? { firstAsked: now, rules: new Map() };
     let at = now;
     for (let step = 0; step < MAX_STEPS; step += 1) {
-      const { holds, trace } = decide(policies, { ...world, state }, call, at);
+      const look = lookAt({ policies, world, call, state }, at);
+      const { holds, trace } = look.decision;
       if (!holds) return at;
-      const soonest = releasedBefore(trace);
+      const soonest = Math.max(...heldRules(trace).map(({ rule }) => releasedBefore(rule)));
       if (soonest === Infinity) return undefined;
       const next = Math.min(soonest, nextTimer(policies, trace));
       if (!(next > at.getTime())) return undefined;
-      state = remember(state, policies, trace);
-      at = new Date(next);
+      [state, at] = [look.state, new Date(next)];
     }
     return undefined;
   });
 }
 
-/** The rules that hold do not release before this instant (ms); Infinity: time alone does not release. */
-function releasedBefore(trace: readonly PolicyTrace[]): number {
-  const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
-  return Math.max(...holding.map(ruleReleasedBefore));
-}
-
-function ruleReleasedBefore(rule: RuleTrace): number {
+/** The rule, which holds, does not release before this instant (ms); Infinity: time alone does not release. */
+function releasedBefore(rule: RuleTrace): number {
   const { verdict, deadlineAt, deadlineReleases } = rule;
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
   const pending = pendingGates(rule);

@@ -5,10 +5,9 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp, timestamp } from "../policy/instant.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
-import { shownCall } from "./call.ts";
+import { shownCall, stepOf } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
 import { isAwaited, type ServedUpgrades } from "./shows.ts";
-import { stepOf } from "./step.ts";
 
 export interface PendingOperation extends OperationState {
   readonly clusterUID: string;
@@ -48,21 +47,15 @@ export function newOperation(
   };
 }
 
-/** A call that is not about the remembered operation is decided as a first call. */
+/** A call that names another version than the remembered operation is decided as a first call. */
 export function answering(
   operation: PendingOperation | undefined,
   call: HookCall,
   now: Date,
 ): OperationState {
-  return operation !== undefined && isAbout(operation, call)
-    ? operation
-    : { firstAsked: now, rules: new Map() };
-}
-
-/** A caller that names a wrong version does not profit from what is remembered. */
-function isAbout(operation: PendingOperation, call: HookCall): boolean {
-  const version = targetVersion(operation.call);
-  return version === undefined || version === targetVersion(call);
+  const version = operation && targetVersion(operation.call);
+  const isAbout = version === undefined || version === targetVersion(call);
+  return operation !== undefined && isAbout ? operation : { firstAsked: now, rules: new Map() };
 }
 
 /**

@@ -40,17 +40,17 @@ const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
 
-interface Report {
-  readonly trace: PolicyTrace;
-  readonly policyUID: string;
-  /** How others delete what the Cluster owns. */
-  readonly tornDown?: TornDown | undefined;
-}
-
-/** `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. */
+/**
+ * `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. `tornDown`: how
+ * others delete what the Cluster owns.
+ */
 export function policyRow(
   operation: PendingOperation,
-  { trace, policyUID, tornDown }: Report,
+  {
+    trace,
+    policyUID,
+    tornDown,
+  }: { readonly trace: PolicyTrace; readonly policyUID: string; readonly tornDown?: TornDown | undefined },
   before: (ShownResult & Pick<PolicyRow, "since">) | undefined,
   now: Date,
 ): PolicyRow | undefined {
@@ -161,21 +161,16 @@ export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolea
   return policy.mode === "Enforce" && rule !== undefined && isHeld(row, policy, rule, row.hook);
 }
 
+const SAID = [
+  ...(["verdict", "holds", "rule", "gate", "reason", "message"] as const),
+  ...(["firstAsked", "targetVersion", "basis"] as const),
+];
+
 /** Whether two rows say the same; the forecast follows from the rest. */
 export function sameRow(a: PolicyRow | undefined, b: PolicyRow | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return (
-    a.verdict === b.verdict &&
-    a.holds === b.holds &&
-    a.rule === b.rule &&
-    a.gate === b.gate &&
-    a.reason === b.reason &&
-    a.message === b.message &&
-    a.firstAsked === b.firstAsked &&
-    a.targetVersion === b.targetVersion &&
-    a.basis === b.basis &&
-    JSON.stringify([a.timers, a.tornDown]) === JSON.stringify([b.timers, b.tornDown])
-  );
+  const isSame = SAID.every((field) => a[field] === b[field]);
+  return isSame && JSON.stringify([a.timers, a.tornDown]) === JSON.stringify([b.timers, b.tornDown]);
 }
 
 /** The result of an operation that has proceeded; `undefined`: the policy still holds it. */
@@ -186,14 +181,8 @@ export function recentResult(
 ): RecentResult | undefined {
   const { verdict, overriddenBy } = trace;
   if (verdict === "Blocked") return undefined;
-  return {
-    ...namedBy(operation),
-    verdict,
-    ...decidedBy(trace),
-    reason: reasonOf(trace),
-    ...(overriddenBy !== undefined && { override: overriddenBy }),
-    time: timestamp(now),
-  };
+  const override = overriddenBy === undefined ? {} : { override: overriddenBy };
+  return { ...resultOf(operation, trace, now), verdict, reason: reasonOf(trace), ...override };
 }
 
 /** The result of what the policy holds: a request that it refused at admission, or an upgrade that it was not asked about. */
@@ -203,36 +192,30 @@ export function heldResult(
   trace: PolicyTrace,
   now: Date,
 ): RecentResult {
-  return {
-    ...namedBy(operation),
-    verdict,
-    ...decidedBy(trace),
-    reason: decidingRule(trace)?.reason ?? trace.verdict,
-    time: timestamp(now),
-  };
+  const reason = decidingRule(trace)?.reason ?? trace.verdict;
+  return { ...resultOf(operation, trace, now), verdict, reason };
 }
 
-function namedBy({
-  call,
-  cluster,
-}: ClusterCall): Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion"> {
+/** With the rule and gate that decided, for users. */
+function resultOf(
+  { call, cluster }: ClusterCall,
+  trace: PolicyTrace,
+  now: Date,
+): Omit<RecentResult, "verdict" | "reason" | "override"> {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
+  const rule = decidingRule(trace);
+  const message = rule && shownMessage(afterWords(rule, rule.message));
   return {
     namespace,
     cluster: name,
     clusterUID: uid,
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
+    ...(rule !== undefined && shownRule(rule)),
+    ...(message !== undefined && rule?.message !== "" && { message }),
+    time: timestamp(now),
   };
-}
-
-/** The rule and gate that decided, for users. */
-function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
-  const rule = decidingRule(trace);
-  if (rule === undefined) return {};
-  const message = rule.message === "" ? "" : shownMessage(afterWords(rule, rule.message));
-  return { ...shownRule(rule), ...(message !== "" && { message }) };
 }
 
 function reasonOf(trace: PolicyTrace): string {

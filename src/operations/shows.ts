@@ -11,7 +11,7 @@ import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
 import { isPending } from "./marks.ts";
-import { isOfEarlierStep } from "./step.ts";
+import { isOfEarlierStep } from "./call.ts";
 
 /** The meaning of the marks of this version of Cluster API. */
 export type ServedUpgrades = Pick<ServedHooks, "marksUpgrades">;
@@ -36,33 +36,13 @@ export function ownHolds({ annotations = {} }: ObjectMeta): readonly string[] {
 }
 
 export function isPossible(hook: HookName, cluster: Cluster, served: ServedUpgrades): boolean {
-  return isDeleted(cluster) === (hook === "BeforeClusterDelete") && ALLOWS_BEGIN[hook](cluster, served);
+  return isDeleted(cluster) === (hook === "BeforeClusterDelete") && HOOK_LIVES[hook].allows(cluster, served);
 }
 
 /** Cluster API then calls only BeforeClusterDelete (topology/cluster/cluster_controller.go, reconcileDelete). */
 export function isDeleted({ metadata }: Cluster): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
-
-const markIsThere =
-  (hook: HookName) =>
-  (cluster: Cluster): boolean =>
-    isPending(cluster, hook);
-
-const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: ServedUpgrades) => boolean>> = {
-  BeforeClusterCreate: ({ created }) => !created,
-  AfterControlPlaneInitialized: markIsThere("AfterControlPlaneInitialized"),
-  BeforeClusterUpgrade: (cluster, served) => !hasBegun(cluster, served) && !isAtVersion(cluster),
-  BeforeControlPlaneUpgrade: (cluster) =>
-    isPending(cluster, "AfterClusterUpgrade") && !isPending(cluster, "AfterControlPlaneUpgrade"),
-  AfterControlPlaneUpgrade: markIsThere("AfterControlPlaneUpgrade"),
-  BeforeWorkersUpgrade: markIsThere("BeforeWorkersUpgrade"),
-  AfterWorkersUpgrade: markIsThere("AfterWorkersUpgrade"),
-  AfterClusterUpgrade: markIsThere("AfterClusterUpgrade"),
-  BeforeClusterDelete: ({ metadata }) =>
-    readTimestamp(metadata.deletionTimestamp) !== undefined &&
-    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
-};
 
 /**
  * Whether a Cluster without the mark is not being created any more: in each creation the mark goes for a moment and comes again
@@ -103,38 +83,72 @@ export function passedHooks(before: Cluster, now: Cluster | undefined, served: S
   if (before.topology === undefined) return [];
   return HOOK_NAMES.filter((hook) => {
     if (now === undefined) return hook === "BeforeClusterDelete" && isPossible(hook, before, served);
-    return SHOWS_PASSED[hook](before, now, served);
+    return HOOK_LIVES[hook].passed(before, now, served);
   });
 }
 
-type PassageTest = (before: Cluster, now: Cluster, served: ServedUpgrades) => boolean;
+/** What a Cluster shows of an operation at a hook. */
+interface HookLife {
+  /** Whether the operation may be pending. */
+  readonly allows: (cluster: Cluster, served: ServedUpgrades) => boolean;
+  /** Whether it is over; `marked`: Cluster API's mark was there. */
+  readonly ends: (marked: boolean, cluster: Cluster, served: ServedUpgrades) => boolean;
+  readonly passed: (before: Cluster, now: Cluster, served: ServedUpgrades) => boolean;
+}
 
-const markCame =
-  (hook: HookName): PassageTest =>
-  (before, now) =>
-    !isPending(before, hook) && isPending(now, hook);
-const markWent =
-  (hook: HookName): PassageTest =>
-  (before, now, served) =>
-    markCame(hook)(now, before, served);
+/** A hook whose mark is there until the hook has released the Cluster. */
+function byMark(hook: HookName): HookLife {
+  return {
+    allows: (cluster) => isPending(cluster, hook),
+    ends: (marked, cluster) => marked && !isPending(cluster, hook),
+    passed: (before, now) => isPending(before, hook) && !isPending(now, hook),
+  };
+}
 
-const SHOWS_PASSED: Readonly<Record<HookName, PassageTest>> = {
-  BeforeClusterCreate: (before, now) => !before.created && now.created,
-  // The write with which Cluster API creates the Cluster takes the mark away for a moment (1.14, reconcileCluster).
-  AfterControlPlaneInitialized: (before, now, served) =>
-    before.created && markWent("AfterControlPlaneInitialized")(before, now, served),
-  // Cluster API does not write the mark on a Cluster that is up to date.
-  BeforeClusterUpgrade: (before, now, served) =>
-    passesUnasked(before, now, served) ||
-    (!hasBegun(before, served) &&
-      hasBegun(now, served) &&
-      !(served.marksUpgrades && now.progress?.reconciled === true)),
-  BeforeControlPlaneUpgrade: markCame("AfterControlPlaneUpgrade"),
-  AfterControlPlaneUpgrade: markWent("AfterControlPlaneUpgrade"),
-  BeforeWorkersUpgrade: markWent("BeforeWorkersUpgrade"),
-  AfterWorkersUpgrade: markWent("AfterWorkersUpgrade"),
-  AfterClusterUpgrade: markWent("AfterClusterUpgrade"),
-  BeforeClusterDelete: (before, { metadata }, served) =>
-    isPossible("BeforeClusterDelete", before, served) &&
-    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined,
+const INITIALIZED = byMark("AfterControlPlaneInitialized");
+
+function isReleased({ metadata }: Cluster): boolean {
+  return lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
+}
+
+export const HOOK_LIVES: Readonly<Record<HookName, HookLife>> = {
+  BeforeClusterCreate: {
+    allows: ({ created }) => !created,
+    ends: (_, { created }) => created,
+    passed: (before, now) => !before.created && now.created,
+  },
+  AfterControlPlaneInitialized: {
+    ...INITIALIZED,
+    // The write with which Cluster API creates the Cluster takes the mark away for a moment (1.14, reconcileCluster).
+    passed: (before, now, served) => before.created && INITIALIZED.passed(before, now, served),
+  },
+  BeforeClusterUpgrade: {
+    allows: (cluster, served) => !hasBegun(cluster, served) && !isAtVersion(cluster),
+    ends: (_, cluster, served) => hasBegun(cluster, served) || isAtVersion(cluster),
+    // Cluster API does not write the mark on a Cluster that is up to date.
+    passed: (before, now, served) =>
+      passesUnasked(before, now, served) ||
+      (!hasBegun(before, served) &&
+        hasBegun(now, served) &&
+        !(served.marksUpgrades && now.progress?.reconciled === true)),
+  },
+  BeforeControlPlaneUpgrade: {
+    allows: (cluster) =>
+      isPending(cluster, "AfterClusterUpgrade") && !isPending(cluster, "AfterControlPlaneUpgrade"),
+    ends: (marked, cluster) =>
+      isPending(cluster, "AfterControlPlaneUpgrade") ||
+      (marked && !isPending(cluster, "AfterClusterUpgrade")),
+    passed: (before, now) =>
+      !isPending(before, "AfterControlPlaneUpgrade") && isPending(now, "AfterControlPlaneUpgrade"),
+  },
+  AfterControlPlaneUpgrade: byMark("AfterControlPlaneUpgrade"),
+  BeforeWorkersUpgrade: byMark("BeforeWorkersUpgrade"),
+  AfterWorkersUpgrade: byMark("AfterWorkersUpgrade"),
+  AfterClusterUpgrade: byMark("AfterClusterUpgrade"),
+  BeforeClusterDelete: {
+    allows: (cluster) =>
+      readTimestamp(cluster.metadata.deletionTimestamp) !== undefined && !isReleased(cluster),
+    ends: (_, cluster) => isReleased(cluster),
+    passed: (before, now, served) => isPossible("BeforeClusterDelete", before, served) && isReleased(now),
+  },
 };

@@ -9,7 +9,7 @@ import type {
   RuleTimers as StoredTimers,
 } from "../api/hook-policy.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
-import { wholeSecond } from "../policy/instant.ts";
+import { readTimestamp, wholeSecond } from "../policy/instant.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import type { Window } from "../policy/window/window.ts";
 import { type OperationState, type RuleTimers, timerKey } from "../policy/world.ts";
@@ -26,11 +26,14 @@ export function remember<T extends OperationState>(
   const looked = new Map(policies.map(({ uid }, index) => [uid, trace[index]]));
   const rules = new Map<string, RuleTimers>();
   for (const [key, timers] of before.rules) {
-    const owner = policyOf(key);
+    const owner = key.slice(0, key.indexOf("/"));
     if (!looked.has(owner)) rules.set(key, timers);
     // The gates were not evaluated, so a wait does not continue; a deadline does.
     else if (looked.get(owner)?.unread === true)
-      rules.set(key, present({ blockedSince: timers.blockedSince }));
+      rules.set(
+        key,
+        timersOf((timer) => (timer === "blockedSince" ? timers[timer] : undefined)),
+      );
   }
   for (const [uid, policy] of looked) {
     for (const { rule, timers } of policy?.unread === true ? [] : (policy?.rules ?? [])) {
@@ -57,19 +60,14 @@ export function forgetEdited<T extends OperationState>(
   { sameMode, hasSameGates }: Edit,
 ): T {
   const prefix = timerKey(policyUID, "");
-  if (![...operation.rules.keys()].some((key) => key.startsWith(prefix))) return operation;
+  const own = [...operation.rules].filter(([key]) => key.startsWith(prefix));
+  if (own.length === 0) return operation;
   const rules = new Map(operation.rules);
-  for (const [key, { blockedSince, gatesMetSince }] of operation.rules) {
-    if (!key.startsWith(prefix)) continue;
-    const name = key.slice(prefix.length);
-    const sameGates = sameMode && hasSameGates(name);
-    rules.set(
-      key,
-      present({
-        blockedSince: sameMode ? blockedSince : undefined,
-        gatesMetSince: sameGates ? gatesMetSince : undefined,
-      }),
-    );
+  for (const [key, timers] of own) {
+    const keepsWait = sameMode && hasSameGates(key.slice(prefix.length));
+    const runsOn = { blockedSince: sameMode, gatesMetSince: keepsWait };
+    const kept = timersOf((timer) => (runsOn[timer] ? timers[timer] : undefined));
+    rules.set(key, kept);
   }
   return { ...operation, rules };
 }
@@ -99,11 +97,6 @@ function conditionsOf(spec: PolicySpec, name: string): string {
     ? rule.until.filter((gate) => gate?.wait === undefined)
     : rule?.until;
   return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
-}
-
-/** The uid in a timerKey(). */
-function policyOf(key: string): string {
-  return key.slice(0, key.indexOf("/"));
 }
 
 /**
@@ -157,10 +150,7 @@ export function adoptTimers<T extends OperationState>(
 /** An entry of this replica's own without an instant is newer than the stored timers. */
 function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
   if (own === undefined) return stored;
-  return present({
-    blockedSince: later(own.blockedSince, stored.blockedSince),
-    gatesMetSince: later(own.gatesMetSince, stored.gatesMetSince),
-  });
+  return timersOf((timer) => later(own[timer], stored[timer]));
 }
 
 function later(own: Date | undefined, stored: Date | undefined): Date | undefined {
@@ -174,25 +164,16 @@ const MAX_AHEAD_MS = 60_000;
 export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
   const { firstAsked, reportedBy = new Map<string, Date>(), rules } = operation;
-  const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
-    blockedSince,
-    gatesMetSince,
-  ]);
+  const timers = [...rules.values()].flatMap((each) => [each.blockedSince, each.gatesMetSince]);
   const instants = [firstAsked, ...reportedBy.values(), ...timers];
   if (!instants.some((at) => at !== undefined && isAhead(at, now))) return operation;
   const said = new Map([...reportedBy].map(([uid, at]) => [uid, clamp(at)]));
-  const clamped = [...rules].map(([key, { blockedSince, gatesMetSince }]): [string, RuleTimers] => [
-    key,
-    present({
-      blockedSince: blockedSince && clamp(blockedSince),
-      gatesMetSince: gatesMetSince && clamp(gatesMetSince),
-    }),
-  ]);
+  const clampAll = (from: RuleTimers): RuleTimers => timersOf((timer) => from[timer] && clamp(from[timer]));
   return {
     ...operation,
     firstAsked: clamp(firstAsked),
     ...(said.size > 0 && { reportedBy: said }),
-    rules: new Map(clamped),
+    rules: new Map([...rules].map(([key, from]) => [key, clampAll(from)])),
   };
 }
 
@@ -201,22 +182,20 @@ export function isAhead(at: Date, now: Date): boolean {
   return at.getTime() > now.getTime() + MAX_AHEAD_MS;
 }
 
-function parse({ blockedSince, gatesMetSince }: Omit<StoredTimers, "rule">, now: Date): RuleTimers {
-  const time = (text: string | undefined): Date | undefined => {
-    const at = new Date(text ?? NaN);
-    return Number.isNaN(at.getTime()) || isAhead(at, now) ? undefined : at;
-  };
-  return present({ blockedSince: time(blockedSince), gatesMetSince: time(gatesMetSince) });
+function parse(stored: Omit<StoredTimers, "rule">, now: Date): RuleTimers {
+  return timersOf((timer) => {
+    const at = readTimestamp(stored[timer]);
+    return at === undefined || isAhead(at, now) ? undefined : at;
+  });
 }
 
-function present({
-  blockedSince,
-  gatesMetSince,
-}: {
-  readonly [K in keyof RuleTimers]: RuleTimers[K] | undefined;
-}): RuleTimers {
-  return {
-    ...(blockedSince !== undefined && { blockedSince }),
-    ...(gatesMetSince !== undefined && { gatesMetSince }),
-  };
+const TIMERS = ["blockedSince", "gatesMetSince"] as const;
+
+function timersOf(read: (timer: keyof RuleTimers) => Date | undefined): RuleTimers {
+  const timers: { -readonly [K in keyof RuleTimers]: RuleTimers[K] } = {};
+  for (const timer of TIMERS) {
+    const at = read(timer);
+    if (at !== undefined) timers[timer] = at;
+  }
+  return timers;
 }

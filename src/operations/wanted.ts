@@ -6,8 +6,8 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import { orderOf } from "../policy/version-order.ts";
+import { stepVersion, VERSIONED } from "./call.ts";
 import { isPossible, type ServedUpgrades } from "./shows.ts";
-import { stepVersion, VERSIONED } from "./step.ts";
 
 /**
  * Requires only what Cluster API has written before it calls: its spec and its marks. It writes its condition and the plan

@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
+import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -93,7 +94,7 @@ export class Controller {
     const namespaces = withoutTooLarge(this.#informers.namespaces);
     const onRegistered = (): void => this.#registered();
     this.#registrations = new Registrations({ client, namespaces, place, log, onChange: onRegistered });
-    const onTransition = (transition: Transition): void => events.record(transition);
+    const onTransition = (transition: Transition | EventText): void => events.record(transition);
     const onDemands = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
     const shared = { ...options, objects, clusters, namespaces, onTransition, onDemands, now };
     const store = new DecisionStore({

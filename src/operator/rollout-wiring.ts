@@ -1,11 +1,11 @@
 /** Connects the HookRollouts with their informer's memory, their claims and their work queue. */
 
+import type { EventText } from "../api/event-text.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { RolloutReconciler, type RolloutReconcilerOptions } from "../rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts";
-import type { RolloutTransition } from "../memory/transitions.ts";
-import { rolloutTransitions } from "../rollouts/rollout-transitions.ts";
+import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
@@ -17,7 +17,7 @@ export interface RolloutWiring
     Pick<RolloutReconcilerOptions, "leading" | "tasks"> {
   readonly api: ApiServer;
   readonly store: DecisionStore;
-  readonly onTransition: (transition: RolloutTransition) => void;
+  readonly onTransition: (event: EventText) => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -34,9 +34,7 @@ export function createRollouts(wiring: RolloutWiring): {
   const { api, store, metrics, log } = wiring;
   const rollouts = new Rollouts({
     ...wiring,
-    firstAsked: (uid, hook) => store.decider.firstAsked(uid, hook),
-    policiesHold: (cluster, hook) => store.decider.policiesHold(cluster, hook),
-    worldOf: (cluster) => store.decider.worldOf(cluster),
+    decider: store.decider,
     nowMs,
     enqueue: (name) => queue.addAfter(name, DELAY_MS),
     onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),
@@ -48,7 +46,7 @@ export function createRollouts(wiring: RolloutWiring): {
     loaded: () => store.loaded,
     nowMs,
     onStored: (object, before, status) => {
-      for (const transition of rolloutTransitions(object, before, status)) wiring.onTransition(transition);
+      for (const event of rolloutEvents(object, before, status)) wiring.onTransition(event);
     },
   });
   const queue = new WorkQueue({

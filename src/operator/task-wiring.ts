@@ -1,5 +1,6 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
+import type { EventText } from "../api/event-text.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
@@ -14,7 +15,6 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
-import { BeginAllowance } from "../tasks/begin-allowance.ts";
 import { oldestSurplus, Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
@@ -22,12 +22,13 @@ import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
-import { TaskReconciler } from "../tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { followTasks, observeTask } from "../report/fleet-metrics.ts";
-import { taskNotStored, taskTransition, type TaskTransition } from "../memory/task-transitions.ts";
+import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
+import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServer } from "./api-server.ts";
 
@@ -45,7 +46,7 @@ export interface TaskWiring {
   readonly served: ServedHooks;
   readonly leading: () => boolean;
   readonly now: () => Date;
-  readonly onTransition: (transition: TaskTransition) => void;
+  readonly onTransition: (event: EventText) => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -127,7 +128,6 @@ export class Tasks {
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#queue.run(signal);
-    this.#polls.stop();
   }
 
   /** Namespaces of Clusters take turns. */
@@ -142,12 +142,12 @@ export class Tasks {
       objects: new TaskObjects(taskClient),
       permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
       polls: this.#polls,
-      allowance: new BeginAllowance(() => performance.now()),
+      allowance: new Allowance(() => performance.now(), BEGINNINGS),
       loaded: () => store().loaded && this.isKnown(),
       onStored: (before, after) => {
         observeTask(metrics, before, after);
-        const transition = taskTransition(before, after);
-        if (transition !== undefined) onTransition(transition);
+        const event = taskEvent(before, after);
+        if (event !== undefined) onTransition(event);
       },
     });
     return new WorkQueue({

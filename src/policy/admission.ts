@@ -7,7 +7,6 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./decision.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
-import { NO_COMPILED_TASKS } from "./tasks/compiled-task.ts";
 import type { World } from "./world.ts";
 
 export const ADMISSION_VERDICTS = ["Denied", "Warned", "Passed"] as const;
@@ -58,5 +57,5 @@ function withRules(
 }
 
 function withoutClocks({ deadline: _, ...rule }: CompiledRule): CompiledRule {
-  return { ...rule, waits: [], tasks: NO_COMPILED_TASKS };
+  return { ...rule, waits: [], tasks: [] };
 }

@@ -1,10 +1,10 @@
 /** The budget of a decision. HookPolicies of a namespace share one, and each ClusterHookPolicy has its own. */
 
-import type { HookCall } from "../api/runtime-hooks.ts";
+import { entryOf } from "../lib/entry-of.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
-import type { World } from "./world.ts";
+import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
@@ -26,9 +26,7 @@ export class Budgets {
 
   of({ kind, namespace = "", name }: PolicyRef): Budget {
     const owner = kind === "HookPolicy" ? `/${namespace}` : name;
-    const budget = this.#byOwner.get(owner) ?? meter.budget();
-    this.#byOwner.set(owner, budget);
-    return budget;
+    return entryOf(this.#byOwner, owner, () => meter.budget());
   }
 }
 
@@ -62,9 +60,9 @@ export function affordWindow(window: Window, now: Date): boolean {
 }
 
 /** The only way to evaluate a gate. When the steps run out, the gate is not evaluable, whatever it found before. */
-export function lookAt(gate: CompiledGate, world: World, call: HookCall, now: Date): GateResult {
+export function lookAt(gate: CompiledGate, situation: Situation): GateResult {
   if (!meter.afford(GATE_STEPS)) return exhausted();
-  const result = gate.evaluate(world, call, now);
+  const result = gate.evaluate(situation);
   return meter.exhausted ? exhausted() : result;
 }
 

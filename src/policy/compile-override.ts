@@ -8,16 +8,18 @@ import { describeErrors } from "./message.ts";
 import type { Override, OverrideProblem } from "./override.ts";
 import { policyName } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
-import { type FieldError, validatePolicy } from "./validation/schema.ts";
+import { validatePolicy } from "./validation/schema.ts";
 
 /** Total: an invalid override has no effect. `maxMs` counts from its creation. */
 export function compileOverride(object: HookOverride, maxMs: number): Override {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   const identity = { name, uid, generation };
-  if (object.tooLarge === true)
-    return { ...identity, ...NOWHERE, problem: { reason: TOO_LARGE, message: describeTooLarge(undefined) } };
+  const idle = (reason: OverrideProblem["reason"], message: string): Override => {
+    return { ...identity, ...NOWHERE, problem: { reason, message } };
+  };
+  if (object.tooLarge === true) return idle(TOO_LARGE, describeTooLarge(undefined));
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
-  if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
+  if (errors.length > 0) return idle("InvalidSpec", describeErrors(errors));
   const { clusterRef, hooks, policyRefs, expiresAt: until } = withoutNulls(object.spec);
   const expiresAt = new Date(until);
   const created = new Date(creationTimestamp ?? NaN);
@@ -27,7 +29,7 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
     hooks: new Set(hooks),
     ...(policyRefs !== undefined && { policies: new Set(policyRefs.map(policyName)) }),
     expiresAt,
-    ...(!(expiresAt <= after(created, maxMs)) && { problem: tooLong(maxMs) }),
+    ...(!(expiresAt <= after(created, maxMs)) && { problem: { reason: "TooLong", message: tooLong(maxMs) } }),
   };
 }
 
@@ -37,12 +39,6 @@ const NOWHERE = {
   expiresAt: new Date(0),
 };
 
-function invalid(errors: readonly FieldError[]): OverrideProblem {
-  return { reason: "InvalidSpec", message: describeErrors(errors) };
-}
-
-function tooLong(maxMs: number): OverrideProblem {
-  const hours = Math.floor(maxMs / 3_600_000);
-  const message = `lasts longer than ${hours}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
-  return { reason: "TooLong", message };
+function tooLong(maxMs: number): string {
+  return `lasts longer than ${Math.floor(maxMs / 3_600_000)}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
 }

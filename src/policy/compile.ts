@@ -4,7 +4,13 @@
  */
 
 import { isFields, withoutNulls } from "../lib/fields.ts";
-import type { ClusterHookPolicy, DeadlineSpec, HookPolicy, RuleSpec } from "../api/hook-policy.ts";
+import type {
+  ClusterHookPolicy,
+  DeadlineSpec,
+  HookPolicy,
+  RuleSpec,
+  TaskAccount,
+} from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
@@ -13,21 +19,13 @@ import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
-import {
-  type CompiledPolicy,
-  type CompiledRule,
-  type Deadline,
-  type MatchCondition,
-  UNKNOWN_FIELD,
-} from "./policy.ts";
+import { type CompiledPolicy, type CompiledRule, type Deadline, UNKNOWN_FIELD } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
-import { NO_COMPILED_TASKS, type TaskServiceAccount } from "./tasks/compiled-task.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
-import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
+import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";
-import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 
@@ -44,62 +42,51 @@ export function compilePolicy(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  if (object.tooLarge === true) return tooLargePolicy(kind, object, served);
   try {
-    const size = sizeErrors(object.spec);
-    if (size.length > 0) return unreadPolicy(kind, object, served, size);
-    return compileEachRule(kind, object, served);
+    if (object.tooLarge === true) {
+      const problem = describeTooLarge(object.metadata.namespace);
+      const errors = [{ path: "spec", message: problem }];
+      const known = { ...outlineOf(object.spec), errors, problem, broken: TOO_LARGE };
+      return { ...unreadPolicy(kind, object.metadata, served, known), tooLarge: true };
+    }
+    const errors = sizeErrors(object.spec);
+    if (errors.length === 0) return compileEachRule(kind, object, served);
+    return unreadPolicy(kind, object.metadata, served, { ...outlineOf(object.spec), errors });
   } catch {
-    return brokenPolicy(kind, object, served);
+    // A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded.
+    const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
+    return unreadPolicy(kind, object.metadata, served, { mode: "Enforce", admission: "Deny", errors });
   }
 }
 
-/** Holds every Cluster that the policy could select. A policy that only audits still holds nothing. */
+type SpecOutline = Pick<CompiledPolicy, "mode"> & Pick<CompiledRule, "admission" | "problem" | "broken">;
+
+/** What counts of a spec whose rules are not read. A policy that only audits still holds nothing. */
+function outlineOf({ mode, rules }: { readonly mode?: unknown; readonly rules?: unknown }): SpecOutline {
+  const all = Array.isArray(rules) ? rules.map(admissionOf) : [{ admission: "Deny" } as const];
+  const strictest =
+    all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission);
+  return { mode: mode === "Audit" ? "Audit" : "Enforce", ...strictest };
+}
+
+/** Holds every Cluster that the policy could select. */
 function unreadPolicy(
   kind: PolicyKind,
-  object: HookPolicy | ClusterHookPolicy,
-  served: ServedHooks,
-  errors: readonly FieldError[],
-): CompiledPolicy {
-  const { mode, rules } = object.spec;
-  const rule = { name: "", hooks: served.blocking, ...strictestAdmission(rules) };
-  return {
-    ...brokenPolicy(kind, object, served),
-    mode: mode === "Audit" ? "Audit" : "Enforce",
-    errors,
-    rules: [brokenRule(rule, errors)],
-  };
-}
-
-function tooLargePolicy(
-  kind: PolicyKind,
-  object: HookPolicy | ClusterHookPolicy,
-  served: ServedHooks,
-): CompiledPolicy {
-  const problem = describeTooLarge(object.metadata.namespace);
-  const policy = unreadPolicy(kind, object, served, [{ path: "spec", message: problem }]);
-  const rules = policy.rules.map((rule) => ({ ...rule, problem, broken: TOO_LARGE }));
-  return { ...policy, rules, tooLarge: true };
-}
-
-/** A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded. */
-function brokenPolicy(
-  kind: PolicyKind,
-  { metadata }: HookPolicy | ClusterHookPolicy,
-  served: ServedHooks,
+  metadata: ObjectMeta,
+  { blocking }: ServedHooks,
+  { mode, errors, ...rule }: SpecOutline & Pick<CompiledPolicy, "errors">,
 ): CompiledPolicy {
   const { uid, generation = 0 } = metadata;
-  const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
   return {
     ref: refOf(kind, metadata),
     uid,
     generation,
-    mode: "Enforce",
+    mode,
     failurePolicy: "Fail",
     selectsCluster: compileSelector(EVERYTHING),
     clusterSelector: "",
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(EVERYTHING) }),
-    rules: brokenRules(errors, served),
+    rules: [{ ...brokenRule({ name: "", hooks: blocking }, errors), ...rule }],
     hasExpressions: false,
     errors,
     notEnforceable: [],
@@ -157,17 +144,6 @@ const MAX_ERRORS = 32;
 /** Errors before sorting, which takes long for tens of thousands. */
 const MAX_FOUND = 100;
 
-function compileRules(rules: readonly RuleSpec[], surroundings: CompileContext): CompiledRule[] {
-  const { errors, served } = surroundings;
-  if (rules.length === 0) return brokenRules(errors, served);
-  return rules.map((rule, index) => compileRule(rule, index, surroundings));
-}
-
-/** A spec whose rules cannot be read one by one holds every hook. */
-function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
-  return errors.length === 0 ? [] : [brokenRule({ name: "", hooks: blocking, admission: "Deny" }, errors)];
-}
-
 function brokenRule(
   known: Pick<CompiledRule, "name" | "hooks" | "admission">,
   errors: readonly FieldError[],
@@ -177,12 +153,20 @@ function brokenRule(
     matchConditions: [],
     gates: [],
     waits: [],
-    tasks: NO_COMPILED_TASKS,
+    tasks: [],
     retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
     problem: describeErrors(errors),
     // The policy may be of a newer version, in which this is what holds.
     ...(errors.some(({ unknown }) => unknown === true) && { broken: UNKNOWN_FIELD }),
   };
+}
+
+/** A spec whose rules cannot be read one by one holds every hook. */
+function compileRules(rules: readonly RuleSpec[], context: CompileContext): CompiledRule[] {
+  const { errors, served } = context;
+  if (rules.length > 0) return rules.map((rule, index) => compileRule(rule, index, context));
+  const whole = { name: "", hooks: served.blocking, admission: "Deny" } as const;
+  return errors.length === 0 ? [] : [brokenRule(whole, errors)];
 }
 
 /** A value that this version does not know means Deny. */
@@ -192,19 +176,13 @@ function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
   return { admission: value === "Warn" ? "Warn" : "Deny" };
 }
 
-function strictestAdmission(rules: unknown): Pick<CompiledRule, "admission"> {
-  if (!Array.isArray(rules)) return { admission: "Deny" };
-  const all = rules.map((rule: unknown) => admissionOf(rule));
-  return all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission) ?? {};
-}
-
 interface CompileContext {
   readonly ref: PolicyRef;
   readonly errors: readonly FieldError[];
   /** How often each window may ask its entries. */
   readonly asks: number;
   readonly served: ServedHooks;
-  readonly account: TaskServiceAccount | undefined;
+  readonly account: TaskAccount | undefined;
 }
 
 /** An error outside of spec.rules affects every rule, because the field may have been meant to narrow or widen all of them. */
@@ -227,18 +205,18 @@ function compileRule(
   const { until = [], tasks, deadline, message } = spec;
   const observed = tasks === undefined ? served.advertised : heldOrInitialized(served);
   const hooks = until.length > 0 ? served.blocking : observed;
-  const matchConditions = compileConditions(spec);
-  const gates = until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref, asks));
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
     ...admissionOf(spec),
-    matchConditions,
-    gates,
+    matchConditions: (spec.matchConditions ?? []).map((each) => {
+      return { name: each.name, expression: expressionOrBroken(each.expression, "matchCondition") };
+    }),
+    gates: until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref, asks)),
     waits: until.flatMap(({ name, wait, message: said }) =>
       wait === undefined ? [] : [compileWait(name, wait, said)],
     ),
-    tasks: compileTasks(tasks, account),
+    tasks: compileTasks(tasks ?? [], account),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
@@ -251,13 +229,6 @@ function heldOrInitialized({ blocking, advertised }: ServedHooks): ReadonlySet<H
 }
 
 const INITIALIZED = "AfterControlPlaneInitialized";
-
-function compileConditions({ matchConditions = [] }: RuleSpec): MatchCondition[] {
-  return matchConditions.map(({ name, expression }) => ({
-    name,
-    expression: expressionOrBroken(expression, "matchCondition"),
-  }));
-}
 
 function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {
   const warnBeforeMs = warnBefore === undefined ? undefined : parseDuration(warnBefore);

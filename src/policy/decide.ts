@@ -131,9 +131,10 @@ function outOfSteps(
 ): PolicyTrace | undefined {
   const sound = rules.filter(({ problem }) => problem === undefined);
   const gated = sound.filter((rule) => canHoldAt(rule, hook));
-  const [rule] = gated.length > 0 ? gated : sound;
+  const those = gated.length > 0 ? gated : sound;
+  const [rule] = those;
   if (rule === undefined) return undefined;
-  const retries = (gated.length > 0 ? gated : sound).map(({ retryAfterSeconds }) => retryAfterSeconds);
+  const retries = those.map(({ retryAfterSeconds }) => retryAfterSeconds);
   const finding = {
     ...notEvaluable(rule, BUDGET_EXHAUSTED, describeExhausted(policy.ref)),
     retryAfterSeconds: Math.min(...retries),
@@ -146,7 +147,8 @@ function outOfSteps(
 function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   try {
     const finding = judgeRule(policy, rule, situation);
-    return isExhausted(finding) ? { ...finding, message: describeExhausted(policy.ref) } : finding;
+    const isExhausted = finding.verdict === "NotEvaluable" && finding.reason === BUDGET_EXHAUSTED;
+    return isExhausted ? { ...finding, message: describeExhausted(policy.ref) } : finding;
   } catch {
     return notEvaluable(rule, "InternalError", "the operator failed to evaluate it");
   }
@@ -154,10 +156,11 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
 
 function unknownBecause({ cluster }: World): [reason: string, message: string] {
   if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
-  return [NAMESPACE_UNKNOWN, NO_NAMESPACE];
+  return [
+    NAMESPACE_UNKNOWN,
+    "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated",
+  ];
 }
-
-const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
 /** The override that lasts longest applies; the first by name if several end together. */
 function overridden(policy: CompiledPolicy, trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
@@ -193,16 +196,12 @@ export function matches(
   if (own && policy.ref.namespace !== cluster.metadata.namespace) return "no";
   const isUnknown = cluster.tooLarge === true;
   if (!isUnknown && !policy.selectsCluster(cluster.metadata.labels)) return "no";
-  if (policy.selectsNamespace === undefined) return isUnknown ? "unknown" : "yes";
-  if (namespace === undefined) return "unknown";
-  if (!policy.selectsNamespace(namespace.metadata.labels)) return "no";
+  if (policy.selectsNamespace !== undefined && namespace === undefined) return "unknown";
+  if (policy.selectsNamespace?.(namespace?.metadata.labels) === false) return "no";
   return isUnknown ? "unknown" : "yes";
 }
 
-interface VerdictReason {
-  readonly verdict: Verdict | RuleFinding["verdict"];
-  readonly reason: string;
-}
+type VerdictReason = Pick<RuleFinding, "reason"> & { readonly verdict: Verdict | RuleFinding["verdict"] };
 
 /**
  * A rule that only observes never holds. A rule without steps, or about what is too large, holds, because any author of data
@@ -226,10 +225,6 @@ export function holdsAnyway(reason: string): boolean {
 }
 
 const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
-
-function isExhausted({ verdict, reason }: VerdictReason): boolean {
-  return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
-}
 
 function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]): Verdict {
   const has = (verdict: RuleTrace["verdict"]): boolean => rules.some((rule) => rule.verdict === verdict);

@@ -142,12 +142,8 @@ export function blockedFirst(a: Pick<RuleTrace, "verdict">, b: Pick<RuleTrace, "
   return Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked");
 }
 
-export function unmetGates<G extends { readonly met?: unknown }>({
-  gates,
-}: {
-  readonly gates: readonly G[];
-}): G[] {
-  return gates.filter(({ met }) => met !== true);
+export function unmetGates<G extends { met?: unknown }>(rule: { readonly gates: readonly G[] }): G[] {
+  return rule.gates.filter(({ met }) => met !== true);
 }
 
 /** The unmet gates without waits that have not started, which other gates start. */
@@ -156,11 +152,8 @@ export function pendingGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace
 }
 
 /** Whether something else than tasks holds the operation. */
-export function holdsBesideTasks({
-  holds,
-  waitsForTasks,
-}: Pick<Decision, "holds" | "waitsForTasks">): boolean {
-  return holds && waitsForTasks !== true;
+export function holdsBesideTasks(decision: Pick<Decision, "holds" | "waitsForTasks">): boolean {
+  return decision.holds && decision.waitsForTasks !== true;
 }
 
 /** Whether a rule of the policy applies to the operation. */

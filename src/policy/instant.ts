@@ -1,8 +1,8 @@
 /** Instants as edges: the earliest of several, and their format. */
 
 /** The earliest known instant; "Unknown" only if none is known. */
-export function earliest(instants: Iterable<Date | "Unknown" | undefined>): Date | "Unknown" | undefined {
-  let first: Date | "Unknown" | undefined;
+export function earliest<T extends Date | "Unknown">(instants: Iterable<T | undefined>): T | undefined {
+  let first: T | undefined;
   for (const instant of instants) {
     if (instant === undefined) continue;
     if (first === undefined || first === "Unknown") first = instant;

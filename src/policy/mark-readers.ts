@@ -1,8 +1,9 @@
 /** Which labels and annotations of Clusters and Namespaces a spec reads: by its selectors, gates and expressions. */
 
 import { compareText } from "../lib/compare-text.ts";
+import { entryOf } from "../lib/entry-of.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
-import { isExpressionField } from "./expression-fields.ts";
+import { isExpressionField } from "./tasks/template-text.ts";
 import { readBy } from "./gates/gates.ts";
 import { type Mark, type MarkReaders, placeOf } from "./settable.ts";
 
@@ -13,21 +14,15 @@ export interface Reader {
   readonly spec: unknown;
 }
 
-interface Reads {
-  readonly gates: ReadonlySet<string>;
-  readonly selectors: ReadonlySet<string>;
-}
+type Reads = Readonly<Record<"gates" | "selectors", Set<string>>>;
 
 /** If several read a mark, the first by name is named, so that every replica says the same. */
 export function markReaders(readers: Iterable<Reader>, complete = false): MarkReaders {
-  const gates = new Map<string, string>();
-  const selectors = new Map<string, string>();
-  for (const { name, spec } of [...readers].toSorted((a, b) => compareText(a.name, b.name))) {
-    const reads = readsOf(spec);
-    for (const place of reads.gates) if (!gates.has(place)) gates.set(place, name);
-    for (const place of reads.selectors) if (!selectors.has(place)) selectors.set(place, name);
-  }
-  return { gates, selectors, complete };
+  const found = { gates: new Map<string, string>(), selectors: new Map<string, string>() };
+  for (const { name, spec } of [...readers].toSorted((a, b) => compareText(a.name, b.name)))
+    for (const by of ["gates", "selectors"] as const)
+      for (const place of readsOf(spec)[by]) entryOf(found[by], place, () => name);
+  return { ...found, complete };
 }
 
 const remembered = new WeakMap<object, Reads>();
@@ -43,13 +38,12 @@ function readsOf(spec: unknown): Reads {
 }
 
 type On = Mark["on"];
-type ReadKeys = Readonly<Record<keyof Reads, Set<string>>>;
 
 const SELECTED: Readonly<Record<string, On>> = { clusterSelector: "Cluster", namespaceSelector: "Namespace" };
 const LABEL_KEYS: ReadonlySet<string> = new Set(["labelKey", "orderLabelKey"]);
 
 /** Looks at every field by its name, so that a new place for a gate or a selector is found, too. Each kind of gate says what it reads. */
-function collect(fields: Fields, reads: ReadKeys): void {
+function collect(fields: Fields, reads: Reads): void {
   for (const [name, value] of Object.entries(fields)) {
     const on = SELECTED[name];
     if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);
@@ -61,7 +55,7 @@ function collect(fields: Fields, reads: ReadKeys): void {
   }
 }
 
-function collectValue(name: string, value: unknown, reads: ReadKeys): void {
+function collectValue(name: string, value: unknown, reads: Reads): void {
   if (typeof value === "string" && isExpressionField(name, value)) addMentions(value, reads.gates);
   if (isFields(value)) collect(value, reads);
 }
@@ -81,10 +75,7 @@ function keysOf(selector: unknown): readonly unknown[] {
 /** What could be a key in the text of an expression, and each part of a chain of fields. Too many is safe. */
 function addMentions(expression: string, places: Set<string>): void {
   const words = expression.match(/[A-Za-z0-9](?:[-\w./]*[A-Za-z0-9])?/g) ?? [];
-  for (const key of words.flatMap((word) => [word, ...word.split(".")])) {
-    places.add(placeOf({ on: "Cluster", field: "annotation", key }));
-    places.add(placeOf({ on: "Cluster", field: "label", key }));
-    places.add(placeOf({ on: "Namespace", field: "annotation", key }));
-    places.add(placeOf({ on: "Namespace", field: "label", key }));
-  }
+  for (const key of words.flatMap((word) => [word, ...word.split(".")]))
+    for (const on of ["Cluster", "Namespace"])
+      for (const field of ["annotation", "label"]) places.add(placeOf({ on, field, key }));
 }

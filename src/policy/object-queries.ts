@@ -13,6 +13,7 @@ export function objectQueries(
   call: HookCall,
   now: Date,
 ): readonly ObjectQuery[] | undefined {
+  const situation = { world, call, now };
   const budgets = new Budgets();
   const queries = meter.decision(() =>
     policies.flatMap((policy) =>
@@ -21,7 +22,7 @@ export function objectQueries(
           .filter(({ hooks }) => hooks.has(call.hook))
           .flatMap(({ gates }) => {
             if (!affordRule()) return [];
-            return gates.flatMap((gate) => gate.queries?.(world, call, now) ?? []);
+            return gates.flatMap((gate) => gate.queries?.(situation) ?? []);
           }),
       ),
     ),

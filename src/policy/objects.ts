@@ -13,6 +13,11 @@ export function objectKindKey({ apiVersion, kind }: ObjectKind): string {
   return `${apiVersion} ${kind}`;
 }
 
+/** "velero.io"; "" for the core group. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+}
+
 export interface WatchedObject extends TooLargeMark {
   readonly metadata: ObjectMeta;
   /** The whole object as stored, without managedFields; absent when only metadata is watched. */

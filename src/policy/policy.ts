@@ -1,6 +1,7 @@
 /** A compiled HookPolicy or ClusterHookPolicy, made once per generation by compile.ts. */
 
-import type { HookCall, HookName } from "../api/runtime-hooks.ts";
+import type { TaskAccount } from "../api/hook-policy.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
@@ -8,9 +9,9 @@ import type { LabelMatcher } from "./selector.ts";
 import type { TOO_LARGE } from "./too-large.ts";
 import type { RequestField } from "./target-version.ts";
 import type { Window } from "./window/window.ts";
-import type { World } from "./world.ts";
+import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
-import type { CompiledTask, TaskServiceAccount } from "./tasks/compiled-task.ts";
+import type { CompiledTask } from "./tasks/compiled-task.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;
@@ -31,7 +32,7 @@ export interface CompiledPolicy {
   /** Compiled of a stub: see too-large.ts. */
   readonly tooLarge?: true;
   /** The ServiceAccount as which the tasks act; absent: no rule has tasks. */
-  readonly account?: TaskServiceAccount;
+  readonly account?: TaskAccount;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
 }
@@ -43,7 +44,7 @@ export interface CompiledRule {
   /** The effect at admission while its gates are not met; absent: none. */
   readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
-  readonly matchConditions: readonly MatchCondition[];
+  readonly matchConditions: readonly { readonly name: string; readonly expression: Expression }[];
   /** All must be met. A rule without gates, waits and tasks only observes. */
   readonly gates: readonly CompiledGate[];
   /** Waits that begin when all gates are met. */
@@ -78,14 +79,8 @@ function holds(hook: HookName): boolean {
   return hook !== "AfterControlPlaneInitialized";
 }
 
-export interface MatchCondition {
-  readonly name: string;
-  readonly expression: Expression;
-}
-
 export interface Wait {
   readonly name: string;
-  /** The gate's own message. */
   readonly said?: string;
   /** As written in the policy: "30m". */
   readonly duration: string;
@@ -102,7 +97,7 @@ export interface Deadline {
 
 export interface CompiledGate {
   readonly name: string;
-  evaluate(world: World, call: HookCall, now: Date): GateResult;
+  evaluate(situation: Situation): GateResult;
   /**
    * The earliest instant from `now` on at which time alone meets the gate, for any Cluster. "Never": it is past.
    * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
@@ -110,18 +105,16 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** The fields of the call that the gate reads. */
   readonly requestFields: ReadonlySet<RequestField>;
   /** The parts of the Cluster that its expressions with `now` read; absent: unknown. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
-  /** The kinds of objects that the gate looks at. */
   readonly demands?: readonly ObjectDemand[];
   /** The gate has a namespaceSelector, so the labels of every Namespace matter. */
   readonly selectsNamespaces?: boolean;
   /** The objects that the gate looks at for this Cluster, to be read live before a release. */
-  queries?(world: World, call: HookCall, now: Date): readonly ObjectQuery[];
+  queries?(situation: Situation): readonly ObjectQuery[];
 }
 
 export interface NamedWindow {
@@ -220,12 +213,7 @@ export function wantedInMessage({
 }
 
 /** How a message names the remedy. The words of the policy's author never stand in parentheses. */
-export function inParentheses({
-  remedy,
-  withheld,
-}: {
-  readonly [K in "remedy" | "withheld"]: string | undefined;
-}): string {
+export function inParentheses({ remedy, withheld }: Pick<GateResult, "remedy" | "withheld">): string {
   if (remedy !== undefined) return ` (${remedy})`;
   return withheld === undefined ? "" : ` (no command: ${withheld})`;
 }

@@ -26,16 +26,14 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
-  if (!canHoldAt(rule, situation.call.hook)) return observing(policy, rule, situation);
+  if (!canHoldAt(rule, situation.call.hook)) {
+    const observed = withoutGates(rule, "Observed", "Observed", "");
+    return rule.tasks.length === 0 ? observed : observeWithTasks(policy, rule, situation, observed);
+  }
   const gates = rule.gates.map((gate) => judgeGate(gate, situation));
   const firstAsked = state && firstAskedBy(state, policy.uid);
   const finding = judgeGates(rule, gates, situation.now, { ...before, firstAsked });
   return withTasks(policy, rule, situation, finding);
-}
-
-function observing(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
-  const finding = withoutGates(rule, "Observed", "Observed", "");
-  return rule.tasks.length === 0 ? finding : observeWithTasks(policy, rule, situation, finding);
 }
 
 function withoutGates(
@@ -58,34 +56,33 @@ function outOfSteps(rule: CompiledRule): RuleFinding {
 /** `undefined`: the rule applies to the operation. */
 function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): RuleFinding | undefined {
   const { cluster, namespace } = world;
-  const results = rule.matchConditions.map(({ name, expression }) => {
-    return { name, result: expression.evaluate({ cluster, namespace, call, now }) };
-  });
+  const results = rule.matchConditions.map(({ expression }) =>
+    expression.evaluate({ cluster, namespace, call, now }),
+  );
   const finding = judgeResults(rule, results);
   const usesNow = rule.matchConditions.some(({ expression }) => expression.usesNow);
   return finding && { ...finding, ...(usesNow && { changesAt: "Unknown" }) };
 }
 
 /** As in ValidatingAdmissionPolicy: a false condition decides even if others fail; otherwise a failed one does. */
-function judgeResults(
-  rule: CompiledRule,
-  results: readonly { readonly name: string; readonly result: ExpressionResult }[],
-): RuleFinding | undefined {
-  const mismatch = results.find(({ result }) => result.ok && result.value === false);
-  if (mismatch !== undefined)
-    return { ...withoutGates(rule, "Skipped", "MatchConditionFalse", ""), condition: mismatch.name };
-  if (results.some(({ result }) => !result.ok && result.exhausted)) return outOfSteps(rule);
-  const failed = results.find(({ result }) => !result.ok || result.value !== true);
+function judgeResults(rule: CompiledRule, results: readonly ExpressionResult[]): RuleFinding | undefined {
+  const nameAt = (index: number): string => rule.matchConditions[index]?.name ?? "";
+  const mismatch = results.findIndex((result) => result.ok && result.value === false);
+  if (mismatch >= 0)
+    return { ...withoutGates(rule, "Skipped", "MatchConditionFalse", ""), condition: nameAt(mismatch) };
+  if (results.some((result) => !result.ok && result.exhausted)) return outOfSteps(rule);
+  const index = results.findIndex((result) => !result.ok || result.value !== true);
+  const failed = results[index];
   if (failed === undefined) return undefined;
-  const problem = failed.result.ok ? "it gives no boolean" : failed.result.problem;
-  const message = `match condition ${failed.name} cannot be evaluated (${withoutAdvice(problem)})`;
+  const problem = failed.ok ? "it gives no boolean" : failed.problem;
+  const message = `match condition ${nameAt(index)} cannot be evaluated (${withoutAdvice(problem)})`;
   return notEvaluable(rule, "MatchConditionError", message);
 }
 
 /** A gate never makes decide() fail. An exception makes its rule not evaluable. */
-function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
+function judgeGate(gate: CompiledGate, situation: Situation): GateTrace {
   try {
-    return { gate: gate.name, ...lookAt(gate, world, call, now) };
+    return { gate: gate.name, ...lookAt(gate, situation) };
   } catch {
     return {
       gate: gate.name,
@@ -99,6 +96,10 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
 
 interface Before extends RuleTimers {
   readonly firstAsked: Date | undefined;
+}
+
+function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
+  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 function judgeGates(
@@ -182,10 +183,6 @@ function judgeDeadline(
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 
-function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
-  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
-}
-
 /** Keeps only the state that a wait or a deadline needs. */
 function timers(
   rule: CompiledRule,
@@ -198,9 +195,10 @@ function timers(
   return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
 }
 
-function describeGate({ gate, met, observed, remedy, withheld, ...result }: GateTrace): string {
+function describeGate(trace: GateTrace): string {
+  const { gate, met, observed } = trace;
   if (met === undefined) return `gate ${gate} cannot be evaluated (${withoutAdvice(observed)})`;
-  return `gate ${gate} waits for ${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
+  return `gate ${gate} waits for ${wantedInMessage(trace)}${inParentheses(trace)}`;
 }
 
 function describeDeadline({ at, passed, releases }: DeadlineState): string {

@@ -35,7 +35,6 @@ export interface MarkReaders {
   readonly complete: boolean;
 }
 
-/** Why no command sets the mark. */
 export interface Unsettable {
   readonly why: string;
   /** Whether it may be set after all if an administrator names it. */
@@ -94,14 +93,9 @@ export function approveCommand(cluster: string, hook: string): string {
   return `hookpolicy approve ${shellQuote(cluster)} --hook ${hook}`;
 }
 
-interface Setting extends Mark {
-  /** Whether the key has another value now. */
-  readonly overwrite: boolean;
-}
-
-/** The command that sets the mark on the object with this metadata. */
+/** The command that sets the mark on the object with this metadata; `overwrite`: the key has another value now. */
 export function commandToSet(
-  { on, field, key, value, overwrite }: Setting,
+  { on, field, key, value, overwrite }: Mark & { readonly overwrite: boolean },
   { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,
 ): string {
   const words = [

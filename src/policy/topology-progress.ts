@@ -40,13 +40,6 @@ function present(progress: {
   return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }
 
-interface Condition {
-  readonly message: string;
-  readonly heldAt: HookName | undefined;
-  readonly reconciled: boolean;
-  readonly begun: boolean;
-}
-
 /** Cluster API 1.11 mentions workers only after the control plane (topology/cluster/conditions.go). */
 const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
 
@@ -54,7 +47,10 @@ const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
  * A condition of another generation says nothing about the present. Only one with a generation can say that everything
  * is done.
  */
-function viewCondition(conditions: unknown, generation: number | undefined): Condition {
+function viewCondition(
+  conditions: unknown,
+  generation: number | undefined,
+): { message: string; heldAt: HookName | undefined; reconciled: boolean; begun: boolean } {
   const found = listOf(conditions)
     .map(fieldsOf)
     .find(({ type }) => type === "TopologyReconciled");

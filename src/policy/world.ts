@@ -7,7 +7,6 @@ import type { Override } from "./override.ts";
 import type { MarkReaders } from "./settable.ts";
 import type { TaskReader } from "./tasks/task-record.ts";
 
-/** A call, and the Cluster that it is about. */
 export interface ClusterCall {
   readonly call: HookCall;
   readonly cluster: Cluster;
@@ -23,7 +22,6 @@ export interface World {
   readonly cluster: Cluster;
   /** `undefined`: unknown; rules that depend on it are not evaluable. */
   readonly namespace: Namespace | undefined;
-  /** Finds the objects that object gates look at. */
   readonly objects: ObjectReader;
   /** All Namespaces, for gates that select some of them. Absent: unknown, and such gates are not evaluable. */
   readonly namespaces?: () => Iterable<Namespace>;

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "../lib/logger.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import { NOTHING_READ, type ObjectReader } from "../policy/objects.ts";
@@ -23,7 +23,6 @@ import {
   samePolicies,
   type Snapshot,
 } from "./live-reads.ts";
-import { OtherReads } from "./other-reads.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
 import { withinBudget } from "../turns/time-budget.ts";
@@ -59,14 +58,8 @@ export interface ConfirmOptions {
   readonly budgetMs?: number;
 }
 
-type ClusterAndNamespace = readonly [Cluster, Namespace];
+interface SecondSnapshot extends Snapshot, Pick<LiveWorld, "namespaces"> {}
 
-/** The objects that may have to be read twice, to see that they have not changed. */
-type ClusterSnapshot = Snapshot<ClusterAndNamespace>;
-
-interface SecondSnapshot extends ClusterSnapshot, Pick<LiveWorld, "namespaces"> {}
-
-/** A confirmation of one request. */
 interface ConfirmationInput {
   readonly request: DecisionRequest;
   readonly rollouts: RolloutComparison | undefined;
@@ -97,11 +90,11 @@ interface StartingPoint {
 interface ReadResults extends Pick<ConfirmationInput, "request" | "rollouts"> {
   readonly before: StartingPoint;
   readonly others: OtherObjects;
-  readonly first: ClusterSnapshot;
+  readonly first: Snapshot;
   readonly again: SecondSnapshot;
 }
 
-/** A part of the time in release.ts. */
+/** A part of the time in decisions.ts. */
 const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;
@@ -109,12 +102,10 @@ const MAX_ATTEMPTS = 3;
 export class Confirmer {
   readonly #options: ConfirmationOptions;
   readonly #reads: LiveReads;
-  readonly #others: OtherReads;
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
-    this.#reads = new LiveReads(options.reader);
-    this.#others = new OtherReads(this.#reads, options.log);
+    this.#reads = new LiveReads(options.reader, options.log);
   }
 
   /** Never rejects: the operator does not release what it cannot confirm. */
@@ -129,7 +120,7 @@ export class Confirmer {
       return await withinBudget(Math.min(budgetMs, ownBudgetMs), late, () =>
         this.#confirm(
           { request, rollouts, unstored, underWay },
-          store.decider.namespaceOf(request.cluster)?.metadata.resourceVersion,
+          store.decider.worldOf(request.cluster).namespace?.metadata.resourceVersion,
         ),
       );
     } catch (error) {
@@ -166,17 +157,16 @@ export class Confirmer {
     const { namespace: ns = "", uid } = request.cluster.metadata;
     const before = { began: performance.now(), at: this.#options.now(), known: this.#known(ns) };
     const version = earlier ?? (await this.#reads.namespace(underWay, ns)).metadata.resourceVersion;
-    const first = await this.#snapshot(asked);
+    const first = await this.#reads.snapshot(underWay, request, rollouts !== undefined);
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
     const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
-    const [cluster, namespace] = first.meanwhile;
-    if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const others = await this.#othersOf(asked, first.meanwhile);
+    if (first.cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
+    const others = await this.#othersOf(asked, first);
     const again = others.matter ? await this.#again(asked, others) : first;
-    const changed = whichChanged(request, others.matter ? versionOf(namespace) : version, again);
+    const changed = whichChanged(request, others.matter ? versionOf(first.namespace) : version, again);
     if (changed !== undefined) {
-      if (attempts > 1) return await this.#confirm(asked, versionOf(again.meanwhile[1]), attempts - 1);
+      if (attempts > 1) return await this.#confirm(asked, versionOf(again.namespace), attempts - 1);
       return { ok: false, reason: changed };
     }
     const decide = (): Confirmation =>
@@ -184,27 +174,6 @@ export class Confirmer {
         ? { ok: false, reason: "Timeout" }
         : this.#decide({ request, rollouts, before, others, first, again });
     return await this.#options.turns.run(underWay.share, decide);
-  }
-
-  async #snapshot(asked: ConfirmationInput): Promise<ClusterSnapshot> {
-    const { request, rollouts, underWay } = asked;
-    return await this.#reads.snapshot(underWay, {
-      namespace: request.cluster.metadata.namespace ?? "",
-      withRollouts: rollouts !== undefined,
-      meanwhile: async () => await this.#clusterAndNamespace(asked),
-    });
-  }
-
-  /** A review contains its Cluster. */
-  async #clusterAndNamespace({
-    request: { cluster, admission },
-    underWay,
-  }: ConfirmationInput): Promise<ClusterAndNamespace> {
-    const { namespace = "", name } = cluster.metadata;
-    return await Promise.all([
-      admission === true ? cluster : this.#reads.cluster(underWay, namespace, name),
-      this.#reads.namespace(underWay, namespace),
-    ]);
   }
 
   #notInMemory(unknown: readonly LivePolicy[]): Confirmation {
@@ -219,31 +188,34 @@ export class Confirmer {
 
   async #othersOf(
     { request, unstored, underWay }: ConfirmationInput,
-    [cluster, namespace]: ClusterAndNamespace,
+    { cluster, namespace }: Snapshot,
   ): Promise<OtherObjects> {
     const { store, now, alsoReads } = this.#options;
-    const overrides = await this.#others.overrides(underWay, store.overrides.ofCluster(cluster));
+    const overrides = await this.#reads.overrides(underWay, store.overrides.ofCluster(cluster));
     const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
     const selecting = store.decider.selectsNamespaces(request, unread);
-    const world = { ...unread, ...(await this.#others.allNamespaces(underWay, selecting)) };
+    const world = { ...unread, ...(await this.#reads.allNamespaces(underWay, selecting)) };
     const queries = [
       ...store.decider.objectQueries(request, world, now()),
       ...(alsoReads?.(request, world) ?? []),
     ];
     const taskNamespaces = store.decider.taskNamespaces(request, world);
     const [objects, records] = await Promise.all([
-      this.#others.objects(underWay, queries),
-      this.#others.tasks(underWay, taskNamespaces, cluster),
+      this.#reads.objects(underWay, queries),
+      this.#reads.tasks(underWay, taskNamespaces, cluster),
     ]);
     const matter = selecting || queries.length + overrides.length + taskNamespaces.length > 0;
     const tasks = records && readerOf([...records, ...unstored]);
     return { overrides, selecting, queries, objects, ...(tasks !== undefined && { tasks }), matter };
   }
 
-  async #again(asked: ConfirmationInput, { selecting }: OtherObjects): Promise<SecondSnapshot> {
+  async #again(
+    { request, rollouts, underWay }: ConfirmationInput,
+    { selecting }: OtherObjects,
+  ): Promise<SecondSnapshot> {
     const [snapshot, namespaces] = await Promise.all([
-      this.#snapshot(asked),
-      this.#others.allNamespaces(asked.underWay, selecting),
+      this.#reads.snapshot(underWay, request, rollouts !== undefined),
+      this.#reads.allNamespaces(underWay, selecting),
     ]);
     return { ...snapshot, ...namespaces };
   }
@@ -254,8 +226,7 @@ export class Confirmer {
     if (changing !== undefined) return { ok: false, reason: changing };
     const at = now();
     const { overrides, selecting, queries, objects, tasks } = others;
-    const [cluster, namespace] = again.meanwhile;
-    const { namespaces } = again;
+    const { cluster, namespace, namespaces } = again;
     const read = { ...(namespaces && { namespaces }), ...(tasks && { tasks }) };
     const world = { cluster, namespace, overrides, objects, ...read };
     const worldUnread = { ...world, objects: NOTHING_READ };
@@ -279,13 +250,12 @@ export class Confirmer {
     if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
     // Memory as it is now must still have these policies, and every policy that it had before the reads.
     const areKnown = again.policies.every((policy) => this.#isKnown(policy, before.known));
-    const [cluster] = first.meanwhile;
-    const [clusterAgain] = again.meanwhile;
+    const { cluster } = first;
     if (!areKnown || !hasAll(this.#known(cluster.metadata.namespace ?? ""), before.known))
       return "PoliciesChanging";
     if (rollouts?.hasAll(again.rollouts, again.at) === false) return "RolloutNotInMemory";
     const withStatus = store.policies.haveExpressions;
-    return sameCluster(cluster, clusterAgain, { withStatus }) ? undefined : "ClusterChanging";
+    return sameCluster(cluster, again.cluster, { withStatus }) ? undefined : "ClusterChanging";
   }
 
   /**
@@ -322,7 +292,7 @@ const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
 function whichChanged(
   { admission }: DecisionRequest,
   version: string,
-  { at, meanwhile: [{ metadata }, namespace] }: ClusterSnapshot,
+  { at, cluster: { metadata }, namespace }: Snapshot,
 ): string | undefined {
   const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
   if (!wasSo) return "ClusterChanging";

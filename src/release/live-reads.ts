@@ -5,16 +5,25 @@
  */
 
 import { namespacedName } from "../lib/keys.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { FoundObjects } from "../policy/objects.ts";
+import {
+  type FoundObjects,
+  NOT_READ,
+  type ObjectKind,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../policy/objects.ts";
+import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
-import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import type { LiveWorld } from "../policy/world.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../turns/call-turns.ts";
-import type { LiveReader, PolicyList } from "../memory/ports.ts";
+import type { DecisionRequest, LiveReader, PolicyList } from "../memory/ports.ts";
 
-/** A confirmation that is under way. */
 export interface ConfirmationUnderWay {
   readonly share: CallShare;
   /** Whether the caller no longer waits for the result. */
@@ -26,21 +35,16 @@ export interface LivePolicy {
   readonly metadata: ObjectMeta;
 }
 
-/** What can hold the Clusters of a namespace, as it was at one moment. */
-export interface Snapshot<T> {
+/** What can hold a Cluster, as it was at one moment. */
+export interface Snapshot {
   /** The resourceVersion of that moment. */
   readonly at: string;
   readonly policies: readonly LivePolicy[];
   /** Metadata of the rollouts, if they were asked for. */
   readonly rollouts: readonly ObjectMeta[];
-  /** What else was read, from that moment on. */
-  readonly meanwhile: T;
-}
-
-interface SnapshotOptions<T> {
-  readonly namespace: string;
-  readonly withRollouts: boolean;
-  readonly meanwhile: () => Promise<T>;
+  /** Read from that moment on. A review contains its Cluster. */
+  readonly cluster: Cluster;
+  readonly namespace: Namespace;
 }
 
 /** Another CustomResourceDefinition has the name of one of the kinds. */
@@ -56,129 +60,199 @@ const KINDS: readonly DefinedKind[] = ["HookPolicy", "ClusterHookPolicy", "HookR
 /** No namespace has this name. */
 const ALL_NAMESPACES = "*";
 
+/** Namespaces share the places, and within each its Clusters. */
 type Share = readonly [group: string, member: string];
+
+/** A read that has not begun, as FairTurns queues it. */
+interface WaitingRead extends Turn {
+  readonly confirmations: ConfirmationUnderWay[];
+  readonly answer: Promise<unknown>;
+}
 
 export class LiveReads {
   readonly #reader: LiveReader;
-  readonly #policies: SharedReads<PolicyList>;
-  readonly #rollouts: SharedReads<readonly ObjectMeta[]>;
-  readonly #definition: SharedReads<string>;
+  readonly #log: Logger;
+  readonly #turns: FairTurns;
+  readonly #waiting = new Map<string, WaitingRead>();
+  /** The uid of each definition, for the next snapshot, which then needs no read before its lists. */
   readonly #defined = new Map<DefinedKind, string>();
-  readonly #overrides: SharedReads<readonly ObjectMeta[]>;
-  readonly #clusters: SharedReads<Cluster>;
-  readonly #namespaces: SharedReads<Namespace>;
-  readonly #allNamespaces: SharedReads<readonly Namespace[]>;
-  readonly #objects: SharedReads<FoundObjects>;
-  readonly #tasks: SharedReads<readonly TaskRecord[]>;
 
-  constructor(reader: LiveReader, places = PLACES) {
-    const turns = new FairTurns(places);
+  constructor(reader: LiveReader, log: Logger, places = PLACES) {
     this.#reader = reader;
-    this.#policies = new SharedReads(turns);
-    this.#rollouts = new SharedReads(turns);
-    this.#definition = new SharedReads(turns);
-    this.#overrides = new SharedReads(turns);
-    this.#clusters = new SharedReads(turns);
-    this.#namespaces = new SharedReads(turns);
-    this.#allNamespaces = new SharedReads(turns);
-    this.#objects = new SharedReads(turns);
-    this.#tasks = new SharedReads(turns);
+    this.#log = log;
+    this.#turns = new FairTurns(places);
   }
 
   /**
-   * All policies that can apply to Clusters of the namespace, and all rollouts, as they were at one moment since this call:
+   * All policies that can apply to the Cluster, and all rollouts, as they were at one moment since this call:
    * that of the list of ClusterHookPolicies, as whose version the other kinds are listed. The versions of all kinds are
    * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. Rejects with DefinitionReplaced if one
    * was replaced, which may have taken its objects with it.
    */
-  async snapshot<T>(
+  async snapshot(
     underWay: ConfirmationUnderWay,
-    { namespace, withRollouts, meanwhile }: SnapshotOptions<T>,
-  ): Promise<Snapshot<T>> {
+    { cluster: asked, admission }: DecisionRequest,
+    withRollouts: boolean,
+  ): Promise<Snapshot> {
+    const { namespace: ns = "", name } = asked.metadata;
     const kinds = KINDS.filter((kind) => withRollouts || kind !== "HookRollout");
     const before = kinds.every((kind) => this.#defined.has(kind))
       ? kinds.map((kind) => this.#defined.get(kind))
       : await this.#definitions(underWay, kinds);
-    const clusterWide = await this.#clusterHookPolicies(underWay);
+    const clusterWide = await this.#ofAll(underWay, "ClusterHookPolicy", () =>
+      this.#reader.policies("ClusterHookPolicy", undefined),
+    );
     const at = clusterWide.resourceVersion;
-    const [own, rollouts, after, read] = await Promise.all([
-      this.#hookPolicies(underWay, namespace, at),
-      withRollouts ? this.#rolloutsAt(underWay, at) : [],
+    const [own, rollouts, after, cluster, namespace] = await Promise.all([
+      this.#ofNamespace(underWay, "HookPolicy", `${ns} ${at}`, () =>
+        this.#reader.policies("HookPolicy", ns, at),
+      ),
+      withRollouts ? this.#ofAll(underWay, "HookRollout", () => this.#reader.rollouts(at), at) : [],
       this.#definitions(underWay, kinds),
-      meanwhile(),
+      admission === true ? asked : this.cluster(underWay, ns, name),
+      this.namespace(underWay, ns),
     ]);
     if (after.some((uid, place) => uid !== before[place]))
       throw new DefinitionReplaced("a CustomResourceDefinition was replaced");
     const policies = [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
-    return { at, policies, rollouts, meanwhile: read };
+    return { at, policies, rollouts, cluster, namespace };
   }
 
-  #clusterHookPolicies(underWay: ConfirmationUnderWay): Promise<PolicyList> {
-    const kind = "ClusterHookPolicy";
-    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
-    return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
-  }
-
-  #hookPolicies(underWay: ConfirmationUnderWay, namespace: string, at: string): Promise<PolicyList> {
-    const kind = "HookPolicy";
-    const read = { underWay, share: shareOf(underWay, kind), key: [kind, namespace, at].join(" ") };
-    return this.#policies.read(read, () => this.#reader.policies(kind, namespace, at));
-  }
-
-  #rolloutsAt(underWay: ConfirmationUnderWay, at: string): Promise<readonly ObjectMeta[]> {
-    const read = { underWay, share: [ALL_NAMESPACES, "HookRollout"], key: at } as const;
-    return this.#rollouts.read(read, () => this.#reader.rollouts(at));
-  }
-
-  /** The uid of each definition. It is remembered for the next snapshot, which then needs no read before its lists. */
   async #definitions(
     underWay: ConfirmationUnderWay,
     kinds: readonly DefinedKind[],
   ): Promise<readonly string[]> {
     return await Promise.all(
       kinds.map(async (kind) => {
-        const read = { underWay, share: [ALL_NAMESPACES, `definition of ${kind}`], key: kind } as const;
-        const uid = await this.#definition.read(read, () => this.#reader.definition(kind));
+        const uid = await this.#ofAll(underWay, `definition of ${kind}`, () => this.#reader.definition(kind));
         this.#defined.set(kind, uid);
         return uid;
       }),
     );
   }
 
-  overrides(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {
-    const kind = "HookOverride";
-    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
-    return this.#overrides.read(read, () => this.#reader.overrides());
-  }
-
   namespace(underWay: ConfirmationUnderWay, name: string): Promise<Namespace> {
-    const read = { underWay, share: shareOf(underWay, "Namespace"), key: name };
-    return this.#namespaces.read(read, () => this.#reader.namespace(name));
-  }
-
-  allNamespaces(underWay: ConfirmationUnderWay): Promise<readonly Namespace[]> {
-    const kind = "Namespace";
-    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
-    return this.#allNamespaces.read(read, () => this.#reader.namespaces());
+    return this.#ofNamespace(underWay, "Namespace", name, () => this.#reader.namespace(name));
   }
 
   cluster(underWay: ConfirmationUnderWay, namespace: string, name: string): Promise<Cluster> {
-    const read = { underWay, share: shareOf(underWay), key: namespacedName({ namespace, name }) };
-    return this.#clusters.read(read, () => this.#reader.cluster(namespace, name));
+    return this.#ofCluster(underWay, `Cluster ${namespacedName({ namespace, name })}`, () =>
+      this.#reader.cluster(namespace, name),
+    );
   }
 
-  objects(underWay: ConfirmationUnderWay, query: ObjectQuery): Promise<FoundObjects> {
-    const read = { underWay, share: shareOf(underWay), key: JSON.stringify(query) };
-    return this.#objects.read(read, () => this.#reader.objects(query));
-  }
-
-  tasks(
+  /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
+  async allNamespaces(
     underWay: ConfirmationUnderWay,
-    namespace: string,
-    clusterUID: string,
-  ): Promise<readonly TaskRecord[]> {
-    const read = { underWay, share: shareOf(underWay), key: `${namespace} ${clusterUID}` };
-    return this.#tasks.read(read, () => this.#reader.tasks(namespace, clusterUID));
+    needed: boolean,
+  ): Promise<Pick<LiveWorld, "namespaces">> {
+    if (!needed) return {};
+    try {
+      const read = await this.#ofAll(underWay, "Namespace", () => this.#reader.namespaces());
+      return { namespaces: () => read };
+    } catch (error) {
+      this.#log.debug("Failed to read the Namespaces", { error });
+      return {};
+    }
+  }
+
+  /** Those that still exist unchanged. `known`: those in memory; one that memory does not have could only release. */
+  async overrides(underWay: ConfirmationUnderWay, known: readonly Override[]): Promise<readonly Override[]> {
+    if (known.length === 0) return known;
+    const live = await this.#ofAll(underWay, "HookOverride", () => this.#reader.overrides());
+    return known.filter(({ uid, generation }) =>
+      live.some((override) => override.uid === uid && override.generation === generation),
+    );
+  }
+
+  /** A failed read affects the rules with tasks, and no policy that proceeds without them. */
+  async tasks(
+    underWay: ConfirmationUnderWay,
+    namespaces: readonly string[],
+    { metadata: { uid } }: Cluster,
+  ): Promise<readonly TaskRecord[] | undefined> {
+    try {
+      const reads = namespaces.map((namespace) =>
+        this.#ofCluster(underWay, `tasks ${namespace} ${uid}`, () => this.#reader.tasks(namespace, uid)),
+      );
+      return (await Promise.all(reads)).flat();
+    } catch (error) {
+      this.#log.debug("Failed to read the HookTasks", { error });
+      return undefined;
+    }
+  }
+
+  async objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
+    const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
+    const read = await Promise.all(
+      [...unique].map(async ([key, query]) => {
+        const found = await this.#ofCluster(underWay, `objects ${key}`, () =>
+          this.#reader.objects(query),
+        ).catch((error: unknown) => this.#unreadable(query, error));
+        return { place: placeOf(query.kind, query.namespace), found };
+      }),
+    );
+    // Hundreds of gates may look at one place.
+    const byPlace = Map.groupBy(read, ({ place }) => place);
+    const joined = new Map(
+      [...byPlace].map(([place, parts]) => [place, join(parts.map(({ found }) => found))]),
+    );
+    return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
+  }
+
+  /** A failed read affects the gates that look at these objects, and no policy that proceeds without them. */
+  #unreadable({ kind }: ObjectQuery, error: unknown): FoundObjects {
+    this.#log.debug("Failed to read objects", { kind: objectKindKey(kind), error });
+    return { ok: false, reason: "ObjectsUnreadable", message: "the objects could not be read just now" };
+  }
+
+  /** What all namespaces need. */
+  #ofAll<T>(underWay: ConfirmationUnderWay, what: string, start: () => Promise<T>, at = ""): Promise<T> {
+    return this.#read(underWay, [ALL_NAMESPACES, what], `${what} ${at}`, start);
+  }
+
+  /** What all Clusters of the namespace need. No Cluster has capital letters in its name. */
+  #ofNamespace<T>(
+    underWay: ConfirmationUnderWay,
+    kind: string,
+    which: string,
+    start: () => Promise<T>,
+  ): Promise<T> {
+    const { namespace, cluster } = underWay.share;
+    return this.#read(underWay, [namespace, cluster === "" ? "" : kind], `${kind} of ${which}`, start);
+  }
+
+  #ofCluster<T>(underWay: ConfirmationUnderWay, key: string, start: () => Promise<T>): Promise<T> {
+    return this.#read(underWay, [underWay.share.namespace, underWay.share.cluster], key, start);
+  }
+
+  #read<T>(underWay: ConfirmationUnderWay, share: Share, key: string, start: () => Promise<T>): Promise<T> {
+    if (underWay.over) return Promise.reject(new Error("the confirmation is over"));
+    const waiting = this.#waiting.get(key) ?? this.#wait(key, start);
+    waiting.confirmations.push(underWay);
+    this.#turns.queue(...share, waiting);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- reads of one key have one type
+    return waiting.answer as Promise<T>;
+  }
+
+  #wait(key: string, start: () => Promise<unknown>): WaitingRead {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const confirmations: ConfirmationUnderWay[] = [];
+    let hasBegun = false;
+    const drop = (): void => {
+      if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+    };
+    const begin = (): Promise<unknown> => {
+      hasBegun = true;
+      drop(); // later requests need another read
+      const reading = start();
+      resolve(reading);
+      return reading;
+    };
+    const over = (): boolean => hasBegun || confirmations.every((each) => each.over);
+    const waiting = { confirmations, answer: promise, over, begin, drop };
+    this.#waiting.set(key, waiting);
+    return waiting;
   }
 }
 
@@ -200,57 +274,21 @@ function identities(policies: readonly LivePolicy[]): string {
     .join("\n");
 }
 
-/** `kind`: set for a read that all Clusters of the namespace need. No Cluster has capital letters in its name. */
-function shareOf({ share: { namespace, cluster } }: ConfirmationUnderWay, kind?: string): Share {
-  return [namespace, cluster === "" ? "" : (kind ?? cluster)];
+function placeOf(kind: ObjectKind, namespace: string): string {
+  return `${objectKindKey(kind)} ${namespace}`;
 }
 
-interface SharedRead {
-  readonly underWay: ConfirmationUnderWay;
-  readonly share: Share;
-  /** Reads of the same thing have the same key. */
-  readonly key: string;
-}
-
-/** A read that has not begun, as FairTurns queues it. */
-interface WaitingRead<T> extends Turn {
-  readonly confirmations: ConfirmationUnderWay[];
-  readonly answer: Promise<T>;
-}
-
-class SharedReads<T> {
-  readonly #turns: FairTurns;
-  readonly #waiting = new Map<string, WaitingRead<T>>();
-
-  constructor(turns: FairTurns) {
-    this.#turns = turns;
+/** Several gates can look at different objects of one kind; a whole object replaces its bare metadata. */
+function join(parts: readonly FoundObjects[]): FoundObjects {
+  const failed = parts.find(({ ok }) => !ok);
+  if (failed !== undefined) return failed;
+  const found = parts.filter((part) => part.ok);
+  const [first] = found;
+  if (first === undefined) return NOT_READ;
+  const objects = new Map<string, WatchedObject>();
+  for (const object of found.flatMap((part) => part.objects)) {
+    const { uid } = object.metadata;
+    if (object.raw !== undefined || !objects.has(uid)) objects.set(uid, object);
   }
-
-  read({ underWay, share, key }: SharedRead, start: () => Promise<T>): Promise<T> {
-    if (underWay.over) return Promise.reject(new Error("the confirmation is over"));
-    const waiting = this.#waiting.get(key) ?? this.#wait(key, start);
-    waiting.confirmations.push(underWay);
-    this.#turns.queue(...share, waiting);
-    return waiting.answer;
-  }
-
-  #wait(key: string, start: () => Promise<T>): WaitingRead<T> {
-    const { promise, resolve } = Promise.withResolvers<T>();
-    const confirmations: ConfirmationUnderWay[] = [];
-    let hasBegun = false;
-    const drop = (): void => {
-      if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
-    };
-    const begin = (): Promise<T> => {
-      hasBegun = true;
-      drop(); // later requests need another read
-      const reading = start();
-      resolve(reading);
-      return reading;
-    };
-    const over = (): boolean => hasBegun || confirmations.every((each) => each.over);
-    const waiting = { confirmations, answer: promise, over, begin, drop };
-    this.#waiting.set(key, waiting);
-    return waiting;
-  }
+  return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
 }

@@ -3,9 +3,9 @@
  * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
+import type { EventText, ObjectReference } from "../api/event-text.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { EventText, ObjectReference } from "./event-text.ts";
 
 export interface DatedText {
   readonly text: EventText;

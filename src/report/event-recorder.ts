@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
+import type { EventText } from "../api/event-text.ts";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import type { Transition } from "../memory/transitions.ts";
@@ -11,7 +12,7 @@ import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { apiResource, microTime } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
 import { type DatedText, EventBursts } from "./event-bursts.ts";
-import { aboutPolicy, describeTransition, type EventText } from "./event-text.ts";
+import { aboutPolicy, describeTransition } from "./event-text.ts";
 
 const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 
@@ -47,10 +48,10 @@ export class EventRecorder {
   }
 
   /** Never waits or throws, because it is called while a hook call is answered. */
-  record(transition: Transition): void {
+  record(transition: Transition | EventText): void {
     const { log, now } = this.#options;
     try {
-      const text = describeTransition(transition);
+      const text = "note" in transition ? transition : describeTransition(transition);
       // memory/evaluator.ts logs changed decisions itself.
       if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
       const dated = { text, at: now() };

@@ -1,34 +1,11 @@
-/** The Kubernetes Event (events.k8s.io/v1) for a transition. */
+/** The Event for a transition. */
 
-import { GROUP, type RecentResult, VERSION } from "../api/hook-policy.ts";
-import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
+import type { RecentResult } from "../api/hook-policy.ts";
 import { operationKey } from "../operations/operation.ts";
 import type { Transition } from "../memory/transitions.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName, type PolicyRef } from "../policy/policy-ref.ts";
-
-export interface ObjectReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
-export interface EventText {
-  /** The same on every replica, so that each transition is one Event. */
-  readonly identity: string;
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly action: string;
-  readonly note: string;
-  /** Returns the note of the same Event about the policy (`related`): it names the Cluster, and not what the gates wait for. */
-  readonly policyNote?: () => string;
-  readonly regarding: ObjectReference;
-  readonly related?: ObjectReference;
-  /** How many Events this one represents. */
-  readonly series?: { readonly count: number; readonly lastObservedTime: Date };
-}
 
 type Type = Transition["type"];
 type Of<T extends Type> = { [K in T]: Extract<Transition, { readonly type: K }> }[T];
@@ -44,8 +21,6 @@ const DESCRIBE: { readonly [T in Type]: (transition: Of<T>) => EventText } = {
   WindowChanged: windowChanged,
   OverrideUsed: overrideUsed,
   CallsChanged: callsChanged,
-  RolloutChanged: rolloutChanged,
-  TaskChanged: taskChanged,
 };
 
 export function describeTransition<T extends Type>(transition: Of<T>): EventText {
@@ -217,43 +192,4 @@ function callsChanged({ policy, policyUID, notCalled, since }: Of<"CallsChanged"
     note: notCalled?.message ?? "Cluster API asks about every hook of the policy",
     regarding: ownReference(policy, policyUID),
   };
-}
-
-function rolloutChanged({ rollout, rolloutUID, change, note, key }: Of<"RolloutChanged">): EventText {
-  return {
-    identity: [change, rolloutUID, key].join(" "),
-    type: change === "Halted" ? "Warning" : "Normal",
-    reason: change,
-    action: "Rollout",
-    note,
-    regarding: ownReference({ kind: "HookRollout", name: rollout }, rolloutUID),
-  };
-}
-
-const GOOD: ReadonlySet<string> = new Set(["TaskStarted", "TaskSucceeded"]);
-
-function taskChanged({ change, policy, policyUID, spec, note, key }: Of<"TaskChanged">): EventText {
-  const { namespace, name, uid } = spec.clusterRef;
-  return {
-    identity: [change, key].join(" "),
-    type: GOOD.has(change) ? "Normal" : "Warning",
-    reason: change,
-    action: spec.hook,
-    note,
-    policyNote: () => `Cluster ${namespace}/${name}: ${note}`,
-    regarding: clusterReference(namespace, name, uid),
-    related: ownReference(policy, policyUID),
-  };
-}
-
-function clusterReference(namespace: string, name: string, uid: string): ObjectReference {
-  return { apiVersion: `${CLUSTER_API_GROUP}/v1beta2`, kind: "Cluster", namespace, name, uid };
-}
-
-/** A reference to an object of HookPolicy's own group. */
-function ownReference(
-  named: Pick<ObjectReference, "kind" | "namespace" | "name">,
-  uid: string,
-): ObjectReference {
-  return { apiVersion: `${GROUP}/${VERSION}`, ...named, uid };
 }

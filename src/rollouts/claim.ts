@@ -12,7 +12,6 @@ import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { closedBy, haltingStage } from "./stages.ts";
 import { isOverdue, type Slots } from "./slots.ts";
 
-/** A Cluster that asks to begin. */
 export interface Candidate extends Pick<Member, "metadata" | "marked" | "values"> {
   /** A version; "" if the operation has none. */
   readonly target: string;
@@ -51,7 +50,6 @@ export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
   return 2 * retryAfterSeconds * 1000 + GRACE_MS;
 }
 
-/** What one round of claims has read. */
 interface Round {
   readonly rollout: CompiledRollout;
   readonly status: HookRolloutStatus | undefined;
@@ -162,7 +160,7 @@ export function refusalOf(
   const targets = status?.targets ?? [];
   if (targets.length >= MAX_TARGETS && !targets.some(({ version }) => version === target))
     return { begins: false, reason: "TooManyTargets" };
-  const closing = closedBy(rollout, status, { stage, target, now });
+  const closing = closedBy(rollout, status, { stage, target }, now);
   return closing === undefined ? undefined : { begins: false, reason: "StageClosed", stage: closing.name };
 }
 

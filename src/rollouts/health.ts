@@ -2,6 +2,7 @@
 
 import { parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
+import { entryOf } from "../lib/entry-of.ts";
 import { isPending } from "../operations/marks.ts";
 import { isAtVersion } from "../operations/shows.ts";
 import { inOwnDecision } from "../policy/budget.ts";
@@ -59,10 +60,6 @@ const versions = new Map<string, SemVer | null>();
 const MAX_VERSIONS = 1000;
 
 function versionOf(text: string): SemVer | null {
-  const known = versions.get(text);
-  if (known !== undefined) return known;
   if (versions.size >= MAX_VERSIONS) versions.clear();
-  const version = parse(text);
-  versions.set(text, version);
-  return version;
+  return entryOf(versions, text, () => parse(text));
 }

@@ -6,13 +6,13 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
+import type { Decider } from "../memory/decider.ts";
 import { expectedCall } from "../operations/call.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
-import type { Situation, World } from "../policy/world.ts";
+import type { Situation } from "../policy/world.ts";
 import { graceOf, whoBegins } from "./claim.ts";
-import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
-import { liftingOverride } from "./lifting-override.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import type { RolloutQueue } from "./rollout-queue.ts";
@@ -26,49 +26,43 @@ export interface AskedOperation {
   readonly firstAsked: Date;
   /** Its slot was not used in time, and is free again soon. */
   readonly claimExpires: boolean;
+  /** Whether it may begin once it has a slot. */
+  readonly isOpen: boolean;
 }
 
-export interface HeldRows {
-  readonly held: readonly RolloutHeld[];
-  readonly omitted: number;
-}
+export type HeldRows = Required<Pick<HookRolloutStatus, "held" | "heldOmitted">>;
 
 interface Entry {
   readonly rollout: CompiledRollout;
   readonly status: HookRolloutStatus | undefined;
   readonly hook: HookName;
   readonly queue: RolloutQueue;
+  readonly held: readonly AskedOperation[];
 }
 
 export interface HeldWorld {
-  /** Whether a policy holds the pending operation of the Cluster. */
-  readonly policiesHold: (cluster: Cluster, hook: HookName) => boolean;
-  /** What the gates of stages look at. */
-  readonly worldOf: (cluster: Cluster) => World;
+  /** What policies and memory say about operations, and what the gates of stages look at. */
+  readonly decider: Pick<Decider, "firstAsked" | "policiesHold" | "worldOf">;
   readonly now: () => Date;
 }
 
-interface QueuedOperation {
-  readonly operation: AskedOperation;
-  readonly isOpen: (operation: AskedOperation) => boolean;
-  /** With those of the Clusters whose turn it is. */
-  readonly slots: Slots;
-  readonly nowMs: number;
-}
-
-/** A Cluster for which a slot is free, and about which Cluster API does not call, is not held. */
+/**
+ * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. `slots`: with those of the
+ * Clusters whose turn it is.
+ */
 export function isHeld(
   entry: Entry,
   known: HeldWorld,
-  { operation, isOpen, slots, nowMs }: QueuedOperation,
+  operation: AskedOperation,
+  { slots, nowMs }: { readonly slots: Slots; readonly nowMs: number },
 ): boolean {
   const { rollout, hook, queue } = entry;
   const { cluster, member } = operation;
-  if (known.policiesHold(cluster, hook)) return false;
+  if (known.decider.policiesHold(cluster, hook)) return false;
   const situation = situationOf(entry, known, cluster);
   if (liftingOverride(rollout, situation) !== undefined) return false;
   const { stage, values, metadata } = member;
-  if (stage === undefined || operation.claimExpires || !isOpen(operation)) return true;
+  if (stage === undefined || !operation.isOpen) return true;
   const { uid } = metadata;
   const isAsking = queue.isAsking(uid, nowMs - graceOf(rollout));
   const mayBegin = queue.mayBegin(uid) || (!isAsking && slots.hasRoom({ stage, values }));
@@ -81,14 +75,11 @@ export function oldestFirst(a: AskedOperation, b: AskedOperation): number {
 }
 
 /** Only those that the status has room for are explained, because gates cost steps. */
-export function heldRows(
-  entry: Entry & { readonly held: readonly AskedOperation[] },
-  known: HeldWorld,
-): HeldRows {
+export function heldRows(entry: Entry, known: HeldWorld): HeldRows {
   const shown = entry.held.slice(0, MAX_HELD);
   return {
     held: shown.map((operation) => rowOf(entry, known, operation)),
-    omitted: entry.held.length - shown.length,
+    heldOmitted: entry.held.length - shown.length,
   };
 }
 
@@ -119,6 +110,6 @@ function closing(
   return closedFor(rollout, status, { stage, target }, situation);
 }
 
-function situationOf({ hook }: Entry, { worldOf, now }: HeldWorld, cluster: Cluster): Situation {
-  return { world: worldOf(cluster), call: expectedCall(hook, cluster), now: now() };
+function situationOf({ hook }: Entry, { decider, now }: HeldWorld, cluster: Cluster): Situation {
+  return { world: decider.worldOf(cluster), call: expectedCall(hook, cluster), now: now() };
 }

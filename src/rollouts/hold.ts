@@ -6,7 +6,9 @@ import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
 import { timestamp } from "../policy/instant.ts";
 import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
-import type { Situation } from "../policy/world.ts";
+import { covers, isActive, type Override } from "../policy/override.ts";
+import type { Situation, World } from "../policy/world.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
 export interface Hold extends RolloutHold {
@@ -18,6 +20,21 @@ export interface Hold extends RolloutHold {
   readonly problem?: string;
   /** When the stage that it waits for has soaked. */
   readonly soaksUntil?: Date;
+}
+
+/** The override that lifts the rollout for this operation; `undefined`: there is none. */
+export function liftingOverride(
+  { name }: Pick<CompiledRollout, "name">,
+  { world: { overrides, cluster }, call: { hook }, now }: Lifted,
+): Override | undefined {
+  return overrides.find(
+    (each) => isActive(each, cluster, hook, now) && covers(each, { kind: "HookRollout", name }),
+  );
+}
+
+interface Lifted extends Pick<Situation, "now"> {
+  readonly world: Pick<World, "cluster" | "overrides">;
+  readonly call: { readonly hook: HookName };
 }
 
 /** Why the Cluster may not begin, whatever slots are free; `undefined`: it may begin once it has a slot. */
@@ -42,15 +59,11 @@ function gateHold(
   stage: CompiledStage | undefined,
   situation: Situation,
 ): Hold | undefined {
-  if (stage === undefined) return undefined;
-  const unmet = unmetGate(stage, situation);
+  const unmet = stage && unmetGate(stage, situation);
   if (unmet === undefined) return undefined;
-  const { gate, wanted, problem } = unmet;
-  return {
-    ...holdOf(rollout, { reason: "GateOpen", stage: stage.name }),
-    wanted: `gate ${gate} waits for ${wanted}`,
-    ...(problem !== undefined && { problem }),
-  };
+  const { gate, wanted, ...problem } = unmet;
+  const hold = holdOf(rollout, { reason: "GateOpen", stage: stage?.name });
+  return { ...hold, wanted: `gate ${gate} waits for ${wanted}`, ...problem };
 }
 
 export function holdOf(

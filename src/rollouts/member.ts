@@ -14,9 +14,7 @@ export const BEGINS: Readonly<Record<Operation, HookName>> = {
 };
 
 export function operationOf(hook: HookName): Operation | undefined {
-  if (hook === BEGINS.Create) return "Create";
-  if (hook === BEGINS.Upgrade) return "Upgrade";
-  return hook === BEGINS.Delete ? "Delete" : undefined;
+  return (["Create", "Upgrade", "Delete"] as const).find((operation) => BEGINS[operation] === hook);
 }
 
 /** A Cluster that the rollout selects, as its metadata shows it. */

@@ -16,7 +16,6 @@ export function compareOrder(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }
 
-/** Where a Cluster waits. */
 export interface OrderPlace {
   /** Clusters with a smaller number come before all others. */
   readonly group: number;

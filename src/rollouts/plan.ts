@@ -231,14 +231,13 @@ class Walk {
     const passes = this.#rollout.stages.map((stage) => this.#passes(stage));
     const released = this.#waiting.map(({ notBefore }) => notBefore);
     const edges = [...this.#running.values(), ...passes, ...released];
-    const next = earliest(edges.filter((edge) => edge !== undefined && edge > at));
-    return next instanceof Date ? next : undefined;
+    return earliest(edges.filter((edge) => edge !== undefined && edge > at));
   }
 
   plan(from: Date): Plan {
     const stages = this.#rollout.stages.map((stage): PlannedStage => {
       const own = this.#planned.filter((each) => each.stage === stage.name);
-      const { succeeded = 0, passed = false, waitsFor = [] } = this.#progressOf(stage) ?? {};
+      const { succeeded, passed, waitsFor } = this.#progressOf(stage);
       const passes = this.#passes(stage);
       const begins = earliest(own.map((each) => each.begins));
       const ends = own
@@ -250,7 +249,7 @@ class Walk {
         clusters: this.#size(stage),
         succeeded,
         passed,
-        ...(begins instanceof Date && { begins }),
+        ...(begins !== undefined && { begins }),
         ...(ends !== undefined && { ends }),
         ...(passes !== undefined && !passed && { passes }),
         waitsFor: passes === undefined ? waitsFor : [],
@@ -274,8 +273,10 @@ class Walk {
     };
   }
 
-  #progressOf({ name }: CompiledStage): StageProgress | undefined {
-    return this.#wish.progress?.get(name);
+  #progressOf(stage: CompiledStage): StageProgress {
+    const needed = neededOf(stage.minSucceeded, this.#size(stage));
+    const nothing = { needed, succeeded: 0, passed: false, waitsFor: [] };
+    return this.#wish.progress?.get(stage.name) ?? nothing;
   }
 
   #isOpen(stage: CompiledStage, at: Date): boolean {
@@ -288,15 +289,10 @@ class Walk {
 
   /** When enough Clusters have succeeded and the soak is over; `undefined`: not known yet, or never. */
   #passes(stage: CompiledStage): Date | undefined {
-    const size = this.#size(stage);
-    const { needed, succeeded, soakingSince, passed } = this.#progressOf(stage) ?? {
-      needed: neededOf(stage.minSucceeded, size),
-      succeeded: 0,
-      passed: false,
-    };
+    const { needed, succeeded, soakingSince, passed } = this.#progressOf(stage);
     const { from } = this.#wish;
     if (passed) return from;
-    if (size === 0) return needsNone(stage.minSucceeded) ? from : undefined;
+    if (this.#size(stage) === 0) return needsNone(stage.minSucceeded) ? from : undefined;
     if (needed === 0) return from;
     const ends = this.#planned
       .filter((each) => each.stage === stage.name && !this.#staysBehind.has(namespacedName(each)))

@@ -15,10 +15,10 @@ export interface UnmetGate {
 }
 
 /** The first gate that is not met, and what it waits for; `undefined`: the Cluster may begin. */
-export function unmetGate({ until }: CompiledStage, { world, call, now }: Situation): UnmetGate | undefined {
+export function unmetGate({ until }: CompiledStage, situation: Situation): UnmetGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
-      const { met, observed, found: _, ...result } = lookAt(gate, world, call, now);
+      const { met, observed, found: _, ...result } = lookAt(gate, situation);
       if (met === true) continue;
       const wanted = wantedInMessage(result);
       return {
@@ -33,11 +33,8 @@ export function unmetGate({ until }: CompiledStage, { world, call, now }: Situat
 }
 
 /** The objects that the gates look at for this Cluster, to be read live before it begins. */
-export function promotionQueries(
-  { until }: CompiledStage,
-  { world, call, now }: Situation,
-): readonly ObjectQuery[] {
-  return inOwnDecision(() => until.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
+export function promotionQueries({ until }: CompiledStage, situation: Situation): readonly ObjectQuery[] {
+  return inOwnDecision(() => until.flatMap((gate) => gate.queries?.(situation) ?? []));
 }
 
 /** The kinds of objects that the gates of the stages look at. */

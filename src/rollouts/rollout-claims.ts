@@ -6,13 +6,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { type Candidate, claim, ownClaim, type Refusal } from "./claim.ts";
 import { type Member, memberOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { RolloutApi } from "../memory/ports.ts";
+import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
 
 export type ClaimOutcome =
@@ -41,14 +43,9 @@ interface ClaimReading {
   readonly at: Date;
 }
 
-export interface RolloutClaimsOptions {
+export interface RolloutClaimsOptions extends Pick<RolloutWorld, "clusters" | "namespaces" | "now"> {
   readonly api: RolloutApi;
-  /** From memory. */
-  readonly namespaceOf: (name: string) => Namespace | undefined;
-  /** The Cluster of this name in memory. */
-  readonly knownCluster: (metadata: ObjectMeta) => Cluster | undefined;
   readonly compiledOf: (object: HookRollout) => CompiledRollout;
-  readonly now: () => Date;
   /** The API server's answer to a write. */
   readonly onStored: (object: HookRollout) => void;
   readonly onError: (error: unknown) => void;
@@ -225,15 +222,15 @@ export class RolloutClaims {
     listed: readonly ObjectMeta[],
   ): Promise<readonly Member[]> {
     const metadata = [...listed, ...(await this.#unlisted(rollout, status, listed))];
-    const { namespaceOf, knownCluster } = this.#options;
+    const { clusters, namespaces } = this.#options;
     return metadata.flatMap((each) => {
-      const known = knownCluster(each);
+      const known = clusters.get(namespacedName(each));
       const isKnown = known?.metadata.uid === each.uid;
       // Without a topology no hook is called for it.
       if (isKnown && known.topology === undefined) return [];
       const isPresent = isKnown && known.metadata.resourceVersion === each.resourceVersion;
       const shown = { metadata: each, ...(isPresent && { created: known.created }) };
-      return memberOf(rollout, shown, namespaceOf(each.namespace ?? "")) ?? [];
+      return memberOf(rollout, shown, namespaces.get(each.namespace ?? "")) ?? [];
     });
   }
 

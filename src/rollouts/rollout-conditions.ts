@@ -37,17 +37,16 @@ export function readiness(
   if (unknown.length > 0 && !paused) {
     const names = namesOf(unknown.map(({ metadata }) => metadata));
     const because = `the labels of ${names}, or of the namespace, are too large for memory: no stage passes without such Clusters if it may select them`;
-    return [
-      { type: CONDITION.Ready, status: "True", reason: REASON.TooLarge, message: `${message}; ${because}` },
-    ];
+    return ready(REASON.TooLarge, `${message}; ${because}`);
   }
-  if (mode === "Enforce" && paused)
-    return [{ type: CONDITION.Ready, status: "True", reason: REASON.Paused, message }];
+  if (mode === "Enforce" && paused) return ready(REASON.Paused, message);
   const nothing = selectsNothing(rollout, members);
-  if (nothing === undefined)
-    return [{ type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message }];
-  const told = `${message}, but ${nothing}`;
-  return [{ type: CONDITION.Ready, status: "True", reason: REASON.SelectsNothing, message: told }];
+  if (nothing === undefined) return ready(REASON.Loaded, message);
+  return ready(REASON.SelectsNothing, `${message}, but ${nothing}`);
+}
+
+function ready(reason: string, message: string): ConditionFinding[] {
+  return [{ type: CONDITION.Ready, status: "True", reason, message }];
 }
 
 /** `undefined`: every stage selects a Cluster. A Cluster that may be in one of several stages counts for each. */

@@ -4,19 +4,17 @@
  */
 
 import { compareText } from "../lib/compare-text.ts";
-import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, RolloutClaim } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { covers, isActive } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, Situation, World } from "../policy/world.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
-import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../memory/clock.ts";
@@ -43,7 +41,7 @@ export interface RolloutsOptions extends RolloutWorld {
 
 /** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 const SOON_SECONDS = 5;
-/** A part of the time in release.ts. */
+/** A part of the time in decisions.ts. */
 const BUDGET_MS = 5000;
 
 export class Rollouts {
@@ -54,16 +52,12 @@ export class Rollouts {
   readonly #older = new Map<string, HookRollout>();
 
   constructor(options: RolloutsOptions) {
-    const { clusters, namespaces, api, now, onError, compile = compileRollout } = options;
+    const { compile = compileRollout } = options;
     this.#options = options;
     this.#claims = new RolloutClaims({
-      api,
-      namespaceOf: (name) => namespaces.get(name),
-      knownCluster: (cluster) => clusters.get(namespacedName(cluster)),
+      ...options,
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
-      now,
       onStored: (object) => this.learn(object.metadata.name, object),
-      onError,
     });
   }
 
@@ -132,7 +126,7 @@ export class Rollouts {
 
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
   lacksSlot(cluster: Cluster, hook: HookName): boolean {
-    const places = this.#placesOf(hook, this.#options.worldOf(cluster), this.#options.now());
+    const places = this.#placesOf(hook, this.#options.decider.worldOf(cluster), this.#options.now());
     return places.some(({ hasSlot }) => !hasSlot);
   }
 
@@ -313,7 +307,6 @@ export class Rollouts {
     });
   }
 
-  /** The kinds of objects that the gates of stages look at. */
   demands(): readonly ObjectDemand[] {
     return this.entries().flatMap(({ rollout }) => stageDemands(rollout));
   }
@@ -323,12 +316,12 @@ export class Rollouts {
     { cluster, overrides }: Pick<LiveWorld, "cluster" | "overrides">,
     now: Date,
   ): readonly RolloutEntry[] {
-    const active = overrides.filter((override) => isActive(override, cluster, hook, now));
+    const situation = { world: { cluster, overrides }, call: { hook }, now };
     return this.entries().filter(
       (entry) =>
         entry.hook === hook &&
         entry.rollout.mode === "Enforce" &&
-        !active.some((override) => covers(override, { kind: "HookRollout", name: entry.rollout.name })),
+        liftingOverride(entry.rollout, situation) === undefined,
     );
   }
 }

@@ -25,8 +25,6 @@ export interface RolloutWorld extends HeldWorld {
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly served: ServedHooks;
-  /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
-  readonly firstAsked: (clusterUID: string, hook: HookName) => Date | undefined;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** How long the queue may be out of date; 0: never. */
@@ -37,7 +35,6 @@ export interface RolloutWorld extends HeldWorld {
   readonly compile?: (object: HookRollout) => CompiledRollout;
 }
 
-/** A member, and the copy of its Cluster in memory. */
 export interface MemberCluster {
   readonly member: Member;
   readonly cluster: Cluster;
@@ -48,10 +45,8 @@ interface RememberedCluster {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: MemberCluster;
-  /** Whether the Cluster shows that it waits. */
+  /** Whether it shows that it waits. */
   waits?: boolean;
-  /** Its place in the queue, as last computed. */
-  waiting?: WaitingCluster;
   health?: Health;
 }
 
@@ -66,8 +61,10 @@ const UNUSED_MS = 60_000;
 export class RolloutEntry {
   readonly queue = new RolloutQueue();
   readonly #world: RolloutWorld;
-  #object: HookRollout;
-  #compiled: CompiledRollout;
+  object: HookRollout;
+  rollout: CompiledRollout;
+  /** The operations that it held when the queue was last brought up to date, the oldest first. */
+  held: readonly AskedOperation[] = [];
   /** Thousands of Clusters are matched once each, until one of the inputs changes. */
   #members = new WeakMap<Cluster, RememberedCluster>();
   #refreshedAt = -Infinity;
@@ -75,38 +72,29 @@ export class RolloutEntry {
   #hasChanged = true;
   #isRefreshing = false;
   #refreshing: Promise<void> = Promise.resolve();
-  #held: readonly AskedOperation[] = [];
 
   constructor(object: HookRollout, world: RolloutWorld) {
     this.#world = world;
-    this.#object = object;
-    this.#compiled = this.#compile(object);
-  }
-
-  get object(): HookRollout {
-    return this.#object;
-  }
-
-  get rollout(): CompiledRollout {
-    return this.#compiled;
+    this.object = object;
+    this.rollout = this.#compile(object);
   }
 
   get status(): HookRolloutStatus | undefined {
-    return this.#object.status;
+    return this.object.status;
   }
 
   get hook(): HookName {
-    return BEGINS[this.#compiled.operation];
+    return BEGINS[this.rollout.operation];
   }
 
   set(object: HookRollout): void {
-    const isSame = isSameSpec(this.#object, object);
+    const isSame = isSameSpec(this.object, object);
     this.#putBehind(object.status);
-    this.#object = object;
+    this.object = object;
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
     if (isSame) return;
-    this.#compiled = this.#compile(object);
+    this.rollout = this.#compile(object);
     this.#members = new WeakMap();
   }
 
@@ -122,7 +110,7 @@ export class RolloutEntry {
 
   /** Compiles a copy of the object that may be newer than the one in memory. */
   compiledOf(object: HookRollout): CompiledRollout {
-    return isSameSpec(this.#object, object) ? this.#compiled : this.#compile(object);
+    return isSameSpec(this.object, object) ? this.rollout : this.#compile(object);
   }
 
   #compile(object: HookRollout): CompiledRollout {
@@ -130,7 +118,6 @@ export class RolloutEntry {
     return compile(object);
   }
 
-  /** A Cluster or a Namespace has changed. */
   membersChanged(): void {
     this.#hasChanged = true;
   }
@@ -138,18 +125,12 @@ export class RolloutEntry {
   /** Cluster API has called about the Cluster. Returns whether that is new. */
   asked(uid: string): boolean {
     const nowMs = this.#world.nowMs();
-    const isNew = !this.queue.isAsking(uid, nowMs - graceOf(this.#compiled));
+    const isNew = !this.queue.isAsking(uid, nowMs - graceOf(this.rollout));
     if (isNew) this.#hasChanged = true;
     this.queue.asked(uid, nowMs);
     return isNew;
   }
 
-  /** The operations that it held when the queue was last brought up to date, the oldest first. */
-  get held(): readonly AskedOperation[] {
-    return this.#held;
-  }
-
-  /** For the status. */
   heldRows(): HeldRows {
     return heldRows(this, this.#world);
   }
@@ -170,7 +151,7 @@ export class RolloutEntry {
   health(cluster: Cluster): Health {
     const remembered = this.#remembered(cluster);
     if (remembered.known === undefined) return "Unknown";
-    remembered.health ??= healthOf(this.#compiled, cluster, this.#world.now());
+    remembered.health ??= healthOf(this.rollout, cluster, this.#world.now());
     return remembered.health;
   }
 
@@ -185,7 +166,7 @@ export class RolloutEntry {
       if (known !== undefined && isNoOlder(known.metadata, metadata)) return true;
       if (known !== undefined && this.member(known) !== undefined) return false;
       const namespace = namespaces.get(metadata.namespace ?? "");
-      return memberOf(this.#compiled, { metadata }, namespace) === undefined;
+      return memberOf(this.rollout, { metadata }, namespace) === undefined;
     });
   }
 
@@ -221,7 +202,7 @@ export class RolloutEntry {
     this.#isRefreshing = true;
     this.#refreshedAt = began;
     this.#hasChanged = false;
-    const rollout = this.#compiled;
+    const { rollout } = this;
     const isOpen = this.#openPlaces();
     const slice = new Slice(this.#world.turnMs);
     const [known, asked, held]: [MemberCluster[], AskedOperation[], AskedOperation[]] = [[], [], []];
@@ -234,17 +215,17 @@ export class RolloutEntry {
       const members = known.map(({ member }) => member);
       const slots = new Slots(rollout, this.status ?? {}, members, this.#world.now());
       for (const each of known) {
-        const operation = this.#askedOf(each, slots);
+        const operation = this.#askedOf(each, slots, isOpen);
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
-      const waiting = asked.flatMap((operation) => this.#placeOf(operation, isOpen));
+      const waiting = asked.flatMap(placeOf);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       for (const operation of asked) {
-        if (isHeld(this, this.#world, { operation, isOpen, slots, nowMs: began })) held.push(operation);
+        if (isHeld(this, this.#world, operation, { slots, nowMs: began })) held.push(operation);
         if (slice.isOver()) await nextTurn();
       }
-      this.#held = held.toSorted(oldestFirst);
+      this.held = held.toSorted(oldestFirst);
     } finally {
       this.#cost = nowMs() - began;
       this.#isRefreshing = false;
@@ -252,43 +233,32 @@ export class RolloutEntry {
   }
 
   /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
-  #openPlaces(): (operation: AskedOperation) => boolean {
-    const places = new Map<CompiledStage, Map<string, boolean>>();
+  #openPlaces(): IsOpen {
+    const places = new Map<string, boolean>();
     const now = this.#world.now();
-    return ({ member: { stage }, target }): boolean => {
-      if (stage === undefined) return false;
-      const known = entryOf(places, stage, () => new Map<string, boolean>());
+    return (stage, target) => {
       const isOpen = (): boolean =>
-        refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
-      return entryOf(known, target, isOpen);
+        refusalOf(this.rollout, this.status, { stage, target }, now) === undefined;
+      return stage !== undefined && entryOf(places, `${stage.name} ${target}`, isOpen);
     };
   }
 
   /** `undefined`: the Cluster shows no operation that waits, or has a slot that it may use. */
-  #askedOf({ member, cluster }: MemberCluster, slots: Slots): AskedOperation | undefined {
+  #askedOf({ member, cluster }: MemberCluster, slots: Slots, opens: IsOpen): AskedOperation | undefined {
     const { uid } = member.metadata;
     if (member.marked || !this.awaits(cluster)) return undefined;
     const claimExpires = slots.has(uid);
     if (claimExpires && this.#mayRenew(uid)) return undefined;
-    const firstAsked = this.#world.firstAsked(uid, this.hook);
-    const target = targetOf(this.#compiled.operation, cluster);
-    return firstAsked && { member, cluster, target, firstAsked, claimExpires };
+    const firstAsked = this.#world.decider.firstAsked(uid, this.hook);
+    const target = targetOf(this.rollout.operation, cluster);
+    if (firstAsked === undefined) return undefined;
+    const isOpen = !claimExpires && opens(member.stage, target);
+    return { member, cluster, target, firstAsked, claimExpires, isOpen };
   }
 
   #mayRenew(clusterUID: string): boolean {
     const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
-    return own === undefined || isRenewable(own, this.#compiled, this.#world.now());
-  }
-
-  /** The same object as long as nothing changes, because the queue sorts only new ones. */
-  #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): WaitingCluster[] {
-    const { member, cluster, target, firstAsked, claimExpires } = operation;
-    const { stage } = member;
-    if (stage === undefined || claimExpires || !isOpen(operation)) return [];
-    const remembered = this.#remembered(cluster);
-    if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
-      remembered.waiting = { member: { ...member, stage }, target, firstAsked };
-    return [remembered.waiting];
+    return own === undefined || isRenewable(own, this.rollout, this.#world.now());
   }
 
   #remembered(cluster: Cluster): RememberedCluster {
@@ -296,11 +266,18 @@ export class RolloutEntry {
     const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
     const before = this.#members.get(cluster);
     if (before !== undefined && before.namespace === namespace) return before;
-    const member = topology === undefined ? undefined : memberOf(this.#compiled, cluster, namespace);
+    const member = topology === undefined ? undefined : memberOf(this.rollout, cluster, namespace);
     const remembered: RememberedCluster = { namespace, ...(member && { known: { member, cluster } }) };
     this.#members.set(cluster, remembered);
     return remembered;
   }
+}
+
+type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;
+
+function placeOf({ member, target, firstAsked, isOpen }: AskedOperation): WaitingCluster[] {
+  const { stage } = member;
+  return stage === undefined || !isOpen ? [] : [{ member: { ...member, stage }, target, firstAsked }];
 }
 
 /** Versions that cannot be compared prove nothing. */

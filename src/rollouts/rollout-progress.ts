@@ -21,7 +21,7 @@ import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";
-import { canHalt } from "./stages.ts";
+import { canHalt, knownStages } from "./stages.ts";
 
 /** A member as memory knows it. */
 export interface MemberState {
@@ -36,7 +36,16 @@ export interface MemberState {
   readonly isAwaited: boolean;
 }
 
-/** What is known of the slots of the whole rollout. */
+/** Whether it shows how far it is, as a Cluster of a file, which often has no status, does not. */
+export function isShown({ cluster, member }: MemberState): boolean {
+  return member.marked || cluster.progress !== undefined;
+}
+
+/** It counts as one that has succeeded with the version that it asks for: nothing begins for it. */
+export function asSucceeded(state: MemberState): MemberState {
+  return isShown(state) ? state : { ...state, hasReached: true, health: "Healthy" };
+}
+
 export interface SlotUsage {
   readonly running: readonly RolloutClaim[];
   readonly failed: readonly RolloutFailure[];
@@ -46,22 +55,23 @@ export interface SlotUsage {
 
 export type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
 
-interface ProgressInput {
+export interface ProgressInput {
   readonly rollout: CompiledRollout;
-  readonly stored: Pick<HookRolloutStatus, "targets"> | undefined;
-  /** See RolloutInput. */
+  /** The status that was just read; the computed one replaces it under the same resourceVersion. */
+  readonly stored: HookRolloutStatus | undefined;
+  /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
   readonly isPresent: boolean;
+  /** The claims may be incomplete: nothing may begin yet. */
   readonly isRebuilding: boolean;
 }
 
-/** How far each stage is to the version. */
 export function stagesOf(
   { rollout, stored, isPresent, isRebuilding }: ProgressInput,
   slots: SlotUsage & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
-  const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
+  const before = knownStages(stored, version);
   let mayWait = true;
   return rollout.stages.map((stage) => {
     const known = before.find(({ name }) => name === stage.name);
@@ -125,8 +135,18 @@ export function countStage(
   const hasFailed = new Set(
     failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
   );
+  // One on its way to a newer version is not asked for this one.
+  const progressOf = ({ member, cluster, health, hasReached }: MemberState): Progress => {
+    const { uid } = member.metadata;
+    if (hasFailed.has(uid)) return "failed";
+    if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
+    if (!wants(cluster, version)) return "notAsked";
+    if (hasReached)
+      return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
+    return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
+  };
   const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
-  const progress = new Map(own.map((state) => [state, progressOf(state, { version, runs, hasFailed })]));
+  const progress = new Map(own.map((state) => [state, progressOf(state)]));
   for (const each of progress.values()) counts[each] += 1;
   const members = new Set(own.map(({ member }) => member.metadata.uid));
   const counting = failed.filter(
@@ -144,31 +164,6 @@ export function countStage(
     progress,
     awaited: awaitedOf(progress, { version, failuresCount: counting > tolerated }),
   };
-}
-
-/**
- * `runs`, `hasFailed`: the uids of those whose operation to the version runs, or has failed. One on its way to a newer version
- * is not asked for this one.
- */
-function progressOf(
-  { member, cluster, health, hasReached }: MemberState,
-  {
-    version,
-    runs,
-    hasFailed,
-  }: {
-    readonly version: string;
-    readonly runs: ReadonlySet<string>;
-    readonly hasFailed: ReadonlySet<string>;
-  },
-): Progress {
-  const { uid } = member.metadata;
-  if (hasFailed.has(uid)) return "failed";
-  if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
-  if (!wants(cluster, version)) return "notAsked";
-  if (hasReached)
-    return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
-  return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
 }
 
 const AWAITED = ["Failed", "Unhealthy", "WorkersPinned", "NotCalled", "NotAsked"] as const;

@@ -44,12 +44,9 @@ export class RolloutQueue {
   /** Since when each Cluster that may begin has been allowed to. */
   readonly #turnSince = new Map<string, number>();
   readonly #behindUntil = new Map<string, number>();
-  /** Before namespaces take turns. */
-  #sorted: readonly WaitingCluster[] = [];
   #order: readonly WaitingCluster[] = [];
   #mayBegin: ReadonlySet<string> = new Set();
 
-  /** Cluster API has called about the Cluster. */
   asked(uid: string, nowMs: number): void {
     this.#asked.set(uid, nowMs);
   }
@@ -102,7 +99,6 @@ export class RolloutQueue {
     };
     if (slots.left > 0) takeTurns(sorted, new Turns(turns), begins);
     this.#watchGrace(mayBegin, graceMs, nowMs);
-    this.#sorted = sorted.map(({ each }) => each);
     this.#order = ordered;
     this.#mayBegin = mayBegin;
     this.#forgetSilent(nowMs - graceMs);
@@ -125,13 +121,6 @@ export class RolloutQueue {
     return (this.#asked.get(uid) ?? -Infinity) >= since;
   }
 
-  /** Keeps the last order, because thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
-  #asBefore(waiting: readonly WaitingCluster[]): WaitingCluster[] {
-    const others = new Set(waiting);
-    const before = this.#sorted.filter((each) => others.delete(each));
-    return [...before, ...others];
-  }
-
   #watchGrace(mayBegin: ReadonlySet<string>, graceMs: number, nowMs: number): void {
     for (const uid of this.#turnSince.keys()) if (!mayBegin.has(uid)) this.#turnSince.delete(uid);
     for (const uid of mayBegin) {
@@ -147,7 +136,7 @@ export class RolloutQueue {
     waiting: readonly WaitingCluster[],
     nowMs: number,
   ): readonly QueuePlace[] {
-    const places = this.#asBefore(waiting).map((each) => {
+    const places = waiting.map((each) => {
       const { uid, labels, namespace = "", name } = each.member.metadata;
       const behindUntil = this.#behindUntil.size === 0 ? undefined : this.#behindUntil.get(uid);
       return {

@@ -6,21 +6,24 @@
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
+import type { Requeue } from "../lib/requeue.ts";
+import {
+  CONDITION,
+  type HookRollout,
+  type HookRolloutStatus,
+  REASON,
+  type RolloutClaim,
+} from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { CONDITION, REASON } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
-import type { Operation } from "./rollout.ts";
-import { scopeOf } from "./rollout.ts";
-import { opens } from "./stages.ts";
+import { type Operation, scopeOf } from "./rollout.ts";
+import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
-import type { Result } from "../status/policy-reconciler.ts";
 import type { MemberCluster, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
-import { untilDue } from "./rollout-due.ts";
 import type { MemberState } from "./rollout-progress.ts";
 import { computeRolloutStatus } from "./rollout-status.ts";
 
@@ -81,7 +84,7 @@ interface RolloutReading {
   readonly object: HookRollout;
   /** The slots that the reads have shown to be free. */
   readonly ended: ReadonlySet<string>;
-  /** See RolloutInput. */
+  /** See ProgressInput. */
   readonly isPresent: boolean;
   /** When the reads began, as of performance.now(); absent: `object` is that in memory, and nothing is written. */
   readonly began?: number;
@@ -91,19 +94,16 @@ const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
 
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
-  readonly #known = new Map<string, RolloutKnowledge>();
+  readonly #known = new WeakMap<RolloutEntry, RolloutKnowledge>();
 
   constructor(options: RolloutReconcilerOptions) {
     this.#options = options;
   }
 
-  async reconcile(name: string): Promise<Result> {
-    const { rollouts, leading, loaded } = this.#options;
+  async reconcile(name: string): Promise<Requeue> {
+    const { api, rollouts, leading, loaded } = this.#options;
     const entry = rollouts.get(name);
-    if (entry === undefined) {
-      this.#known.delete(name);
-      return {};
-    }
+    if (entry === undefined) return {};
     if (!leading() || !loaded()) {
       // It does not see what happens until it leads again.
       this.#knownOf(entry).look = newLook();
@@ -115,17 +115,12 @@ export class RolloutReconciler {
       ended: new Set(),
       isPresent: true,
     });
-    const isPresent = opens(planned, entry.status) ? await this.#isPresent(entry) : undefined;
+    // While the watch of Clusters stalls, a member may have failed that memory shows as succeeded.
+    const isPresent = opens(planned, entry.status) ? entry.isAsNew(await api.members()) : undefined;
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
       await this.#write(entry, mayHaveEnded, isPresent === true);
     const isBehind = mayHaveEnded.length > 0 || isPresent === false;
     return { requeueAfterMs: isBehind ? POLL_MS : this.#untilDue(entry) };
-  }
-
-  /** While the watch of Clusters stalls, a member may have failed that memory shows as succeeded. */
-  async #isPresent(entry: RolloutEntry): Promise<boolean> {
-    const listed = await this.#options.api.members();
-    return entry.isAsNew(listed);
   }
 
   /** Deadlines, soaks and claims end by time alone. */
@@ -199,18 +194,17 @@ export class RolloutReconciler {
         isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
         scope,
         next: entry.queue.head(),
-        holds: entry.heldRows(),
+        ...entry.heldRows(),
       },
       now,
     );
   }
 
-  #knownOf({ rollout: { name } }: RolloutEntry): RolloutKnowledge {
-    return entryOf(this.#known, name, () => ({
-      look: newLook(),
-      rebuildUntil: undefined,
-      claimsSeen: new Map(),
-    }));
+  #knownOf(entry: RolloutEntry): RolloutKnowledge {
+    const nothing = { look: newLook(), rebuildUntil: undefined, claimsSeen: new Map() };
+    const known = this.#known.get(entry) ?? nothing;
+    this.#known.set(entry, known);
+    return known;
   }
 
   #stateOf(entry: RolloutEntry, { member, cluster }: MemberCluster, before: Look, look: Look): MemberState {
@@ -255,34 +249,28 @@ export class RolloutReconciler {
 
   /** The claims that have ended as far as memory tells. Only a quorum read gives a slot back. */
   #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
-    const { clusters, nowMs } = this.#options;
+    const { clusters, tasks } = this.#options;
     const { claimsSeen } = this.#knownOf(entry);
     const running = entry.status?.running ?? [];
     const keys = new Set(running.map(claimKey));
     for (const key of claimsSeen.keys()) if (!keys.has(key)) claimsSeen.delete(key);
     return running.filter((claim) => {
-      const since = entryOf(claimsSeen, claimKey(claim), nowMs);
-      const cluster = clusters.get(namespacedName(claim));
-      const isOld = nowMs() - since >= CLAIM_MS;
-      const tasks = claim.tasks === true ? this.#options.tasks.known(claim, entry.hook) : undefined;
-      return this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld));
+      const known = claim.tasks === true ? tasks.known(claim, entry.hook) : undefined;
+      return this.#hasEnded(entry, claim, clusters.get(namespacedName(claim)), known);
     });
   }
 
   async #readEnded(entry: RolloutEntry, claims: readonly RolloutClaim[]): Promise<ReadonlySet<string>> {
-    const { api, nowMs } = this.#options;
-    const { claimsSeen } = this.#knownOf(entry);
+    const { api, tasks } = this.#options;
     const ended = new Set<string>();
     for (let at = 0; at < claims.length; at += MAX_READS) {
       const batch = claims.slice(at, at + MAX_READS);
       await Promise.all(
         batch.map(async (claim) => {
           const cluster = await api.findCluster(claim.namespace, claim.name);
-          const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
-          const isOld = nowMs() - since >= CLAIM_MS;
           // After the rollout was read: a replica stores a claim before its HookTasks.
-          const tasks = claim.tasks === true ? await this.#options.tasks.read(claim, entry.hook) : undefined;
-          if (this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld))) ended.add(claim.uid);
+          const read = claim.tasks === true ? await tasks.read(claim, entry.hook) : undefined;
+          if (this.#hasEnded(entry, claim, cluster, read)) ended.add(claim.uid);
         }),
       );
     }
@@ -293,19 +281,24 @@ export class RolloutReconciler {
    * A slot is for tasks until they have ended, and then for the operation. If one has failed, another Cluster can use it
    * until a person has acted.
    */
-  #isUnused(tasks: SlotTaskState, isOld: boolean): boolean {
+  #isUnused(entry: RolloutEntry, claim: RolloutClaim, tasks: SlotTaskState): boolean {
+    const { now, nowMs } = this.#options;
+    const since = entryOf(this.#knownOf(entry).claimsSeen, claimKey(claim), nowMs);
+    const isOld = nowMs() - since >= CLAIM_MS;
     if (tasks === "Unfinished") return false;
     if (tasks === undefined || tasks === "Failed") return isOld || tasks === "Failed";
-    return isOld && this.#options.now().getTime() - tasks.getTime() >= CLAIM_MS;
+    return isOld && now().getTime() - tasks.getTime() >= CLAIM_MS;
   }
 
   /** A Cluster that has reached its version and failed is not in operation any more: its failure counts instead. */
   #hasEnded(
-    { rollout, status }: RolloutEntry,
+    entry: RolloutEntry,
     claim: RolloutClaim,
     cluster: Cluster | undefined,
-    isOld: boolean,
+    tasks: SlotTaskState,
   ): boolean {
+    const { rollout, status } = entry;
+    const isUnused = this.#isUnused(entry, claim, tasks);
     const { uid } = claim;
     const { operation } = rollout;
     const { now } = this.#options;
@@ -315,7 +308,7 @@ export class RolloutReconciler {
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
     if (operation === "Create" && isCreationOver(cluster)) return true;
-    return isOld && !hasBegun(operation, claim, cluster);
+    return isUnused && !hasBegun(operation, claim, cluster);
   }
 }
 

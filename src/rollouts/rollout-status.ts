@@ -3,7 +3,6 @@
 import { parse } from "semver";
 import { entryOf } from "../lib/entry-of.ts";
 import {
-  type HookRollout,
   type HookRolloutStatus,
   MAX_FAILED,
   MAX_RUNNING,
@@ -15,43 +14,41 @@ import {
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 import { isCreationOver } from "../operations/shows.ts";
+import { isAhead } from "../operations/timers.ts";
 import { hasWorkersBehind } from "../operations/workers-behind.ts";
 import { durationText } from "../policy/duration.ts";
-import { timestamp } from "../policy/instant.ts";
+import { readTimestamp, timestamp } from "../policy/instant.ts";
 import { isAtTarget, wants } from "./health.ts";
 import { whoBegins } from "./claim.ts";
 import type { HeldRows } from "./held.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
-import { type ByStage, type SlotUsage, type MemberState, stagesOf } from "./rollout-progress.ts";
+import {
+  type ByStage,
+  type MemberState,
+  type ProgressInput,
+  type SlotUsage,
+  stagesOf,
+} from "./rollout-progress.ts";
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
 import { withTransitions } from "../status/conditions.ts";
-import { withoutFuture } from "./rollout-instants.ts";
 
-export interface RolloutInput {
-  readonly rollout: CompiledRollout;
-  /** The status that was just read; the computed one replaces it under the same resourceVersion. */
-  readonly stored: HookRollout["status"];
+export interface RolloutInput extends ProgressInput, HeldRows {
   readonly members: readonly MemberState[];
   /** The slots that a quorum read has shown to be free. */
   readonly ended: ReadonlySet<string>;
-  /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
-  readonly isPresent: boolean;
-  /** The claims may be incomplete: nothing may begin yet. */
-  readonly isRebuilding: boolean;
   /** Identifies the set of members: see scopeOf() in rollout.ts. */
   readonly scope: string;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
-  readonly holds: HeldRows;
 }
 
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
-  const input = { ...given, stored: withoutFuture(given.stored, now) };
-  const { rollout, stored, members, isRebuilding, scope, next, holds } = input;
+  const input = { ...given, stored: withoutFuture(given, now) };
+  const { rollout, stored, members, isRebuilding, scope, next, held, heldOmitted } = input;
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
@@ -69,10 +66,22 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(failed.length > 0 && { failed }),
     ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
-    ...(holds.held.length > 0 && { held: holds.held.map((row) => asLongAs(row, stored?.held)) }),
+    ...(held.length > 0 && { held: held.map((row) => asLongAs(row, stored?.held)) }),
     // Its absence means that the status is of an operator that did not know the field.
-    heldOmitted: holds.omitted,
+    heldOmitted,
   };
+}
+
+const INSTANTS: ReadonlySet<string> = new Set(["claimedAt", "renewedAt", "markedAt", "soakingSince", "time"]);
+
+/** Instants that a clock stored which was ahead count from `now`: otherwise a slot, a soak or a failure lasts until then. */
+function withoutFuture({ stored }: RolloutInput, now: Date): RolloutInput["stored"] {
+  const sane = (field: string, value: unknown): unknown => {
+    const at = typeof value === "string" && INSTANTS.has(field) ? readTimestamp(value) : undefined;
+    return at !== undefined && isAhead(at, now) ? timestamp(now) : value;
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a copy of it
+  return stored && (JSON.parse(JSON.stringify(stored), sane) as HookRolloutStatus);
 }
 
 /** A replica that has just started does not know since when the Cluster waits. */

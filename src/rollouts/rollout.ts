@@ -106,18 +106,12 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     maxConcurrency,
     retryAfterSeconds,
     progressDeadlineMs: durationOrNever(spec.progressDeadline ?? ""),
-    ...(errors.length > 0 ? { ...NOTHING_BEGINS, ...problemOf(object, errors) } : partsOf(spec)),
+    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
+    ...(object.tooLarge === true && { tooLarge: true }),
   };
 }
 
 const NOT_IN_MEMORY: readonly FieldError[] = [{ path: "spec", message: describeTooLarge(undefined) }];
-
-function problemOf(
-  { tooLarge }: HookRollout,
-  errors: readonly FieldError[],
-): Pick<CompiledRollout, "problem" | "tooLarge"> {
-  return { problem: describeErrors(errors), ...(tooLarge === true && { tooLarge }) };
-}
 
 function errorsOf(object: HookRollout): readonly FieldError[] {
   if (object.tooLarge === true) return NOT_IN_MEMORY;

@@ -2,33 +2,28 @@
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import { type Limit, slotsOf } from "./limit.ts";
-import type { Member, SpreadValues } from "./member.ts";
+import { slotsOf } from "./limit.ts";
+import type { Member } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
-
-interface Slot {
-  readonly stage: string | undefined;
-  /** "Gone": the Cluster is no longer a member; "Any": its labels are unknown. */
-  readonly values: SpreadValues | "Gone" | "Any";
-}
 
 /** What the limits for a Cluster that asks for a slot depend on. */
 export interface Room extends Pick<Member, "values"> {
   readonly stage: CompiledStage;
 }
 
+/** The stage, and the values of the labels that slots are spread over, as far as they are known. */
+type Places = readonly (string | undefined)[];
+
+/** Of a Cluster whose labels are unknown: it counts in every stage, and for every value. */
+const ANYWHERE: Places = [];
+
 export class Slots {
   readonly #rollout: CompiledRollout;
   readonly #members: number;
-  readonly #used = new Map<string, Slot>();
-  /** The slots in use by stage, and by the value of each label that they are spread over. */
+  readonly #used = new Map<string, Places>();
   readonly #usedIn = new Tally();
-  readonly #usedOf: readonly Tally[];
-  /** The slots in use that count in every stage, and for every value. */
   #usedAnywhere = 0;
-  /** The members by stage, and by the value of each of these labels. */
   readonly #sizes = new Tally();
-  readonly #sizesOf: readonly Tally[];
 
   constructor(
     rollout: CompiledRollout,
@@ -38,12 +33,10 @@ export class Slots {
   ) {
     this.#rollout = rollout;
     this.#members = members.filter(({ mayBeIn }) => mayBeIn === undefined).length;
-    this.#usedOf = rollout.spread.map(() => new Tally());
-    this.#sizesOf = rollout.spread.map(() => new Tally());
     const ended = new Set((status.failed ?? []).filter(endsSlot).map(({ uid }) => uid));
     for (const claim of status.running ?? []) {
       if (isOverdue(rollout, claim, now)) ended.add(claim.uid);
-      else this.#put(claim.uid, { stage: claim.stage, values: "Gone" });
+      else this.#put(claim.uid, [claim.stage]);
     }
     for (const member of members) this.#countMember(member, ended);
   }
@@ -55,13 +48,9 @@ export class Slots {
   ): void {
     const claimed = this.#used.get(uid);
     const isUsed = claimed !== undefined || (marked && !ended.has(uid));
-    if (mayBeIn !== undefined) {
-      if (isUsed) this.#put(uid, { stage: undefined, values: "Any" });
-      return;
-    }
-    if (isUsed) this.#put(uid, { stage: stage?.name ?? claimed?.stage, values });
-    this.#sizes.add(stage?.name, 1);
-    for (const [index, sizes] of this.#sizesOf.entries()) sizes.add(values[index], 1);
+    const places = mayBeIn !== undefined ? ANYWHERE : [stage?.name ?? claimed?.[0], ...values];
+    if (isUsed) this.#put(uid, places);
+    if (mayBeIn === undefined) this.#sizes.add([stage?.name, ...values], 1);
   }
 
   has(uid: string): boolean {
@@ -69,27 +58,24 @@ export class Slots {
   }
 
   take(uid: string, { stage, values }: Room): void {
-    this.#put(uid, { stage: stage.name, values });
+    this.#put(uid, [stage.name, ...values]);
   }
 
   free(uid: string): void {
-    const slot = this.#used.get(uid);
-    if (slot === undefined) return;
+    const places = this.#used.get(uid);
+    if (places !== undefined) this.#count(places, -1);
     this.#used.delete(uid);
-    this.#count(slot, -1);
   }
 
-  #put(uid: string, slot: Slot): void {
+  #put(uid: string, places: Places): void {
     this.free(uid);
-    this.#used.set(uid, slot);
-    this.#count(slot, 1);
+    this.#used.set(uid, places);
+    this.#count(places, 1);
   }
 
-  #count({ stage, values }: Slot, by: 1 | -1): void {
-    this.#usedIn.add(stage, by);
-    if (values === "Any") this.#usedAnywhere += by;
-    if (typeof values === "string") return;
-    for (const [index, used] of this.#usedOf.entries()) used.add(values[index], by);
+  #count(places: Places, by: 1 | -1): void {
+    if (places === ANYWHERE) this.#usedAnywhere += by;
+    this.#usedIn.add(places, by);
   }
 
   /** How many more Clusters may begin, whatever their stage. */
@@ -98,22 +84,14 @@ export class Slots {
   }
 
   /** Whether there is a slot: of the rollout, of the stage, and for the labels. */
-  hasRoom(room: Room): boolean {
-    return (
-      this.left > 0 &&
-      this.#hasStageRoom(room.stage) &&
-      this.#rollout.spread.every(({ maxConcurrency }, index) => this.#fits(maxConcurrency, index, room))
-    );
-  }
-
-  #hasStageRoom({ name, maxConcurrency }: CompiledStage): boolean {
-    if (maxConcurrency === undefined) return true;
-    return this.#usedIn.of(name) + this.#usedAnywhere < slotsOf(maxConcurrency, this.#sizes.of(name));
-  }
-
-  #fits(maxConcurrency: Limit, index: number, { values }: Room): boolean {
-    const [used, all] = [this.#usedOf, this.#sizesOf].map((each) => each[index]?.of(values[index]) ?? 0);
-    return (used ?? 0) + this.#usedAnywhere < slotsOf(maxConcurrency, all ?? 0);
+  hasRoom({ stage, values }: Room): boolean {
+    if (this.left === 0) return false;
+    const limits = [stage, ...this.#rollout.spread].map(({ maxConcurrency }) => maxConcurrency);
+    return [stage.name, ...values].every((value, place) => {
+      const limit = limits[place];
+      const used = this.#usedIn.of(place, value) + this.#usedAnywhere;
+      return limit === undefined || used < slotsOf(limit, this.#sizes.of(place, value));
+    });
   }
 }
 
@@ -141,13 +119,14 @@ function endsSlot({ reason }: { readonly reason: string }): boolean {
 }
 
 class Tally {
-  readonly #counts = new Map<string | undefined, number>();
+  readonly #counts: Map<string | undefined, number>[] = [];
 
-  of(value: string | undefined): number {
-    return this.#counts.get(value) ?? 0;
+  of(place: number, value: string | undefined): number {
+    return this.#counts[place]?.get(value) ?? 0;
   }
 
-  add(value: string | undefined, by: 1 | -1): void {
-    this.#counts.set(value, this.of(value) + by);
+  add(places: Places, by: 1 | -1): void {
+    for (const [place, value] of places.entries())
+      (this.#counts[place] ??= new Map()).set(value, this.of(place, value) + by);
   }
 }

@@ -11,19 +11,14 @@ import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";
 
-interface Begin {
-  readonly stage: CompiledStage;
-  readonly target: string;
-  readonly now: Date;
-}
-
 /** The first stage before `stage` that has not passed for the target; `undefined`: the stage is open. */
 export function closedBy(
   { stages }: CompiledRollout,
   status: Pick<HookRolloutStatus, "targets"> | undefined,
-  { stage, target, now }: Begin,
+  { stage, target }: { readonly stage: CompiledStage; readonly target: string },
+  now: Date,
 ): CompiledStage | undefined {
-  const known = status?.targets?.find(({ version = "" }) => version === target)?.stages;
+  const known = knownStages(status, target);
   return stages.slice(0, stages.indexOf(stage)).find((before) => !hasPassed(before, known, now));
 }
 
@@ -34,13 +29,19 @@ export function soakEnd(
   { stage, target }: { readonly stage: string | undefined; readonly target: string },
   now: Date,
 ): Date | undefined {
-  const known = status?.targets
-    ?.find(({ version = "" }) => version === target)
-    ?.stages.find(({ name }) => name === stage);
+  const known = knownStages(status, target).find(({ name }) => name === stage);
   const since = readTimestamp(known?.soakingSince);
   const soakMs = stages.find(({ name }) => name === stage)?.minSuccessTimeMs;
   const end = since === undefined || soakMs === undefined ? undefined : after(since, soakMs);
   return end !== undefined && end > now ? end : undefined;
+}
+
+/** How far each stage is to the target, by the status. */
+export function knownStages(
+  status: Pick<HookRolloutStatus, "targets"> | undefined,
+  target: string,
+): readonly RolloutStageStatus[] {
+  return status?.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
 }
 
 /** `known`: the stages of one target. `passed` alone is not enough: the soak may have become longer since. */
@@ -114,4 +115,25 @@ function passedOf({ targets = [] }: Pick<HookRolloutStatus, "targets"> = {}): Re
     stages.filter(({ passed }) => passed).map(({ name }) => JSON.stringify([version, name])),
   );
   return new Set(all);
+}
+
+/** Milliseconds from `now` until the next deadline of a slot passes, or the next soak is over; `Infinity`: none. */
+export function untilDue(
+  { progressDeadlineMs, stages }: CompiledRollout,
+  { running = [], targets = [] }: HookRolloutStatus = {},
+  now: Date,
+): number {
+  const deadlines = running.map(({ claimedAt }) => dueAt(claimedAt, progressDeadlineMs));
+  const soaks = targets
+    .flatMap((target) => target.stages.filter(({ passed }) => !passed))
+    .map(({ name, soakingSince }) =>
+      dueAt(soakingSince, stages.find((stage) => stage.name === name)?.minSuccessTimeMs ?? Infinity),
+    );
+  const due = [...deadlines, ...soaks].map((at) => at - now.getTime()).filter((ms) => ms > 0);
+  return Math.min(...due);
+}
+
+function dueAt(since: string | undefined, ms: number): number {
+  const began = readTimestamp(since);
+  return began === undefined || ms === Infinity ? Infinity : after(began, ms).getTime();
 }

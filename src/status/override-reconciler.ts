@@ -1,10 +1,17 @@
 /** Reconciles the status of one HookOverride with memory. Idempotent: no write if the status is unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookOverride } from "../api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookOverride,
+  type HookOverrideStatus,
+  type OverrideUse,
+} from "../api/hook-policy.ts";
+import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../policy/cluster.ts";
-import type { OverrideEntry } from "../memory/override-set.ts";
-import { computeOverrideStatus } from "./override-status.ts";
+import { timestamp } from "../policy/instant.ts";
+import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
+import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyWriter } from "../memory/ports.ts";
 import { stubOverride } from "../memory/stored-views.ts";
@@ -14,7 +21,7 @@ const MAX_CONFLICTS = 5;
 export async function reconcileOverride(
   key: string,
   { store, writer, now }: { store: DecisionStore; writer: PolicyWriter; now: () => Date },
-): Promise<{ readonly requeueAfterMs?: number }> {
+): Promise<Requeue> {
   for (let conflicts = 0; ; conflicts += 1) {
     const entry = store.overrides.get(key);
     if (entry === undefined) return {};
@@ -43,4 +50,42 @@ function learn(
   if (object === undefined || current === undefined) return;
   if (!isNews(object.metadata, current.object.metadata)) return;
   store.overrideChanged(compiled.name, current.object.tooLarge === true ? stubOverride(object) : object);
+}
+
+/** Pure: of what this replica knows, the stored status, and the time. */
+export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
+  const { object, compiled } = entry;
+  const stored = object.status?.used ?? [];
+  const news = entry.used.filter((use) => isNewUse(use, stored));
+  const used = [...stored, ...news].toSorted(newestFirst).slice(0, MAX_USED);
+  const usedCount = (object.status?.usedCount ?? 0) + news.length;
+  return {
+    observedGeneration: compiled.generation,
+    conditions: withTransitions(findings(entry, now), object.status?.conditions, compiled.generation, now),
+    ...(used.length > 0 && { used }),
+    ...(usedCount > 0 && { usedCount }),
+  };
+}
+
+/** A use that is older than all of a full list was counted before the list dropped it. */
+function isNewUse(use: OverrideUse, stored: readonly OverrideUse[]): boolean {
+  if (stored.some((other) => useKey(other) === useKey(use))) return false;
+  return stored.length < MAX_USED || stored.some((other) => newestFirst(use, other) < 0);
+}
+
+function newestFirst(a: OverrideUse, b: OverrideUse): number {
+  if (a.time !== b.time) return a.time > b.time ? -1 : 1;
+  return useKey(a) < useKey(b) ? -1 : 1;
+}
+
+function findings({ compiled }: OverrideEntry, now: Date): ConditionFinding[] {
+  const { expiresAt, problem } = compiled;
+  const type = CONDITION.Active;
+  if (problem !== undefined) return failing(type, CONDITION.Stalled, problem);
+  const until = timestamp(expiresAt);
+  if (now >= expiresAt) {
+    return [{ type, status: "False", reason: "Expired", message: `Without effect since ${until}` }];
+  }
+  const message = `Until ${until} the policies do not hold the Cluster`;
+  return [{ type, status: "True", reason: "Active", message }];
 }

@@ -1,19 +1,18 @@
 /** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookPolicyStatus } from "../api/hook-policy.ts";
+import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
-import type { PolicyEntry } from "../memory/policy-entry.ts";
+import { type PolicyEntry, rowSetsOf } from "../memory/policy-entry.ts";
 import { reconcileOverride } from "./override-reconciler.ts";
 import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
-import { rowSetsOf } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
@@ -31,11 +30,6 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
   readonly onTransition: (transition: Transition) => void;
 }
 
-/** The result that the work queue expects (kube/work-queue.ts). */
-export interface Result {
-  readonly requeueAfterMs?: number;
-}
-
 /** At most one status write per policy and second, however many Clusters change. */
 const WRITE_INTERVAL_MS = 1000;
 /** How long the status waits until memory has caught up with an edit. */
@@ -44,23 +38,17 @@ const MAX_CONFLICTS = 5;
 
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
-  readonly #written = new Map<string, number>();
-  /** Statuses of which the API server has dropped a field that its older CRDs lack, by policy. */
-  readonly #cut = new Map<string, CutStatus>();
+  readonly #written = new WeakMap<PolicyEntry, number>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
   }
 
-  async reconcile(key: string): Promise<Result> {
+  async reconcile(key: string): Promise<Requeue> {
     const { store, writer, now, clustersUnavailable } = this.#options;
     if (isOverrideKey(key)) return await reconcileOverride(key, { store, writer, now });
     const entry = store.policies.get(key);
-    if (entry === undefined) {
-      this.#written.delete(key);
-      this.#cut.delete(key);
-      return {};
-    }
+    if (entry === undefined) return {};
     // Before everything was read the finalizer can only be removed, which needs nothing from memory.
     const deleting = entry.object.metadata.deletionTimestamp !== undefined;
     const failure: unknown =
@@ -68,7 +56,7 @@ export class PolicyReconciler {
         ? await this.#reconcileFinalizers(entry).catch((error: unknown) => error)
         : undefined;
     if (!store.loaded && clustersUnavailable() === undefined) return finish(failure);
-    const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
+    const wait = (this.#written.get(entry) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
@@ -107,15 +95,14 @@ export class PolicyReconciler {
       const known = rowSetsOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.known = known;
-      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
+      if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
         const transition = callsChanged(entry, status);
         const updated = await writer.replaceStatus(entry, status);
         onStatusWrite(kind, "written");
         if (transition !== undefined && updated !== undefined) onTransition(transition);
         // Monotonic: a clock that is set back must not stop the writes.
-        this.#written.set(entry.key, performance.now());
-        this.#rememberCut(entry, status, updated?.status);
+        this.#written.set(entry, performance.now());
         return this.#learn(entry, updated);
       } catch (error) {
         if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
@@ -123,19 +110,6 @@ export class PolicyReconciler {
         this.#learn(entry, await writer.get(entry));
       }
     }
-  }
-
-  /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
-  #isCut({ key, object }: PolicyEntry, status: HookPolicyStatus): boolean {
-    const cut = this.#cut.get(key);
-    return (
-      cut !== undefined && isDeepStrictEqual(status, cut.sent) && isDeepStrictEqual(object.status, cut.stored)
-    );
-  }
-
-  #rememberCut({ key }: PolicyEntry, sent: HookPolicyStatus, stored: HookPolicyStatus | undefined): void {
-    if (stored === undefined || isDeepStrictEqual(sent, stored)) this.#cut.delete(key);
-    else this.#cut.set(key, { sent, stored });
   }
 
   /**
@@ -183,18 +157,12 @@ function hasTasks({ rules }: CompiledPolicy): boolean {
   return rules.some(({ tasks }) => tasks.length > 0);
 }
 
-interface CutStatus {
-  readonly sent: HookPolicyStatus;
-  readonly stored: HookPolicyStatus;
-}
-
 /** Throws the failure to set a finalizer last, so that users see the status all the same. The queue then retries. */
-function finish(failure: unknown, result: Result = {}): Result {
+function finish(failure: unknown, result: Requeue = {}): Requeue {
   if (failure !== undefined) throw failure;
   return result;
 }
 
-/** The milliseconds for which the status may still wait. */
 function leftFrom(since: number): number {
   return Math.max(0, since + MAX_BEHIND_MS - performance.now());
 }

@@ -119,7 +119,7 @@ function nextTransition(
   ];
   const known = mayHideRows(stored) ? new Date(stored?.nextTransitionTime ?? NaN) : undefined;
   const next = earliest([...edges, known].filter((edge) => edge !== undefined && edge > now));
-  return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
+  return next === undefined ? {} : { nextTransitionTime: timestamp(wholeSecond(next)) };
 }
 
 /** While Clusters cannot be read, the stored counts are kept. */

@@ -1,7 +1,7 @@
 /** Carries out and observes one attempt, as the task's ServiceAccount. Each function returns the status to store. */
 
 import { hash, randomBytes } from "node:crypto";
-import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAccount, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
@@ -19,14 +19,7 @@ import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-me
 import { durationText, durationOrNever } from "../policy/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
-import {
-  type ObjectRef,
-  type ServiceAccountRef,
-  type TaskActor,
-  type TaskObject,
-  type TaskObjects,
-  userOf,
-} from "./task-objects.ts";
+import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects, userOf } from "./task-objects.ts";
 
 export interface AttemptWork {
   readonly task: HookTask;
@@ -59,7 +52,8 @@ export function nextAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "na
   const template = metadataOf(created ?? apply);
   const namespace = deletion === undefined ? template.namespace : deletion.namespace;
   const wanted = template.name ?? deletion?.name ?? spec.task;
-  const name = created === undefined ? wanted : `${prefixOf(wanted)}-${randomLetters()}`;
+  const random = randomBytes(RANDOM_LETTERS / 2).toString("hex");
+  const name = created === undefined ? wanted : `${prefixOf(wanted)}-${random}`;
   return { name, ...placeOf(namespace ?? metadata.namespace) };
 }
 
@@ -70,10 +64,6 @@ function placeOf(namespace: string | undefined): { readonly namespace?: string }
 function prefixOf(name: string): string {
   const cut = name.replaceAll(".", "-").slice(0, MAX_NAME - RANDOM_LETTERS - 1);
   return cut.replaceAll(/-+$/g, "");
-}
-
-function randomLetters(): string {
-  return randomBytes(RANDOM_LETTERS / 2).toString("hex");
 }
 
 function metadataOf(template: unknown): { readonly name?: string; readonly namespace?: string } {
@@ -92,14 +82,10 @@ export async function carryOut(objects: Objects, work: AttemptWork): Promise<Hoo
       action.create === undefined
         ? await objects.apply(account, object, fieldManagerOf(work.task))
         : await createOnce(objects, work, object);
-    return judged({ ...work, task: withStatus(work.task, foundAs(work, stored)) }, stored);
+    return judged({ ...work, task: { ...work.task, status: foundAs(work, stored) } }, stored);
   } catch (error) {
     return await notCarriedOut(objects, work, error);
   }
-}
-
-function withStatus(task: HookTask, status: HookTaskStatus): HookTask {
-  return { ...task, status };
 }
 
 function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
@@ -219,7 +205,7 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
  * Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. Without a
  * name, the rights are there and admission refuses: a quota, a webhook.
  */
-function reasonOf(error: unknown, account: ServiceAccountRef): string {
+function reasonOf(error: unknown, account: TaskAccount): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
   const name = `ServiceAccount ${account.namespace}/${account.name}`;

@@ -69,7 +69,6 @@ export function nextStep(situation: TaskSituation): NextStep {
   return hasFinished(task) ? afterEnd(situation) : beforeAttempt(situation);
 }
 
-/** When the attempt times out. */
 export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedAt }: TaskAttempt): Date {
   return new Date(Date.parse(askedAt ?? startedAt) + durationOrNever(spec.timeout));
 }
@@ -80,7 +79,7 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   if (why !== undefined) return { do: "Cancel", why };
   if (altered !== undefined) return { do: "Rest" };
   if (permit.may === "Never") return { do: "Reconsider", why: permit.why };
-  const waitMs = untilAttemptMs(situation);
+  const waitMs = delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, situation.now);
   if (waitMs > 0) return { do: "Rest", forMs: waitMs };
   if (permit.may !== "Begin") return { do: "Rest", forMs: RECHECK_MS };
   const last = lastAttempt(task.status);
@@ -99,10 +98,6 @@ function whyCancel({ task }: TaskSituation): string | undefined {
   const { over, begun = 0 } = task.status ?? {};
   if (over !== undefined) return "the operation has ended, or is no longer wanted";
   return begun >= allowedAttempts(task) ? "no further attempt is allowed" : undefined;
-}
-
-function untilAttemptMs({ task, now }: TaskSituation): number {
-  return delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, now);
 }
 
 /** An attempt that a person asked for begins at once. */
@@ -152,11 +147,7 @@ function untilHookTaskDeletedMs(
   if (isSurplus) return 0;
   const keptMs = phase === "Failed" ? KEEP_FAILED_MS : KEEP_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));
-  return Math.max(keptMs - sinceEndMs, finite(cleanUpInMs));
-}
-
-function finite(ms: number): number {
-  return ms === Infinity ? 0 : ms;
+  return Math.max(keptMs - sinceEndMs, cleanUpInMs === Infinity ? 0 : cleanUpInMs);
 }
 
 function sinceMs(at: string | undefined, now: Date): number {

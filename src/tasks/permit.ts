@@ -7,7 +7,7 @@ import { hasEnded } from "../operations/ended.ts";
 import { isPending } from "../operations/marks.ts";
 import type { PendingOperation } from "../operations/operation.ts";
 import { isDeleted, type ServedUpgrades } from "../operations/shows.ts";
-import { stepOf } from "../operations/step.ts";
+import { stepOf } from "../operations/call.ts";
 import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";

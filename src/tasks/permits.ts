@@ -7,22 +7,23 @@ import { namespacedName } from "../lib/keys.ts";
 import { overrideKey } from "../memory/override-set.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { Lister } from "../memory/ports.ts";
-import type { Override } from "../policy/override.ts";
+import type { Lister, LiveReader, PolicyWriter, RolloutApi } from "../memory/ports.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { Permit } from "./next-step.ts";
-import { isOperationOver, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
+import { isOperationOver, type PermitInput, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
 import { lastAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
 /** Quorum reads (no resourceVersion); each rejects when it cannot be answered. */
-export interface PermitReader {
+export interface PermitReader
+  extends
+    Pick<RolloutApi, "findCluster">,
+    Pick<PolicyWriter, "findNamespace">,
+    Pick<LiveReader, "overrides"> {
   /** `undefined`: there is none of this name. */
-  findCluster(namespace: string, name: string): Promise<Cluster | undefined>;
-  findNamespace(name: string): Promise<Namespace | undefined>;
-  findPolicy(ref: HookTaskSpec["policyRef"]): Promise<ObjectMeta | undefined>;
-  overrides(): Promise<readonly ObjectMeta[]>;
+  findPolicy(ref: PolicyRef): Promise<ObjectMeta | undefined>;
 }
 
 export interface PermitsOptions {
@@ -111,14 +112,7 @@ export class Permits {
     return this.#permit(task, { cluster, namespace, overrides: ofCluster });
   }
 
-  #permit(
-    task: HookTask,
-    world: {
-      readonly cluster: Cluster | undefined;
-      readonly namespace: Namespace | undefined;
-      readonly overrides: readonly Override[];
-    },
-  ): Permit {
+  #permit(task: HookTask, world: Pick<PermitInput, "cluster" | "namespace" | "overrides">): Permit {
     const { served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;

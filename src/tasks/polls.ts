@@ -9,7 +9,6 @@ export interface PollsOptions {
 }
 
 interface Poll {
-  readonly key: string;
   readonly begin: () => void;
   readonly over: () => boolean;
 }
@@ -30,8 +29,7 @@ export class Polls {
   /** By key: the timer, or `undefined` once it waits for its turn. */
   readonly #scheduled = new Map<string, NodeJS.Timeout | undefined>();
   readonly #granted = new Set<string>();
-  #ticking: NodeJS.Timeout | undefined;
-  #stopped = false;
+  #isTicking = false;
 
   constructor({ onDue, perSecond = PER_SECOND }: PollsOptions) {
     this.#onDue = onDue;
@@ -51,21 +49,17 @@ export class Polls {
   /** A look that is scheduled already stays as it is. A turn that something else than a look has followed is used up. */
   schedule(key: string, group: string, afterMs: number): void {
     this.#granted.delete(key);
-    if (this.#stopped || this.#scheduled.has(key)) return;
-    const timer = setTimeout(() => this.#wait(key, group), afterMs);
-    this.#scheduled.set(key, timer);
+    if (this.#scheduled.has(key)) return;
+    this.#scheduled.set(
+      key,
+      later(afterMs, () => this.#wait(key, group)),
+    );
   }
 
   forget(key: string): void {
     clearTimeout(this.#scheduled.get(key));
     this.#scheduled.delete(key);
     this.#granted.delete(key);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    for (const key of this.#scheduled.keys()) this.forget(key);
-    clearTimeout(this.#ticking);
   }
 
   #wait(key: string, group: string): void {
@@ -76,19 +70,22 @@ export class Polls {
       this.#onDue(key);
     };
     const over = (): boolean => !this.#scheduled.has(key);
-    this.#queue.add(group, key, { key, begin: grant, over });
-    if (this.#ticking === undefined) this.#next();
+    this.#queue.add(group, key, { begin: grant, over });
+    if (!this.#isTicking) this.#next();
   }
 
   /** One now, and the next after a while. */
   #next(): void {
     const next = this.#queue.take();
-    if (next === undefined) {
-      this.#ticking = undefined;
-      return;
-    }
+    this.#isTicking = next !== undefined;
+    if (next === undefined) return;
     next.end();
     next.work.begin();
-    this.#ticking = setTimeout(() => this.#next(), this.#everyMs);
+    later(this.#everyMs, () => this.#next());
   }
+}
+
+/** Keeps no process from ending. */
+function later(ms: number, work: () => void): NodeJS.Timeout {
+  return setTimeout(work, ms).unref();
 }

@@ -17,7 +17,7 @@ interface SlotTasksOptions {
 }
 
 export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTasks {
-  const holds = (record: TaskRecord): boolean => isHeldBy(policyOf(record.identity.policy), record);
+  const holds = (record: TaskRecord): boolean => isHeldBy(policyOf(record.identity.policyRef), record);
   return {
     known: (claim, hook) => {
       const tasks = memory.ofCluster(claim.uid).filter((task) => !task.over && task.hook === hook);
@@ -30,12 +30,8 @@ export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTa
 
 /** Whether a failure holds the operation, because the policy still has the task as it was, and waits for it. */
 function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
-  const { identity } = record;
   const altered = record.altered !== undefined;
-  const { cluster, clusterUID, policyUID, action: actionHash } = identity;
-  const policyRef = { ...identity.policy, uid: policyUID };
-  const clusterRef = { ...cluster, uid: clusterUID };
-  const task = taskIn(policy, { ...identity, policyRef, clusterRef, actionHash });
+  const task = taskIn(policy, record.identity);
   return policy?.mode === "Enforce" && (task?.onFailure === "Hold" || (task !== undefined && altered));
 }
 

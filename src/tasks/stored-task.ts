@@ -4,7 +4,6 @@ import { hash } from "node:crypto";
 import {
   GROUP,
   type HookTask,
-  type HookTaskSpec,
   type HookTaskStatus,
   type TaskAttempt,
   type TaskTemplate,
@@ -14,13 +13,7 @@ import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import {
-  type Alteration,
-  alterationOf,
-  identityOf,
-  type TaskIdentity,
-  taskName,
-} from "../policy/tasks/task-identity.ts";
+import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
@@ -30,7 +23,7 @@ import { isHindered, openAttempt } from "./task-progress.ts";
 export class StoredTask {
   readonly metadata: ObjectMeta;
   readonly clusterUID: string;
-  readonly cluster: TaskIdentity["cluster"];
+  readonly cluster: Omit<HookTask["spec"]["clusterRef"], "uid">;
   readonly policyUID: string;
   readonly rule: string;
   readonly task: string;
@@ -44,7 +37,8 @@ export class StoredTask {
   readonly endMs: number;
   readonly #packed: string;
 
-  constructor({ metadata, spec, status }: HookTask) {
+  constructor(task: HookTask) {
+    const { metadata, spec, status } = task;
     this.metadata = identityIn(metadata);
     const { uid, ...cluster } = spec.clusterRef;
     this.clusterUID = uid;
@@ -56,9 +50,10 @@ export class StoredTask {
     this.phase = status?.phase ?? "Pending";
     this.over = status?.over !== undefined;
     this.isRunning = openAttempt(status) !== undefined;
-    this.altered = alterationOf({ spec, ...(status !== undefined && { status }) });
+    this.altered = alterationOf(task);
     this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
-    this.#packed = pack({ metadata, spec, ...(status !== undefined && { status }) });
+    // The text is a copy: V8 would keep the text of a whole list for the sake of a part.
+    this.#packed = JSON.stringify(unsearched(task));
   }
 
   get record(): TaskRecord {
@@ -67,8 +62,8 @@ export class StoredTask {
 
   /** Without action and expressions; with the last attempt alone. */
   get outline(): HookTask {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what pack() has made of a HookTask
-    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as PackedFields;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the constructor has packed
+    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as ReturnType<typeof unsearched>;
     const { clusterUID, cluster, policyUID, rule, task, hook } = this;
     return {
       apiVersion: `${GROUP}/${VERSION}`,
@@ -91,24 +86,25 @@ export class StoredTask {
 }
 
 /** What is no field of a StoredTask. */
-interface PackedFields {
-  readonly spec: Omit<HookTaskSpec, "clusterRef" | "policyRef" | "rule" | "task" | "hook">;
-  readonly policyRef: Omit<HookTaskSpec["policyRef"], "uid">;
-  readonly status?: HookTaskStatus;
-  readonly retry?: string;
-}
-
-/** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
-function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "status">): string {
+function unsearched({ metadata, spec, status }: HookTask) {
+  const { action, clusterRef: _clusterRef, policyRef, ...others } = spec;
+  const { rule: _rule, task: _task, hook: _hook, succeeded: _succeeded, failed: _failed, ...rest } = others;
+  const { create, apply, delete: deletion } = action;
+  const { uid: _, ...ref } = policyRef;
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  const { uid: _, ...policyRef } = spec.policyRef;
-  const packed: PackedFields = {
-    spec: outlineOf(spec),
-    policyRef,
+  return {
+    spec: {
+      ...rest,
+      action: {
+        ...(create !== undefined && { create: kindOnly(create) }),
+        ...(apply !== undefined && { apply: kindOnly(apply) }),
+        ...(deletion !== undefined && { delete: kindOnly(deletion) }),
+      },
+    },
+    policyRef: ref,
     ...(status !== undefined && { status: outlineOfStatus(status) }),
     ...(retry !== undefined && { retry }),
   };
-  return JSON.stringify(packed);
 }
 
 function identityIn({
@@ -154,18 +150,17 @@ export function recordOf(task: HookTask): TaskRecord | undefined {
 }
 
 function isNamed({ metadata, spec }: HookTask): boolean {
-  return taskName(identityOf(spec)) === metadata.name;
+  return taskName(spec) === metadata.name;
 }
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
-  const identity = identityOf(spec);
   const phase: TaskPhase = status.phase ?? "Pending";
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
-    identity,
+    identity: spec,
     phase,
     over: status.over !== undefined,
     ...(altered !== undefined && { altered }),
@@ -186,25 +181,9 @@ export function storedTask(raw: KubeObject): StoredTask {
   return new StoredTask(task);
 }
 
-function outlineOf(spec: HookTaskSpec): PackedFields["spec"] {
-  const { action, clusterRef: _clusterRef, policyRef: _policyRef, ...others } = spec;
-  const { rule: _rule, task: _task, hook: _hook, succeeded: _succeeded, failed: _failed, ...rest } = others;
-  const { create, apply, delete: deletion } = action;
-  return {
-    ...rest,
-    action: {
-      ...(create !== undefined && { create: kindOnly(create) }),
-      ...(apply !== undefined && { apply: kindOnly(apply) }),
-      ...(deletion !== undefined && { delete: kindOnly(deletion) }),
-    },
-  };
-}
-
-function kindOnly({ apiVersion, kind }: Kind): TaskTemplate {
+function kindOnly({ apiVersion, kind }: Pick<TaskTemplate, "apiVersion" | "kind">): TaskTemplate {
   return { apiVersion, kind };
 }
-
-type Kind = Pick<TaskTemplate, "apiVersion" | "kind">;
 
 /** Of a success, nothing is needed but when it was. */
 function outlineOfStatus({ attempts, message, ...status }: HookTaskStatus): HookTaskStatus {

@@ -24,16 +24,10 @@ export interface TaskBeginnerOptions {
 const MAX_STORED = 16;
 const MAX_FAILED = 1000;
 
-interface Failure {
+/** `error`: why it is not stored; `undefined`: it is. */
+interface StoreResult {
   readonly intent: TaskIntent;
   readonly error: unknown;
-}
-
-interface StoreResult {
-  /** Those that can never be stored. */
-  readonly never: readonly Failure[];
-  /** How many are to be stored at a later call. */
-  readonly left: number;
 }
 
 /** The error of one that was not tried. */
@@ -52,18 +46,16 @@ export class StoredTaskBeginner {
   async begin({ call }: DecisionRequest, { begins = [], basis }: Decision): Promise<readonly TaskRecord[]> {
     const { served } = this.#options;
     if (basis?.source !== "ApiServer" || !isAwaited(call.hook, basis.world.cluster, served)) return [];
-    const { never } = await this.#store(begins);
-    return never.map(standIn);
+    return (await this.#store(begins)).filter(isNever).map(standIn);
   }
 
   /** Whether all are stored, or can never be. */
   async storeAll({ toStore = [] }: Decision): Promise<boolean> {
-    const { left } = await this.#store(toStore);
-    return left === 0;
+    return (await this.#store(toStore)).every((each) => each.error === undefined || isNever(each));
   }
 
   /** Stores some, so that one call writes little. The others have their turn at the next calls. */
-  async #store(intents: readonly TaskIntent[]): Promise<StoreResult> {
+  async #store(intents: readonly TaskIntent[]): Promise<readonly StoreResult[]> {
     const sorted = intents.toSorted(
       (a, b) => Number(this.#failed.has(a.name)) - Number(this.#failed.has(b.name)),
     );
@@ -80,41 +72,36 @@ export class StoredTaskBeginner {
     ];
     for (const { intent, error } of results)
       if (error !== undefined && error !== LATER) this.#options.onUnstored(intent, error);
-    const never = results.filter(({ error }) => isNamespaceTerminating(error));
-    const stored = results.filter(({ error }) => error === undefined);
-    return { never, left: results.length - never.length - stored.length };
+    return results;
   }
 
   /** Returns why it could not be stored. */
   async #try(intent: TaskIntent): Promise<unknown> {
-    try {
-      await this.#create(intent);
-      this.#failed.delete(intent.name);
-      return undefined;
-    } catch (error) {
-      if (this.#failed.size >= MAX_FAILED) this.#failed.clear();
-      this.#failed.add(intent.name);
-      return error;
-    }
-  }
-
-  /** Another call, or another replica, may have been first. */
-  async #create(intent: TaskIntent): Promise<void> {
     const { store, log } = this.#options;
-    const { namespace, name, identity } = intent;
+    const { namespace, name, spec } = intent;
     try {
       await store.create(intent);
+      const cluster = namespacedName(spec.clusterRef);
+      log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook: spec.hook, cluster });
     } catch (error) {
-      if (isAlreadyExists(error)) return;
-      throw error;
+      // Another call, or another replica, may have been first.
+      if (!isAlreadyExists(error)) {
+        if (this.#failed.size >= MAX_FAILED) this.#failed.clear();
+        this.#failed.add(name);
+        return error;
+      }
     }
-    const { hook, cluster } = identity;
-    log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook, cluster: namespacedName(cluster) });
+    this.#failed.delete(name);
+    return undefined;
   }
 }
 
+function isNever({ error }: StoreResult): boolean {
+  return isNamespaceTerminating(error);
+}
+
 /** What stands for a HookTask that can never be stored. */
-function standIn({ intent: { namespace, name, identity }, error }: Failure): TaskRecord {
+function standIn({ intent: { namespace, name, spec: identity }, error }: StoreResult): TaskRecord {
   const message = `its HookTask cannot be stored: ${messageOf(error)}`;
   return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
 }

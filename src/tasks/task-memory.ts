@@ -16,8 +16,8 @@ export interface TaskMemoryOptions {
 export class TaskMemory implements TaskReader {
   readonly #options: TaskMemoryOptions;
   readonly #tasks = new Map<string, StoredTask>();
-  /** The keys by the uids of Cluster and policy. */
-  readonly #byCluster = new Map<string, Map<string, Set<string>>>();
+  /** The same by the uid of the Cluster. */
+  readonly #byCluster = new Map<string, Map<string, StoredTask>>();
 
   constructor(options: TaskMemoryOptions) {
     this.#options = options;
@@ -41,17 +41,12 @@ export class TaskMemory implements TaskReader {
   }
 
   ofCluster(clusterUID: string): readonly StoredTask[] {
-    const byPolicy = this.#byCluster.get(clusterUID);
-    return [...(byPolicy?.values() ?? [])].flatMap((keys) => this.#with(keys));
+    return [...(this.#byCluster.get(clusterUID)?.values() ?? [])];
   }
 
   /** Of a policy, for a Cluster. */
   ofPolicy(clusterUID: string, policyUID: string): readonly StoredTask[] {
-    return this.#with(this.#byCluster.get(clusterUID)?.get(policyUID) ?? []);
-  }
-
-  #with(keys: Iterable<string>): readonly StoredTask[] {
-    return [...keys].flatMap((key) => this.#tasks.get(key) ?? []);
+    return this.ofCluster(clusterUID).filter((task) => task.policyUID === policyUID);
   }
 
   all(): Iterable<StoredTask> {
@@ -64,12 +59,9 @@ export class TaskMemory implements TaskReader {
     if (task !== undefined) return this.learn(task, key);
     if (before === undefined) return;
     this.#tasks.delete(key);
-    const { clusterUID, policyUID } = before;
-    const byPolicy = this.#byCluster.get(clusterUID);
-    const keys = byPolicy?.get(policyUID);
-    keys?.delete(key);
-    if (keys?.size === 0) byPolicy?.delete(policyUID);
-    if (byPolicy?.size === 0) this.#byCluster.delete(clusterUID);
+    const ofCluster = this.#byCluster.get(before.clusterUID);
+    ofCluster?.delete(key);
+    if (ofCluster?.size === 0) this.#byCluster.delete(before.clusterUID);
     this.#options.onChange(key, before);
   }
 
@@ -77,16 +69,11 @@ export class TaskMemory implements TaskReader {
   learn(task: StoredTask, key = namespacedName(task.metadata)): void {
     const before = this.#tasks.get(key);
     if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
-    if (before !== undefined && !isOfSame(before, task)) this.changed(key, undefined);
+    if (before !== undefined && before.clusterUID !== task.clusterUID) this.changed(key, undefined);
     this.#tasks.set(key, task);
-    const byPolicy = entryOf(this.#byCluster, task.clusterUID, () => new Map<string, Set<string>>());
-    entryOf(byPolicy, task.policyUID, () => new Set()).add(key);
+    entryOf(this.#byCluster, task.clusterUID, () => new Map<string, StoredTask>()).set(key, task);
     this.#options.onChange(key, task);
   }
-}
-
-function isOfSame(a: StoredTask, b: StoredTask): boolean {
-  return a.clusterUID === b.clusterUID && a.policyUID === b.policyUID;
 }
 
 /** Versions that cannot be compared prove nothing, so the later copy counts. */

@@ -3,6 +3,7 @@
  * no right that the account lacks.
  */
 
+import type { TaskAccount } from "../api/hook-policy.ts";
 import { discoverKind, KIND_NOT_SERVED } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound, isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
@@ -10,13 +11,8 @@ import { unless } from "../lib/thrown.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
-export interface ServiceAccountRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** As whom something is done, and what is out of the question whatever the account may do. */
-export interface TaskActor extends ServiceAccountRef {
+export interface TaskActor extends TaskAccount {
   /** The task of a HookPolicy: it must not do anything to kinds that have no namespaces. */
   readonly namespacedOnly: boolean;
 }
@@ -27,7 +23,6 @@ export interface ObjectRef extends ObjectKind {
   readonly name: string;
 }
 
-/** An object that is about to be written. */
 export interface TaskObject extends ObjectKind {
   readonly metadata: {
     readonly name: string;
@@ -51,26 +46,24 @@ export class TaskObjects {
   }
 
   async create(account: TaskActor, object: TaskObject): Promise<KubeObject> {
-    const as = { asUser: userOf(account) };
-    return await this.#with(account, object, async (resource) => {
+    return await this.#with(account, object, async (resource, as) => {
       return await this.#client.create(resource, placed(resource, object), as);
     });
   }
 
   /** Without force: rejects if another manager has set one of the fields to another value. */
   async apply(account: TaskActor, object: TaskObject, fieldManager: string): Promise<KubeObject> {
-    const options = { asUser: userOf(account), fieldManager };
-    return await this.#with(account, object, async (resource) => {
-      return await this.#client.apply(resource, placed(resource, object), options);
+    return await this.#with(account, object, async (resource, as) => {
+      return await this.#client.apply(resource, placed(resource, object), { ...as, fieldManager });
     });
   }
 
   /** `undefined`: there is none of this name. Rejects if the kind is not served, because that proves nothing. */
   async find(account: TaskActor, ref: ObjectRef): Promise<KubeObject | undefined> {
-    const as = { asUser: userOf(account) };
-    const read = async (resource: Resource): Promise<KubeObject> =>
-      await this.#client.get(resource, keyOf(ref), as);
-    const found = await unlessNotFound(this.#with(account, ref, read));
+    const read = this.#with(account, ref, async (resource, as) => {
+      return await this.#client.get(resource, keyOf(ref), as);
+    });
+    const found = await unlessNotFound(read);
     if (found === undefined) await this.#discover(ref);
     return found;
   }
@@ -83,8 +76,8 @@ export class TaskObjects {
   ): Promise<readonly KubeObject[]> {
     const { namespace } = kind;
     const scope = { labelSelector, metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-    const { items } = await this.#with(account, kind, async (resource) => {
-      return await this.#client.list(resource, { ...scope, asUser: userOf(account) });
+    const { items } = await this.#with(account, kind, async (resource, as) => {
+      return await this.#client.list(resource, { ...scope, ...as });
     });
     if (items.length === 0) await this.#discover(kind);
     return items;
@@ -92,22 +85,22 @@ export class TaskObjects {
 
   /** In the background: what the object owns is deleted after it. An object that is gone, or was replaced, is no error. */
   async delete(account: TaskActor, ref: ObjectRef, uid: string): Promise<void> {
-    const options = { asUser: userOf(account), uid, propagationPolicy: "Background" } as const;
-    await this.#with(account, ref, async (resource) => {
+    await this.#with(account, ref, async (resource, as) => {
+      const options = { ...as, uid, propagationPolicy: "Background" } as const;
       await unless(isReplaced, this.#client.delete(resource, keyOf(ref), options));
     });
   }
 
   async #with<T>(
-    { namespacedOnly }: TaskActor,
+    account: TaskActor,
     kind: ObjectKind,
-    work: (resource: Resource) => Promise<T>,
+    work: (resource: Resource, as: { readonly asUser: string }) => Promise<T>,
   ): Promise<T> {
     const resource = await this.#resourceOf(kind);
-    if (namespacedOnly && !resource.namespaced)
+    if (account.namespacedOnly && !resource.namespaced)
       throw badRequest(`${kind.kind}: bad request: it has no namespaces, so it is none of a HookPolicy's`);
     try {
-      return await work(resource);
+      return await work(resource, { asUser: userOf(account) });
     } catch (error) {
       // The kind may be gone, and come back as another resource.
       if (isNotFound(error)) this.#kinds.delete(objectKindKey(kind));
@@ -133,7 +126,7 @@ export class TaskObjects {
   }
 }
 
-export function userOf({ namespace, name }: ServiceAccountRef): string {
+export function userOf({ namespace, name }: TaskAccount): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 

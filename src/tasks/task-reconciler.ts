@@ -1,20 +1,19 @@
 /** Carries out HookTasks: creates, applies and deletes as their ServiceAccounts. Runs in one replica at a time. */
 
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
-import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
+import type { Requeue } from "../lib/requeue.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import { durationOrNever } from "../policy/duration.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import type { Result } from "../status/policy-reconciler.ts";
-import { carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
-import type { BeginAllowance } from "./begin-allowance.ts";
+import type { Allowance, Rate } from "../turns/allowance.ts";
+import { type AttemptWork, carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
+import { pollAfterMs, type Polls } from "./polls.ts";
 import { mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
 import type { Permits } from "./permits.ts";
-import { pollAfterMs, type Polls } from "./polls.ts";
 import {
   attemptBegun,
   attemptHindered,
@@ -39,8 +38,8 @@ export interface TaskReconcilerOptions {
   readonly objects: TaskObjects;
   readonly permits: Permits;
   readonly polls: Polls;
-  readonly allowance: BeginAllowance;
-  readonly served: ServedHooks;
+  /** How many tasks of each namespace may begin. */
+  readonly allowance: Pick<Allowance, "restMs" | "spend">;
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
   readonly now: () => Date;
@@ -48,6 +47,9 @@ export interface TaskReconcilerOptions {
   readonly onStored: (before: HookTask, now: HookTask) => void;
   readonly log: Logger;
 }
+
+/** Twenty at once, and twenty a minute, so that other namespaces keep their share of the leader's time. */
+export const BEGINNINGS: Rate = { perMs: 20 / 60_000, burst: 19, debt: 1 };
 
 /** When to try again while another replica leads, or memory is not loaded, because no event may follow. */
 const FOLLOW_MS = 2000;
@@ -67,7 +69,7 @@ const MAX_STEPS = 12;
 const MAX_TIMER_MS = 3_600_000;
 
 /** What a step has led to: the HookTask to go on with, or when to look again. */
-type StepResult = { readonly task: HookTask } | Result;
+type StepResult = { readonly task: HookTask } | Requeue;
 
 export class TaskReconciler {
   readonly #options: TaskReconcilerOptions;
@@ -84,7 +86,7 @@ export class TaskReconciler {
     this.#options = options;
   }
 
-  async reconcile(key: string): Promise<Result> {
+  async reconcile(key: string): Promise<Requeue> {
     const { memory, store, polls, leading, loaded } = this.#options;
     const known = memory.get(key);
     if (known === undefined) {
@@ -130,11 +132,11 @@ export class TaskReconciler {
     const { permits, allowance } = this.#options;
     const permit = permits.fromMemory(task);
     if (permit.may !== "Begin") return permit;
-    const isTurn = allowance.waitMs(task.spec.clusterRef.namespace) <= 0;
+    const isTurn = allowance.restMs(task.spec.clusterRef.namespace) <= 0;
     return isTurn && !this.#beginning.has(taskRunKey(task)) ? permit : { may: "Wait" };
   }
 
-  async #perform(read: HookTask): Promise<Result> {
+  async #perform(read: HookTask): Promise<Requeue> {
     let task = read;
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       const known = storedTask(task);
@@ -149,7 +151,7 @@ export class TaskReconciler {
     return { requeueAfterMs: FOLLOW_MS };
   }
 
-  #rest(known: StoredTask, task: HookTask): Result {
+  #rest(known: StoredTask, task: HookTask): Requeue {
     const attempt = openAttempt(task.status);
     if (attempt === undefined) return { requeueAfterMs: FOLLOW_MS };
     this.#poll(known, attempt);
@@ -163,7 +165,7 @@ export class TaskReconciler {
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
-    const { now } = this.#options;
+    const { objects, now } = this.#options;
     const { status = {} } = task;
     switch (step.do) {
       case "MarkOver":
@@ -179,9 +181,9 @@ export class TaskReconciler {
       case "Begin":
         return await this.#begin(task, step.after);
       case "CarryOut":
-        return await this.#carryOut(task, step.attempt);
+        return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
-        return await this.#observe(task, step.attempt);
+        return await this.#lookedAt(task, await observe(objects, this.#workOn(task, step.attempt)));
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }
@@ -226,7 +228,7 @@ export class TaskReconciler {
       const hindrance = await this.#hindrance(task, after);
       if (hindrance !== undefined) return await this.#hindered(task, hindrance);
       this.#inTheWay.delete(keyOf(task));
-      allowance.begin(task.spec.clusterRef.namespace);
+      allowance.spend(task.spec.clusterRef.namespace, 1);
       return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
     } finally {
       this.#beginning.delete(run);
@@ -275,19 +277,18 @@ export class TaskReconciler {
     return nowMs - sinceMs;
   }
 
-  async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
-    const { objects, now } = this.#options;
-    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    const status = await carryOut(objects, work);
+  #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
+    const { clusterRef } = task.spec;
+    const cluster = this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
+    return { task, attempt, cluster, now: this.#options.now() };
+  }
+
+  async #carryOut(work: AttemptWork): Promise<StepResult> {
+    const { task } = work;
+    const status = await carryOut(this.#options.objects, work);
     const open = openAttempt(status);
     const hasToWait = open !== undefined && !isCarriedOut(open);
     return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);
-  }
-
-  async #observe(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
-    const { objects, now } = this.#options;
-    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    return await this.#lookedAt(task, await observe(objects, work));
   }
 
   /** What has not ended is looked at again in its turn, whatever was written. */
@@ -297,10 +298,6 @@ export class TaskReconciler {
     if (open === undefined) return done;
     this.#poll(storedTask(next), open);
     return {};
-  }
-
-  #clusterOf({ spec: { clusterRef } }: HookTask): Cluster {
-    return this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
   }
 
   async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
@@ -334,7 +331,6 @@ export class TaskReconciler {
   }
 }
 
-/** The object of an earlier attempt, which may still be at work. */
 interface Hindrance {
   readonly of: HookTask;
   readonly attempt: TaskAttempt;
@@ -359,7 +355,7 @@ function mayCount({ phase, over }: StoredTask): boolean {
   return !over || phase === "Pending" || phase === "Running";
 }
 
-function restFor({ forMs }: { readonly forMs?: number }): Result {
+function restFor({ forMs }: { readonly forMs?: number }): Requeue {
   return forMs === undefined ? {} : { requeueAfterMs: Math.min(Math.max(forMs, 50), MAX_TIMER_MS) };
 }
 

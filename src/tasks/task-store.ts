@@ -25,10 +25,10 @@ export class TaskStore {
    * Rejects with AlreadyExists if another call, or another replica, has stored it. What an older CRD does not know is not
    * dropped: without its hash, a HookTask holds until a person deletes it.
    */
-  async create({ name, namespace, spec, identity }: TaskIntent): Promise<HookTask> {
+  async create({ name, namespace, spec }: TaskIntent): Promise<HookTask> {
     const labels = {
       [MANAGED_BY]: "hookpolicy",
-      [CLUSTER_UID]: identity.clusterUID,
+      [CLUSTER_UID]: spec.clusterRef.uid,
     };
     const task = {
       apiVersion: `${GROUP}/${VERSION}`,
@@ -52,7 +52,7 @@ export class TaskStore {
     });
     return items
       .flatMap((raw) => recordOf(viewTask(raw)) ?? [])
-      .filter(({ identity }) => identity.clusterUID === clusterUID);
+      .filter(({ identity }) => identity.clusterRef.uid === clusterUID);
   }
 
   async find(key: ObjectKey): Promise<HookTask | undefined> {

@@ -47,14 +47,11 @@ export class CallTurns {
   }
 
   #serve(): void {
-    do this.#beginNext();
-    while (this.#queue.size > 0 && !this.#slice.isOver());
+    do {
+      const next = this.#queue.take();
+      next?.end();
+      next?.work.begin();
+    } while (this.#queue.size > 0 && !this.#slice.isOver());
     if (this.#queue.size > 0) setImmediate(() => this.#serve());
-  }
-
-  #beginNext(): void {
-    const next = this.#queue.take();
-    next?.end();
-    next?.work.begin();
   }
 }

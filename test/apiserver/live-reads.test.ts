@@ -20,6 +20,8 @@ import {
   storeRollout,
 } from "../controlplane/policies.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
+import { cluster, DELETE } from "../unit/builders.ts";
+import { silent } from "../unit/memory/fixtures.ts";
 
 const TEAM = "livereads";
 const MOVING = "livereads-moving";
@@ -84,14 +86,14 @@ for (const [what, [one, other]] of Object.entries(places))
         await cp.delete(from);
       }
     })();
-    const reads = new LiveReads(apiServer);
+    const reads = new LiveReads(apiServer, silent);
     const underWay = { share: { namespace: TEAM, cluster: "prod-1" }, over: false };
-    const options = { namespace: TEAM, withRollouts: true, meanwhile: async () => await Promise.resolve() };
+    const review = { call: DELETE, cluster: cluster({ namespace: TEAM }), admission: true } as const;
     const found: number[] = [];
     const seen = new Set<string>();
     try {
       while (found.length < 40) {
-        const { policies, rollouts } = await reads.snapshot(underWay, options);
+        const { policies, rollouts } = await reads.snapshot(underWay, review, true);
         const kinds = [
           ...policies.filter(({ metadata }) => metadata.name === MOVING).map(({ kind }) => kind),
           ...rollouts.filter(({ name }) => name === MOVING).map(() => "HookRollout"),

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
-import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
@@ -164,7 +164,7 @@ describe("the accounts of tasks", () => {
 
   async function forge(
     spec: HookTaskSpec,
-    name = taskName(identityOf(spec)),
+    name = taskName(spec),
     phase?: string,
     namespace = spec.clusterRef.namespace,
   ): Promise<void> {
@@ -206,7 +206,7 @@ describe("the accounts of tasks", () => {
       const labels = { [CLUSTER_UID]: named.uid };
       return {
         ...HOOK_TASKS,
-        metadata: { namespace: many, name: taskName(identityOf(forged)), labels },
+        metadata: { namespace: many, name: taskName(forged), labels },
         spec: forged,
       };
     });

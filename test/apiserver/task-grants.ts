@@ -2,7 +2,7 @@
 
 import type { HookTaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
-import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approve, policyRef } from "../controlplane/policies.ts";
@@ -34,7 +34,7 @@ async function orphanedTask(
     timeout: "1h",
     retries: 0,
   };
-  const ref = { ...HOOK_TASKS, namespace, name: taskName(identityOf(spec)) };
+  const ref = { ...HOOK_TASKS, namespace, name: taskName(spec) };
   const labels = { [CLUSTER_UID]: "gone" };
   await cp.apply({ ...HOOK_TASKS, metadata: { namespace, name: ref.name, labels }, spec });
   const then = "2020-01-01T00:00:00Z";

@@ -1,7 +1,7 @@
 /** Tasks as tests write them: their ServiceAccount with its rights, and what a kubelet would do with their Jobs. */
 
 import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
-import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { taskName } from "../../src/policy/tasks/task-identity.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
@@ -93,7 +93,7 @@ export const HOOK_TASKS = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookTa
 /** As the operator would store it. */
 export function hookTask(spec: HookTaskSpec, namespace = spec.clusterRef.namespace): KubeObject {
   const labels = { [CLUSTER_UID]: spec.clusterRef.uid };
-  return { ...HOOK_TASKS, metadata: { namespace, name: taskName(identityOf(spec)), labels }, spec };
+  return { ...HOOK_TASKS, metadata: { namespace, name: taskName(spec), labels }, spec };
 }
 
 const JOBS = { apiVersion: "batch/v1", kind: "Job" };

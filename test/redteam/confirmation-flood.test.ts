@@ -11,7 +11,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import { LiveReads } from "../../src/release/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
-import { policyList, storeWith } from "../unit/memory/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 import type { DecisionRequest, LiveReader } from "../../src/memory/ports.ts";
 import { testConfirmer } from "../unit/release/confirmer.ts";
 
@@ -251,7 +251,7 @@ describe("a flood of confirmations", () => {
               return promise;
             },
           } as unknown as LiveReader;
-          const reads = new LiveReads(reader, places);
+          const reads = new LiveReads(reader, silent, places);
           const checks: Promise<void>[] = [];
           for (const step of story) {
             if (step.type === "answer")

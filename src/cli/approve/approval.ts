@@ -8,13 +8,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
-import {
-  type Decision,
-  type PolicyTrace,
-  type RuleTrace,
-  unmetGates,
-  heldRules,
-} from "../../policy/decision.ts";
+import { type Decision, heldRules, type RuleTrace, unmetGates } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
@@ -35,7 +29,6 @@ import { gateOf } from "../get/held.ts";
 import type { HolderRef, PolicyRef } from "../../policy/policy-ref.ts";
 import { explainRollouts } from "../explain/rollout-hold.ts";
 
-/** An annotation or a label to be set. */
 export interface Mark extends Settable {
   /** A different value that the key has now. */
   readonly replaces?: string;
@@ -137,7 +130,9 @@ export function planApproval(
       approvals: approvalsOf(scene, operation.call, decision),
       retryAfterSeconds: decision.retryAfterSeconds,
     }));
-  const marks = distinct(held.flatMap(({ approvals }) => approvals));
+  const wanted = held.flatMap(({ approvals }) => approvals.map(({ mark }) => mark));
+  // If two gates want different values of one key, the first one gets its value, and the other stays an obstacle.
+  const marks = [...Map.groupBy(wanted, placeOf).values()].flatMap(([first]) => first ?? []);
   const marked = withMarks(scene, marks);
   return {
     cluster,
@@ -193,16 +188,13 @@ function judge(scene: Scene, operation: Operation, marked?: MarkedObjects): Deci
 function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approval[] {
   return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
     unmetGates({ gates }).flatMap(({ gate }) => {
-      const mark = markFor(scene, { policy, rule, gate }, call);
-      return mark === undefined ? [] : [{ policy, rule, gate, mark }];
+      const of = { policy, rule, gate };
+      const marks = marksFor(scene, of, call).filter((mark) => whyWithheld(scene, mark, of) === undefined);
+      // A mark on the Namespace affects every Cluster in it.
+      const mark = marks.find(({ on }) => on === "Cluster") ?? marks[0];
+      return mark === undefined ? [] : [{ ...of, mark }];
     }),
   );
-}
-
-/** Prefers a mark on the Cluster, because a mark on the Namespace affects every Cluster in it. */
-function markFor(scene: Scene, gate: GateRef, call: HookCall): Mark | undefined {
-  const marks = marksFor(scene, gate, call).filter((mark) => whyWithheld(scene, mark, gate) === undefined);
-  return marks.find(({ on }) => on === "Cluster") ?? marks[0];
 }
 
 function marksFor({ fleet, cluster }: Scene, { policy, rule, gate }: GateRef, call: HookCall): Mark[] {
@@ -240,12 +232,6 @@ export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly strin
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
-/** If two gates want different values of one key, the first one gets its value, and the other stays an obstacle. */
-function distinct(approvals: readonly Approval[]): Mark[] {
-  const marks = approvals.map(({ mark }) => mark);
-  return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
-}
-
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
   const { namespace } = fleet.world(cluster);
   return {
@@ -277,14 +263,23 @@ function prospects(
   const world = worldOf(scene, operation, marks);
   const { trace } = judge(scene, operation, marks);
   const releasedAt = forecast(scene.policies, world, operation.call, scene.now);
-  const ofPolicies = trace.flatMap((policy, index) => {
+  const ofPolicies = trace.flatMap(({ policy, holds, rules }, index) => {
     const compiled = scene.policies[index];
-    if (!policy.holds || compiled === undefined) return [];
+    if (!holds || compiled === undefined) return [];
     const release = forecast([compiled], world, operation.call, scene.now);
-    return obstaclesOf(policy, release).map((obstacle) => ({
-      ...obstacle,
-      ...withheldFrom(scene, obstacle, operation.call),
-    }));
+    const held = rules.filter((rule) => rule.holds);
+    return held.flatMap((rule) =>
+      reasonsOf(rule).map((reason): Obstacle => {
+        const withheld = whyNotSet(scene, { policy, rule: rule.rule, ...reason }, operation.call);
+        return {
+          policy,
+          rule: rule.rule,
+          ...reason,
+          ...(release !== undefined && { release }),
+          ...(withheld !== "" && { withheld }),
+        };
+      }),
+    );
   });
   const ofRollouts = rolloutObstacles(scene, operation);
   return {
@@ -307,18 +302,10 @@ function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle
     }));
 }
 
-function withheldFrom(scene: Scene, gate: GateRef, call: HookCall): Pick<Obstacle, "withheld"> {
-  const reasons = marksFor(scene, gate, call)
-    .map((mark) => whyWithheld(scene, mark, gate))
-    .filter((why) => why !== undefined);
-  return reasons.length === 0 ? {} : { withheld: [...new Set(reasons)].join("; or ") };
-}
-
-function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined): (Obstacle & GateRef)[] {
-  const rest = { ...(release !== undefined && { release }) };
-  return rules
-    .filter(({ holds }) => holds)
-    .flatMap((rule) => reasonsOf(rule).map((reason) => ({ policy, rule: rule.rule, ...reason, ...rest })));
+/** Empty: no mark meets the gate, or it is set. */
+function whyNotSet(scene: Scene, gate: GateRef, call: HookCall): string {
+  const reasons = marksFor(scene, gate, call).flatMap((mark) => whyWithheld(scene, mark, gate) ?? []);
+  return [...new Set(reasons)].join("; or ");
 }
 
 /** Reasons of gates and rules whose objects the user may not read. */

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
-import { addExamples, choice, CommandError, FAILED, hookOption } from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
@@ -65,7 +65,7 @@ export function addApprove(program: Command): void {
         "--namespace-mark <key=value>",
         "an annotation or a label of the Namespace that may be set, too: repeat it for several",
       )
-        .argParser((text: string, before: readonly string[]) => [...before, text])
+        .argParser(collect)
         .default([], "none"),
     )
     .option(
@@ -112,13 +112,12 @@ async function planFor(
   return { ...planApproval(fleet, cluster, approving, now), isWhole };
 }
 
-interface ApprovalResult {
-  readonly outcome: ApprovalOutcome;
-  /** Why the Cluster is still held. */
-  readonly problem?: string;
-}
-
-async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<ApprovalResult> {
+/** `problem`: why the Cluster is still held. */
+async function carryOut(
+  plan: LivePlan,
+  live: LiveCluster,
+  flags: Flags,
+): Promise<{ readonly outcome: ApprovalOutcome; readonly problem?: string }> {
   const { commandFor, nameOf, planLines } = await import("./report.ts");
   const say = (...lines: readonly string[]): void => {
     (flags.output === "json" ? stderr : stdout).lines(lines);

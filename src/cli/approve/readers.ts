@@ -7,7 +7,6 @@ import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { markReaders } from "../../policy/mark-readers.ts";
 import type { MarkReaders } from "../../policy/settable.ts";
 import { asReader } from "../fleet/fleet.ts";
-import type { RawObject } from "../fleet/kinds.ts";
 import type { ClusterReading } from "../fleet/live-cluster.ts";
 import { listTyped } from "../fleet/live-objects.ts";
 
@@ -15,14 +14,12 @@ export async function readersFor(
   client: KubeClient,
   { fleet: { platform }, isPlatformWhole }: ClusterReading,
 ): Promise<MarkReaders> {
-  const registrations = await unless(isForbidden, listRegistrations(client));
+  const listed = extensionConfigs(client).then(async (resource) => await listTyped(client, resource));
+  // None if the API server does not serve the kind.
+  const registrations = await unless(
+    isForbidden,
+    unlessNotFound(listed).then((found) => found ?? []),
+  );
   const readers = [...platform, ...(registrations ?? []).map(asReader)];
   return markReaders(readers, isPlatformWhole && registrations !== undefined);
-}
-
-/** None if the API server does not serve the kind. */
-async function listRegistrations(client: KubeClient): Promise<readonly RawObject[]> {
-  const list = async (): Promise<readonly RawObject[]> =>
-    await listTyped(client, await extensionConfigs(client));
-  return (await unlessNotFound(list())) ?? [];
 }

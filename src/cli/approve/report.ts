@@ -29,7 +29,6 @@ const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterDelete: () => "deletes the Cluster and its machines",
 };
 
-/** "deletes the Cluster and its machines" */
 export function effectOf(call: HookCall): string {
   const version = targetVersion(call);
   return EFFECTS[call.hook](version === undefined ? "" : ` to ${version}`);
@@ -38,7 +37,6 @@ export function effectOf(call: HookCall): string {
 /** After an effect, where Cluster API is not known to ask. */
 export const ONCE = ", once it wants to";
 
-/** "Cluster team-a/prod-1" */
 export function nameOf(cluster: Cluster): string {
   return `Cluster ${clusterKey(cluster)}`;
 }
@@ -78,17 +76,16 @@ function operationLines(
       { label: "", text: markText(mark, { cluster }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
-      { label: "held by", text: obstacleText(obstacle) },
+      // The message of a rollout begins with its name.
+      {
+        label: "held by",
+        text: `${obstacle.policy.kind === "HookRollout" ? "" : `${gateName(obstacle)} `}${obstacle.text}`,
+      },
       ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
       ...releaseDetail(obstacle),
     ]),
   ];
   return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
-}
-
-/** The message of a rollout begins with its name. */
-function obstacleText(obstacle: Obstacle): string {
-  return obstacle.policy.kind === "HookRollout" ? obstacle.text : `${gateName(obstacle)} ${obstacle.text}`;
 }
 
 function gateName({ policy, rule, gate }: GateRef | Obstacle): string {
@@ -114,7 +111,6 @@ function releaseDetail({ release, timed }: Obstacle): readonly Detail[] {
   return timed ? [] : [{ label: "", text: "time alone does not release it" }];
 }
 
-/** The kubectl command with the same effect. */
 export function commandFor({ replaces, ...mark }: Mark, { cluster: { metadata } }: Target): string {
   const target = mark.on === "Cluster" ? metadata : { name: metadata.namespace ?? "" };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);

@@ -22,7 +22,6 @@ const ENDINGS: Readonly<Record<Ending, string>> = {
   Gone: "the Cluster is gone",
 };
 
-/** An operation that has ended. */
 export interface OperationEnd {
   readonly hook: HookName;
   readonly how: Ending;
@@ -33,18 +32,12 @@ interface WaitOptions {
   readonly say: (line: string) => void;
 }
 
-interface WaitResult {
-  readonly ended: readonly OperationEnd[];
-  /** Why not all operations proceed. */
-  readonly problem?: string;
-}
-
-/** Waits only for the operations that can proceed in time. */
+/** Waits only for the operations that can proceed in time. `problem`: why not all of them proceed. */
 export async function waitForEnd(
   plan: ApprovalPlan,
   live: LiveCluster,
   { timeoutMs, say }: WaitOptions,
-): Promise<WaitResult> {
+): Promise<{ readonly ended: readonly OperationEnd[]; readonly problem?: string }> {
   for (const { call } of plan.operations.filter(({ pending }) => pending === undefined)) {
     say(`${call.hook}: approved, before Cluster API asks for it`);
   }

@@ -4,11 +4,9 @@ import { homedir } from "node:os";
 import { Argument, type Command } from "commander";
 import { isPrintable } from "../../lib/printable.ts";
 import { addExamples } from "../command.ts";
-import { answerText, answerTo, flagValue, offer } from "./completion-answer.ts";
+import { answerText, answerTo, flagValue, type Live, offer } from "./completion-answer.ts";
 import { SCRIPTS } from "./completion-script.ts";
-import type { Live } from "./subcommands.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import type { Resource } from "../../kube/resource.ts";
 import type { NamesOptions } from "../fleet/live-objects.ts";
 import { stdout } from "../terminal/output.ts";
 
@@ -59,7 +57,9 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
   // The shell has not expanded the typed words.
   const kubeconfig = flagValue(words, "--kubeconfig")?.replace(/^~(?=\/)/, homedir());
   const context = flagValue(words, "--context");
-  const named = (kind === "policyref" ? words.slice(1).find(isClusterName) : typed)?.match(/^([^/]*)\//)?.[1];
+  // A lower-case word is the name of a Cluster, unlike KIND/NAME.
+  const cluster = words.slice(1).find((word) => /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word));
+  const named = (kind === "policyref" ? cluster : typed)?.match(/^([^/]*)\//)?.[1];
   const namespace = named ?? flagValue(words, "-n", "--namespace");
   const options = {
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -72,32 +72,23 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
   return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
 }
 
-/** A lower-case word is the name of a Cluster, unlike KIND/NAME. */
-function isClusterName(word: string): boolean {
-  return /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word);
-}
-
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
   const liveObjects = await import("../fleet/live-objects.ts");
   const { namespacedName } = await import("../../lib/keys.ts");
-  const lists = (await resourcesOf(client, kind, options.signal)).map(async (resource) => {
+  const { HOOK_TASKS, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
+  const policies = Object.values(POLICY_RESOURCES);
+  const known = {
+    namespace: [NAMESPACES],
+    rollout: [ROLLOUTS],
+    task: [HOOK_TASKS],
+    policy: policies,
+    policyref: [...policies, ROLLOUTS],
+  };
+  const resources =
+    kind === "cluster" ? [await liveObjects.clusterResource(client, options.signal)] : known[kind];
+  const lists = resources.map(async (resource) => {
     const keys = await liveObjects.namesOf(client, resource, options);
     return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : namespacedName(key)));
   });
   return (await Promise.all(lists)).flat();
-}
-
-async function resourcesOf(
-  client: KubeClient,
-  kind: Live,
-  signal: AbortSignal,
-): Promise<readonly Resource[]> {
-  const { clusterResource } = await import("../fleet/live-objects.ts");
-  const { HOOK_TASKS, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
-  if (kind === "cluster") return [await clusterResource(client, signal)];
-  if (kind === "namespace") return [NAMESPACES];
-  if (kind === "rollout") return [ROLLOUTS];
-  if (kind === "task") return [HOOK_TASKS];
-  const policies = Object.values(POLICY_RESOURCES);
-  return kind === "policyref" ? [...policies, ROLLOUTS] : policies;
 }

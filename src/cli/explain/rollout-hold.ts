@@ -4,13 +4,11 @@ import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../.
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
-import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
-import type { MemberState } from "../../rollouts/rollout-progress.ts";
+import { asSucceeded, type MemberState } from "../../rollouts/rollout-progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
-import { liftingOverride } from "../../rollouts/lifting-override.ts";
-import { asSucceeded } from "../../rollouts/unshown.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";

@@ -1,6 +1,6 @@
 /** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
 
-import { decisionsAhead } from "../../operations/decisions-ahead.ts";
+import { decisionsAhead } from "../../operations/timeline.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import {
@@ -15,7 +15,6 @@ import {
 } from "../../policy/decision.ts";
 import { type CompiledPolicy, type GateResult, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
 import { commandsOf as taskCommands, openTask, wantedOfTask } from "./task-branch.ts";
 
@@ -129,7 +128,7 @@ export function releaseOf(
 /** How long tasks take is not known: the release is the one that they can delay. */
 function withoutTasks(policy: CompiledPolicy): CompiledPolicy {
   if (policy.rules.every(({ tasks }) => tasks.length === 0)) return policy;
-  return { ...policy, rules: policy.rules.map((rule) => ({ ...rule, tasks: NO_COMPILED_TASKS })) };
+  return { ...policy, rules: policy.rules.map((rule) => ({ ...rule, tasks: [] })) };
 }
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
@@ -213,7 +212,7 @@ function wantedOf({ wanted, wantedInFull = wanted, said, withheld, members, ...r
   if (members !== undefined && said === undefined)
     return `one of: ${members.map((member) => wantedOf(member)).join("; or ")}`;
   const text = wantedInMessage({ ...rest, wanted: wantedInFull, ...(said !== undefined && { said }) });
-  return `${text}${inParentheses({ remedy: undefined, withheld })}`;
+  return `${text}${inParentheses({ ...(withheld !== undefined && { withheld }) })}`;
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {

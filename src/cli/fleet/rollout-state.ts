@@ -33,8 +33,8 @@ export function presentStatus(
   at: Date,
 ): HookRolloutStatus {
   const nothing = { ended: new Set<string>(), isRebuilding: false, scope: "", next: [] };
-  const holds = { held: [], omitted: 0 };
-  return computeRolloutStatus({ rollout, stored, isPresent: true, members, holds, ...nothing }, at);
+  const unheld = { held: [], heldOmitted: 0 };
+  return computeRolloutStatus({ rollout, stored, isPresent: true, members, ...unheld, ...nothing }, at);
 }
 
 export function presentState(

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { codeOf } from "../../lib/thrown.ts";
-import { addExamples, clusterName, CommandError, FAILED } from "../command.ts";
+import { addExamples, clusterName, collecting, CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { type Grant, parseGrant } from "./task-rights.ts";
@@ -40,16 +40,20 @@ export function addInit(program: Command): void {
     .description(
       "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
     )
-    .option("-n, --namespace <name>", "tasks: the namespace of the ServiceAccount", namespaceName)
+    .option(
+      "-n, --namespace <name>",
+      "tasks: the namespace of the ServiceAccount",
+      nameOf("namespace", DNS_LABEL),
+    )
     .option(
       "--may <rights>",
       "tasks: what the ServiceAccount may do, such as create,get,delete:jobs.batch; repeatable",
-      addGrant,
+      collecting(parseGrant),
     )
     .option(
       "--service-account <name>",
       `tasks: the name of the ServiceAccount; default: ${ACCOUNT}`,
-      accountName,
+      nameOf("ServiceAccount", DNS_SUBDOMAIN),
     )
     .option(
       "--operator <namespace/name>",
@@ -65,18 +69,11 @@ export function addInit(program: Command): void {
   });
 }
 
-function addGrant(text: string, before?: readonly Grant[]): readonly Grant[] {
-  return [...(before ?? []), parseGrant(text)];
-}
-
-function namespaceName(text: string): string {
-  if (DNS_LABEL.test(text)) return text;
-  throw new InvalidArgumentError("Allowed: the name of a namespace");
-}
-
-function accountName(text: string): string {
-  if (DNS_SUBDOMAIN.test(text)) return text;
-  throw new InvalidArgumentError("Allowed: the name of a ServiceAccount");
+function nameOf(what: string, pattern: RegExp): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text;
+    throw new InvalidArgumentError(`Allowed: the name of a ${what}`);
+  };
 }
 
 async function printRights(flags: Flags): Promise<void> {
@@ -85,7 +82,7 @@ async function printRights(flags: Flags): Promise<void> {
   if (may === undefined)
     throw new UsageError("say what the tasks may do with --may, such as create,get,delete:jobs.batch");
   const { taskRightsYaml } = await import("./task-rights.ts");
-  stdout.document(taskRightsYaml({ namespace, name, grants: may, operator }));
+  stdout.document(taskRightsYaml({ namespace, name }, may, operator));
 }
 
 async function init(dir: string): Promise<void> {

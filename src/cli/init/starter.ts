@@ -122,7 +122,6 @@ spec:
             to: "2026-11-30T05:00:00Z"
 `;
 
-/** The file of a release. */
 export const NPM_PACKAGE = `hookpolicy-npm-${VERSION}.tgz`;
 
 /** No public registry has HookPolicy: another program of that name would run in every pipeline. */

@@ -2,28 +2,18 @@
 
 import { InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
+import type { ServiceAccountRef } from "../../tasks/task-objects.ts";
 import { yamlText } from "../terminal/yaml-text.ts";
 
-/** Some verbs on one kind of objects. */
 export interface Grant {
   readonly verbs: readonly string[];
   readonly group: string;
   readonly resource: string;
 }
 
-export interface TaskAccount {
-  readonly namespace: string;
-  readonly name: string;
-  readonly grants: readonly Grant[];
-  /** The ServiceAccount of the operator. */
-  readonly operator: { readonly namespace: string; readonly name: string };
-}
-
-/** Those that the operator sends for a task. */
 const VERBS = ["get", "list", "create", "patch", "update", "delete"] as const;
 const EXAMPLE = "VERB,VERB:RESOURCE.GROUP, such as create,get,delete:jobs.batch, or get:pods";
 
-/** Parses "create,get,delete:jobs.batch". */
 export function parseGrant(text: string): Grant {
   const [, words = "", resource = "", group = ""] = /^([^:]*):([^.:]+)(?:\.([^:]+))?$/.exec(text) ?? [];
   const verbs = words.split(",");
@@ -36,7 +26,12 @@ export function parseGrant(text: string): Grant {
 
 const RBAC = "rbac.authorization.k8s.io";
 
-export function taskRightsYaml({ namespace, name, grants, operator }: TaskAccount): string {
+/** `operator`: its ServiceAccount. */
+export function taskRightsYaml(
+  { namespace, name }: ServiceAccountRef,
+  grants: readonly Grant[],
+  operator: ServiceAccountRef,
+): string {
   const account = { kind: "ServiceAccount", name, namespace };
   const impersonation = `${name}-impersonation`;
   const mayImpersonate = [

@@ -6,7 +6,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import {
   addExamples,
   choice,
-  collect,
+  collecting,
   CommandError,
   FAILED,
   hookName,
@@ -50,13 +50,13 @@ export function addOverride(program: Command): void {
     .description(
       "Creates a HookOverride: while it is in force, policies and HookRollouts do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
     )
-    .addOption(hookOption("the hook; repeatable").argParser(collectHooks).makeOptionMandatory())
+    .addOption(hookOption("the hook; repeatable").argParser(collecting(hookName)).makeOptionMandatory())
     .requiredOption("--reason <text>", "why, for those who look into it later", reason)
     .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
     .option(
       "--policy <name>",
       "only this policy or HookRollout, as NAME or KIND/NAME; repeatable; default: all",
-      collectHolders,
+      collecting(holder),
     )
     .option("--dry-run", "only print the HookOverride; reads the API server, and changes nothing")
     .option("-y, --yes", "do not ask for confirmation")
@@ -69,18 +69,13 @@ export function addOverride(program: Command): void {
   });
 }
 
-function collectHooks(text: string, before?: readonly HookName[]): readonly HookName[] {
-  return [...(before ?? []), hookName(text)];
-}
-
 const HOLDER_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookRollout"] as const;
 
-function collectHolders(text: string, before?: readonly string[]): readonly string[] {
+function holder(text: string): string {
   const [, kind, name] = /^(?:(.*)\/)?(.*)$/.exec(text) ?? [];
   if (kind !== undefined) oneOf(HOLDER_KINDS)(kind);
-  if (name === "")
-    throw new InvalidArgumentError("Allowed: NAME or KIND/NAME, such as ClusterHookPolicy/freeze");
-  return collect(text, before);
+  if (name !== "") return text;
+  throw new InvalidArgumentError("Allowed: NAME or KIND/NAME, such as ClusterHookPolicy/freeze");
 }
 
 function reason(text: string): string {

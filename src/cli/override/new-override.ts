@@ -38,19 +38,24 @@ export interface OverrideWish {
 
 const MAX_NAME = 63;
 
-interface NamedCluster {
-  readonly metadata: Pick<Cluster["metadata"], "namespace" | "name" | "uid">;
-}
-
 /** Contains the uid of the Cluster, so that it does not affect a later Cluster of the same name. */
-export function newOverride(cluster: NamedCluster, wish: OverrideWish, now: Date): NewOverride {
+export function newOverride(
+  cluster: { readonly metadata: Pick<Cluster["metadata"], "namespace" | "name" | "uid"> },
+  wish: OverrideWish,
+  now: Date,
+): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
-  const policyRefs = wish.policies?.map(refOf);
+  const prefix = `${namespace}-${name}`.slice(0, MAX_NAME - stamp.length - 1).replace(/[-.]+$/, "");
+  const policyRefs = wish.policies?.map((ref): PolicyRefSpec => ({
+    kind: ref.kind,
+    ...(ref.namespace !== undefined && { namespace: ref.namespace }),
+    name: ref.name,
+  }));
   return {
     apiVersion: `${GROUP}/${VERSION}`,
     kind: "HookOverride",
-    metadata: { name: [cut(`${namespace}-${name}`, MAX_NAME - stamp.length - 1), stamp].join("-") },
+    metadata: { name: `${prefix}-${stamp}` },
     spec: {
       clusterRef: { namespace, name, uid },
       hooks: [...wish.hooks],
@@ -59,14 +64,6 @@ export function newOverride(cluster: NamedCluster, wish: OverrideWish, now: Date
       expiresAt: timestamp(wholeSecond(after(now, wish.forMs))),
     },
   };
-}
-
-function cut(name: string, max: number): string {
-  return name.slice(0, max).replace(/[-.]+$/, "");
-}
-
-function refOf({ kind, namespace, name }: HolderRef): PolicyRefSpec {
-  return { kind, ...(namespace !== undefined && { namespace }), name };
 }
 
 /** The errors that the API server would report. */
@@ -99,7 +96,6 @@ interface HoldSource {
   readonly message: string;
 }
 
-/** The effect of an override at one hook. */
 export interface OverrideEffect {
   readonly call: HookCall;
   /** Whether Cluster API is known to have called. */

@@ -96,7 +96,7 @@ function heldLines({ held }: Plan): string[] {
 /** What merely creates the chart's Job, such as `helm template | kubectl apply`, uninstalls nothing. */
 async function checkHelm(client: KubeClient, { namespace, whileHelmUninstalls: name }: Flags): Promise<void> {
   if (name === undefined) return;
-  const { helmDoesNotUninstall } = await import("./helm-record.ts");
+  const { helmDoesNotUninstall } = await import("./uninstall-plan.ts");
   const why = await helmDoesNotUninstall(client, { namespace, name });
   if (why === undefined) return;
   throw new CommandError(

@@ -13,7 +13,7 @@ import { clusterOfRow } from "../../operations/rows.ts";
 import { typed } from "../fleet/live-objects.ts";
 import { heldBy, type HeldOperation } from "../get/held.ts";
 
-type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
+export type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
 
 const HOOK: HookName = "BeforeClusterDelete";
 
@@ -39,12 +39,10 @@ export function isDeletionPaused({ paused, topology, metadata }: Cluster): boole
  * One line for each held Cluster that a status names, for what it leaves out, and for what is not known: without an
  * operator nothing says what Cluster API waits for. Empty: nothing is held.
  */
-export function heldNow({ policies, rollouts, deployment, paused }: Statuses): string[] {
-  const objects = [
-    ...policies.map((policy) => ({ ...policy })),
-    ...(rollouts ?? []).map((each) => typed(ROLLOUTS, each)),
-  ];
-  const { held, omitted } = heldBy(objects);
+export function heldNow(statuses: Statuses): string[] {
+  const { policies, rollouts, deployment } = statuses;
+  const ofRollouts = (rollouts ?? []).map((each) => typed(ROLLOUTS, each));
+  const { held, omitted } = heldBy([...policies.map((policy) => ({ ...policy })), ...ofRollouts]);
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
   return [
     ...Map.groupBy(held, ({ row }) => row.clusterUID)
@@ -55,8 +53,8 @@ export function heldNow({ policies, rollouts, deployment, paused }: Statuses): s
         `${counted(count, "operation")} by ${policyName(policy)} that its status does not name`,
     ),
     ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
-    ...pausedLines(paused, { policies, rollouts, named: held.map(({ row }) => row.clusterUID) }),
-    ...(nothingHolds || isRunning(deployment)
+    ...pausedLines(statuses, held),
+    ...(nothingHolds || Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0) > 0
       ? []
       : ["what else waits is not known: no replica of the operator is available"]),
   ];
@@ -72,23 +70,20 @@ function clusterLine(rows: readonly HeldOperation[]): string[] {
   return [`Cluster ${clusterOfRow(first.row)} ${hooks.join("; ")}`];
 }
 
-interface Holders extends Pick<Statuses, "policies" | "rollouts"> {
-  /** The uids of Clusters that are named already. */
-  readonly named: readonly string[];
-}
-
 /** Of the paused Clusters, those that something may hold once they are resumed; selectors are not looked at. */
-function pausedLines(paused: Statuses["paused"], { policies, rollouts, named }: Holders): string[] {
+function pausedLines({ policies, rollouts, paused }: Statuses, held: readonly HeldOperation[]): string[] {
   const holders = policies.filter(mayHoldDeletions);
-  const everywhere =
-    rollouts?.some(rollsDeletions) !== false || holders.some(({ kind }) => kind === "ClusterHookPolicy");
+  const deleting = rollouts
+    ?.map(({ spec }) => fieldsOf(spec))
+    .filter(({ mode, operation }) => mode !== "Audit" && operation === "Delete");
+  const everywhere = deleting?.length !== 0 || holders.some(({ kind }) => kind === "ClusterHookPolicy");
   if (!everywhere && holders.length === 0) return [];
   if (paused === undefined)
     return ["whether a Cluster is paused while it is being deleted is not known: you may not list Clusters"];
   return paused
     .filter(({ metadata: { namespace, uid } }) => {
       const isCovered = everywhere || holders.some((policy) => policy.metadata.namespace === namespace);
-      return isCovered && !named.includes(uid ?? "");
+      return isCovered && !held.some(({ row }) => row.clusterUID === uid);
     })
     .map(({ metadata }) => {
       return `Cluster ${namespacedName(metadata)}, which is being deleted and paused: ${HOOK} may hold it when it is resumed`;
@@ -98,14 +93,4 @@ function pausedLines(paused: Statuses["paused"], { policies, rollouts, named }: 
 function mayHoldDeletions({ spec }: Policy): boolean {
   const { mode, rules } = fieldsOf(spec);
   return mode !== "Audit" && listOf(rules).some((rule) => listOf(fieldsOf(rule)["hooks"]).includes(HOOK));
-}
-
-function rollsDeletions({ spec }: KubeObject): boolean {
-  const { mode, operation } = fieldsOf(spec);
-  return mode !== "Audit" && operation === "Delete";
-}
-
-function isRunning(deployment: KubeObject | undefined): boolean {
-  const { availableReplicas } = fieldsOf(deployment?.status);
-  return typeof availableReplicas === "number" && availableReplicas > 0;
 }

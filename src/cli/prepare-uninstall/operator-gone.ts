@@ -26,11 +26,23 @@ export async function reportGone(
   object: KubeObject,
 ): Promise<void> {
   const { group, version, kind } = resource;
-  for (let current: KubeObject | undefined = object; current !== undefined && seemsCurrent(current);) {
+  await writeWhile(seemsCurrent, client, { resource, object }, async (current) => {
     const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(conditionAfter) };
+    const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
+    await client.replaceStatus(resource, value);
+  });
+}
+
+/** Reads again what another client has written meanwhile. An object that is gone needs nothing. */
+export async function writeWhile(
+  needs: (current: KubeObject) => boolean,
+  client: Pick<KubeClient, "get">,
+  { resource, object }: { readonly resource: Resource; readonly object: KubeObject },
+  write: (current: KubeObject) => Promise<unknown>,
+): Promise<void> {
+  for (let current: KubeObject | undefined = object; current !== undefined && needs(current);) {
     try {
-      const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
-      await unlessNotFound(client.replaceStatus(resource, value));
+      await unlessNotFound(write(current));
       return;
     } catch (error) {
       if (!isConflict(error)) throw error;

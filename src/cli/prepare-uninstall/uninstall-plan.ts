@@ -8,13 +8,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { counted } from "../../lib/counted.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { FINALIZER, GROUP, VERSION } from "../../api/hook-policy.ts";
-import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import {
+  CONFIG_MAPS,
+  DEPLOYMENTS,
+  POLICY_RESOURCES,
+  ROLLOUTS,
+  SECRETS,
+  VALIDATING_WEBHOOKS,
+} from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { unless } from "../../lib/thrown.ts";
-import { isConflict, isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
-import type { PolicyKind } from "../../policy/policy-ref.ts";
-import { heldNow, isDeletionPaused } from "./held-now.ts";
-import { reportGone, seemsCurrent } from "./operator-gone.ts";
+import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
+import { heldNow, isDeletionPaused, type Policy } from "./held-now.ts";
+import { reportGone, seemsCurrent, writeWhile } from "./operator-gone.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/cluster-resource.ts";
@@ -54,7 +60,9 @@ type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "repl
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
   const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
-  const unregister = await deletion(client, await registrations(client));
+  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
+  // Without the group, Cluster API is not installed.
+  const unregister = group === undefined ? undefined : await deletion(client, extensionConfigsOf(group));
   const steps = [
     unregister,
     await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
@@ -74,18 +82,7 @@ const deploymentKey = ({ namespace }: UninstallOptions): Required<ObjectKey> => 
 
 const PODS = apiResource("pods", "v1", true, "Pod");
 
-/** `undefined`: Cluster API is not installed. */
-async function registrations(client: Client): Promise<Resource | undefined> {
-  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
-  return group === undefined ? undefined : extensionConfigsOf(group);
-}
-
-async function deletion(
-  client: Client,
-  resource: Resource | undefined,
-  name = NAME,
-): Promise<Step | undefined> {
-  if (resource === undefined) return undefined;
+async function deletion(client: Client, resource: Resource, name = NAME): Promise<Step | undefined> {
   const found = await unlessNotFound(client.get(resource, { name }, { metadataOnly: true }));
   if (found === undefined) return undefined;
   return {
@@ -115,7 +112,10 @@ async function stop(
       for (;;) {
         const pods = await podsOf(client, deployment);
         if (pods.length === 0) return;
-        if (Date.now() >= deadline) throw new Error(stillRunning(pods));
+        if (Date.now() >= deadline)
+          throw new Error(
+            `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`,
+          );
         await delay(POLL_MS);
       }
     },
@@ -124,10 +124,6 @@ async function stop(
 
 const POLL_MS = 500;
 const TIMEOUT_MS = 30_000;
-
-function stillRunning(pods: readonly string[]): string {
-  return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
-}
 
 /** The Pods that the Deployment selects; the shipped one selects by labels only. */
 async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
@@ -141,8 +137,6 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
     .map((pod) => namespacedName(pod.metadata));
 }
 
-type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
-
 /** Empty without the CRDs. */
 async function listPolicies(client: Client): Promise<Policy[]> {
   const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
@@ -155,11 +149,8 @@ async function listPolicies(client: Client): Promise<Policy[]> {
 
 /** `undefined`: the user may not list them. */
 async function listRollouts(client: Client): Promise<readonly KubeObject[] | undefined> {
-  return await unless(isForbidden, servedRollouts(client));
-}
-
-async function servedRollouts(client: Client): Promise<readonly KubeObject[]> {
-  return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
+  const listed = unlessNotFound(client.list(ROLLOUTS)).then((list) => list?.items ?? []);
+  return await unless(isForbidden, listed);
 }
 
 /** `undefined`: the user may not list Clusters. */
@@ -209,16 +200,29 @@ function reportOperatorGone(
 /** Keeps the finalizers of other controllers, including those added meanwhile. */
 async function unmark(client: Client, policy: Policy): Promise<void> {
   const resource = POLICY_RESOURCES[policy.kind];
-  for (let current: KubeObject | undefined = policy; current !== undefined && isMarked(current);) {
-    const { resourceVersion, finalizers = [] } = current.metadata;
+  await writeWhile(isMarked, client, { resource, object: policy }, async ({ metadata }) => {
+    const { resourceVersion, finalizers = [] } = metadata;
     const left = finalizers.filter((finalizer) => finalizer !== FINALIZER);
-    const patch = { metadata: { resourceVersion, finalizers: left } };
-    try {
-      await unlessNotFound(client.mergePatch(resource, policy.metadata, patch));
-      return;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      current = await unlessNotFound(client.get(resource, policy.metadata));
-    }
+    await client.mergePatch(resource, policy.metadata, { metadata: { resourceVersion, finalizers: left } });
+  });
+}
+
+/**
+ * Why Helm is not uninstalling the release of that record (a Secret, or a ConfigMap with HELM_DRIVER=configmap); `undefined`: it
+ * is. Helm writes the status `uninstalling` into its record before it creates the first hook (pkg/action/uninstall.go and
+ * hooks.go: execHook calls recordRelease), so a Job that something else has created does not see it. Only the metadata is read:
+ * the record contains the release's values.
+ */
+export async function helmDoesNotUninstall(
+  client: Pick<KubeClient, "get">,
+  key: Required<ObjectKey>,
+): Promise<string | undefined> {
+  for (const resource of [SECRETS, CONFIG_MAPS]) {
+    const found = await unlessNotFound(client.get(resource, key, { metadataOnly: true }));
+    const { owner, status } = found?.metadata.labels ?? {};
+    if (owner !== "helm") continue;
+    if (status === "uninstalling") return undefined;
+    return `${resource.kind} ${key.namespace}/${key.name} says that the release is ${status}`;
   }
+  return `there is no record ${key.namespace}/${key.name}`;
 }

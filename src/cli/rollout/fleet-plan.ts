@@ -8,11 +8,17 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
-import { countStage, type MemberState, pinsText, type Progress } from "../../rollouts/rollout-progress.ts";
+import {
+  asSucceeded,
+  countStage,
+  isShown,
+  type MemberState,
+  pinsText,
+  type Progress,
+} from "../../rollouts/rollout-progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
-import { asSucceeded, isShown } from "../../rollouts/unshown.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";

@@ -3,16 +3,15 @@
 import { namespacedName } from "../../lib/keys.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { expectedCall } from "../../operations/call.ts";
-import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
-import { lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
+import { decisionsAhead, lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
 import { type Decision, heldRules, pendingGates } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";
-import { liftingOverride } from "../../rollouts/lifting-override.ts";
+import { liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";

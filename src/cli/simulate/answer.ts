@@ -1,7 +1,14 @@
-/** Converts a decision to the answer that a simulation compares. */
+/** Converts a decision to what a simulation compares: the answer, and what cannot be evaluated. */
 
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import { blockedFirst, type Decision, type Verdict } from "../../policy/decision.ts";
+import {
+  blockedFirst,
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+  type Verdict,
+} from "../../policy/decision.ts";
+import type { GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
@@ -42,4 +49,40 @@ export function answerOf(decision: Decision): SimulatedAnswer {
       };
     });
   return { verdict, holds, retryAfterSeconds, message, rules };
+}
+
+/** A rule, or the stage of a rollout, of which a part is not evaluable. */
+export interface Doubt {
+  readonly policy: string;
+  /** Empty: all rules of the policy. */
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** Also of rules that another gate blocks, or that another rule hides. */
+export function doubtsIn(trace: readonly PolicyTrace[]): readonly Doubt[] {
+  return trace.flatMap(({ policy, rules, unread }) =>
+    rules.flatMap((found) => {
+      const message = doubtOf(found);
+      const rule = unread === true ? "" : found.rule;
+      return message === undefined ? [] : [{ policy: policyName(policy), rule, message }];
+    }),
+  );
+}
+
+function doubtOf({ verdict, message, gates }: RuleTrace): string | undefined {
+  const [first] = gates.flatMap((gate) => problemsOf(gate).map((problem) => `gate ${gate.gate}: ${problem}`));
+  return first ?? (verdict === "NotEvaluable" ? message : undefined);
+}
+
+function problemsOf({ met, observed, members = [] }: GateResult): readonly string[] {
+  const below = members.flatMap(problemsOf);
+  return below.length === 0 && met === undefined ? [observed] : below;
+}
+
+/** Whether the operation is held for certain, and not only by rules that are not evaluable. */
+export function holdsForCertain(trace: readonly PolicyTrace[]): boolean {
+  return trace.some(
+    ({ holds, rules }) => holds && rules.some((rule) => rule.holds && rule.verdict === "Blocked"),
+  );
 }

@@ -2,7 +2,6 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { HookPolicySpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
@@ -22,23 +21,16 @@ import {
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { type Edit, editOf } from "../../operations/timers.ts";
 import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
-
-/** Some clocks of a policy restart when its spec changes. */
-export interface PolicyEdit {
-  readonly uid: string;
-  readonly before: HookPolicySpec;
-  readonly after: HookPolicySpec;
-}
 
 export interface FleetPair {
   readonly before: Fleet;
   readonly after: Fleet;
   /** The policies among the applied objects. */
   readonly applied: readonly FleetPolicy[];
-  /** Whether only policies are applied. */
-  readonly sameWorld: boolean;
-  readonly edits: readonly PolicyEdit[];
+  /** By the uid of the policy: some of its clocks restart when its spec changes. */
+  readonly edits: readonly { readonly uid: string; readonly edit: Edit }[];
   readonly specs: readonly SpecChange[];
   /** By ruleKey(). */
   readonly changed: ReadonlySet<string>;
@@ -72,7 +64,6 @@ export function fleetPair(
     specs: specChanges(present, future),
     changed: changedRules(present, future),
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
-    sameWorld: applied.every((object) => policyKind(object) !== undefined),
     selectsNothing: selectsNothing(applied, after),
   };
 }
@@ -87,15 +78,15 @@ function selectsNothing(applied: readonly RawObject[], after: Fleet): string[] {
   );
 }
 
-function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): PolicyEdit[] {
+function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): FleetPair["edits"] {
   return before.flatMap(({ compiled: { uid }, object: { spec } }) => {
     const now = after.find(({ compiled }) => compiled.uid === uid)?.object.spec;
     const isSame = now === undefined || isDeepStrictEqual(spec, now);
-    return isSame ? [] : [{ uid, before: spec, after: now }];
+    return isSame ? [] : [{ uid, edit: editOf(spec, now) }];
   });
 }
 
-function identityOf(object: RawObject): string {
+export function identityOf(object: RawObject): string {
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
   return [groupOf(object), object["kind"], place, name].join(" ");
@@ -116,13 +107,12 @@ function apply(before: RawObject | undefined, object: RawObject): RawObject {
 
 /** The policies that could give another result on the hook than before: new, changed and deleted ones. */
 export function changedPolicies({ before, after }: FleetPair, hook: HookName): CompiledPolicy[] {
-  const old = new Map(before.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
-  const now = new Map(after.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
-  return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
-    const versions = [old.get(name), now.get(name)].filter((policy) => policy !== undefined);
-    const texts = new Set(versions.map((policy) => relevantText(policy, hook)));
-    return versions.length === 2 && texts.size === 1 ? [] : versions.map(({ compiled }) => compiled);
-  });
+  const versions = Map.groupBy([...before.policies, ...after.policies], ({ compiled }) =>
+    policyName(compiled.ref),
+  );
+  return [...versions.values()]
+    .filter((each) => each.length === 1 || new Set(each.map((policy) => relevantText(policy, hook))).size > 1)
+    .flatMap((each) => each.map(({ compiled }) => compiled));
 }
 
 /** Leaves out the rules on other hooks, if the rules are distinguishable. */

@@ -6,6 +6,7 @@ import {
   addExamples,
   choice,
   collect,
+  collecting,
   CommandError,
   FAILED,
   hookName,
@@ -17,11 +18,11 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { type ChangeKind, CHANGES } from "./comparison.ts";
+import { CHANGES } from "./comparison.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 import type { PresentState } from "./preparation.ts";
-import type { Times } from "./request-changes.ts";
+import type { Times } from "./request-turns.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
@@ -84,7 +85,7 @@ export function addSimulate(program: Command): void {
       instant,
     )
     .option("--from <time>", "with --to: the beginning; default: now", instant)
-    .option("--hook <name>", "only this hook; may be repeated", addHook)
+    .option("--hook <name>", "only this hook; may be repeated", collecting(hookName))
     .option(
       "--to-version <version>",
       "the version that upgrades go to; default: what each Cluster shows, else what its topology wants",
@@ -122,10 +123,6 @@ function once(): (value: string) => string {
   };
 }
 
-function addHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
-  return [...before, hookName(text)];
-}
-
 async function runSimulation(flags: Flags): Promise<void> {
   const times = timesOf(flags);
   const options = parseOptions({ "capi-version": flags.capiVersion });
@@ -142,17 +139,16 @@ async function runSimulation(flags: Flags): Promise<void> {
     stderr.lines(prepared.problems.map(problemLine));
     throw new CommandError(USAGE);
   }
-  if (prepared.pair.after.clusters().length === 0) throw new CommandError(USAGE, noClusterIn(flags));
+  if (prepared.pair.after.clusters().length === 0) {
+    const places = [flags.against === LIVE ? "the API server" : flags.against, ...flags.filename].join(", ");
+    const hint = "add Clusters with --against or -f";
+    throw new CommandError(USAGE, `there is no Cluster to simulate in ${places}: ${hint}`);
+  }
   if (lacksPolicies(prepared.pair, present)) warnOfNothingBefore(flags);
   const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
-  if (fails(flags.failOn, simulation)) throw new CommandError(FAILED);
-}
-
-function noClusterIn({ against, filename }: Flags): string {
-  const fleet = against === LIVE ? "the API server" : against;
-  return `there is no Cluster to simulate in ${[fleet, ...filename].join(", ")}: add Clusters with --against or -f`;
+  if (fails(simulation, flags.failOn)) throw new CommandError(FAILED);
 }
 
 /** docs/cli.md gives the same advice. */
@@ -178,14 +174,14 @@ function warnOfNothingBefore({ against, failOn }: Flags): void {
   );
 }
 
-/** A rule that changes without a difference in any answer can be looser all the same. */
-function fails(named: Flags["failOn"], { changes, unseen }: Simulation): boolean {
-  return changes.some(({ change }) => failsOn(named, change)) || (named === "any" && unseen.length > 0);
-}
-
-/** An unknown change can be any of the others. */
-function failsOn(named: Flags["failOn"], change: ChangeKind): boolean {
-  return named !== "never" && (named === "any" || named === change || change === "unknown");
+/**
+ * An unknown change can be any of the others, and a rule that changes without a difference in any answer can be looser all the
+ * same.
+ */
+function fails({ changes, unseen }: Simulation, named: Flags["failOn"]): boolean {
+  if (named === "never") return false;
+  if (named === "any") return changes.length + unseen.length > 0;
+  return changes.some(({ change }) => change === named || change === "unknown");
 }
 
 function timesOf({ at, from, to }: Flags): Times {

@@ -3,8 +3,7 @@
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
-import type { SimulatedAnswer } from "./answer.ts";
-import { type Doubt, ruleKey } from "./doubt.ts";
+import type { Doubt, SimulatedAnswer } from "./answer.ts";
 import type { WalkTurn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
@@ -26,11 +25,12 @@ export interface Change {
   readonly doubts?: readonly Doubt[];
 }
 
-/** The answers of one side to an operation. */
 export interface OperationAnswers {
   readonly call: HookCall;
   readonly first: Look;
   readonly turns: Turns;
+  /** The same without the holds of rollouts. */
+  readonly ofPolicies: Turns;
   /** The answer at a turn, with the names of this operation. */
   readonly answerAt: (turn: WalkTurn) => SimulatedAnswer;
 }
@@ -46,42 +46,35 @@ interface Difference extends Pick<Change, "change" | "doubts"> {
   readonly seconds: number;
 }
 
-export interface ComparisonScope {
-  readonly end: Date;
-  /** By changedRules(). */
-  readonly changed: ReadonlySet<string>;
-}
-
-/** Walks gives indistinguishable operations the same list of turns, so each pair of lists is compared once. */
-export function comparingOnce({
-  end,
-  changed,
-}: ComparisonScope): (before: Turns, after: Turns) => readonly Difference[] {
-  const known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
-  return (before, after) => {
-    const others = known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
-    known.set(before, others);
-    const found = others.get(after) ?? differences(before, after, { end, changed });
-    others.set(after, found);
-    return found;
-  };
-}
-
-/** One entry per kind of change: its first instant and its total duration. */
+/** One entry per kind of change: its first instant and its total duration. Both sides begin at the same instant. */
 export function differences(
   before: Turns,
   after: Turns,
-  { end, changed }: ComparisonScope,
+  end: Date,
+  changed: ReadonlySet<string>,
 ): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
-  for (const { from, to, old, now } of periods(before, after, end.getTime())) {
+  let [i, j] = [0, 0];
+  for (;;) {
+    const [old, now] = [before[i], after[j]];
+    if (old === undefined || now === undefined) return [...found.values()];
+    const from = Math.max(old.at.getTime(), now.at.getTime());
+    const [nextOld, nextNow] = [(before[i + 1]?.at ?? end).getTime(), (after[j + 1]?.at ?? end).getTime()];
     const difference = differenceOf(old, now, changed);
-    if (difference === undefined) continue;
-    const { change } = difference;
-    const first = found.get(change) ?? { ...difference, old, now, from: new Date(from), seconds: 0 };
-    found.set(change, { ...first, seconds: first.seconds + (to - from) / 1000 });
+    if (difference !== undefined) {
+      const first = found.get(difference.change) ?? {
+        ...difference,
+        old,
+        now,
+        from: new Date(from),
+        seconds: 0,
+      };
+      const seconds = first.seconds + (Math.min(nextOld, nextNow) - from) / 1000;
+      found.set(difference.change, { ...first, seconds });
+    }
+    i += Number(nextOld <= nextNow);
+    j += Number(nextNow <= nextOld);
   }
-  return [...found.values()];
 }
 
 /**
@@ -95,34 +88,15 @@ function differenceOf(
 ): Pick<Change, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)
     return { change: now.answer.holds ? "newly-blocked" : "newly-allowed" };
-  const doubts = distinct([...old.doubts, ...now.doubts]);
+  const all = [...old.doubts, ...now.doubts];
+  const doubts = [...new Map(all.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
   const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
   if (own.length > 0) return { change: "unknown", doubts: own };
   if (old.key === now.key) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
 }
 
-function distinct(doubts: readonly Doubt[]): readonly Doubt[] {
-  return [...new Map(doubts.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
-}
-
-interface Period {
-  readonly from: number;
-  readonly to: number;
-  readonly old: WalkTurn;
-  readonly now: WalkTurn;
-}
-
-/** The times between any two turns; both sides begin at the same instant. */
-function* periods(before: Turns, after: Turns, end: number): Generator<Period> {
-  let [i, j] = [0, 0];
-  for (;;) {
-    const [old, now] = [before[i], after[j]];
-    if (old === undefined || now === undefined) return;
-    const from = Math.max(old.at.getTime(), now.at.getTime());
-    const [nextOld = end, nextNow = end] = [before[i + 1], after[j + 1]].map((turn) => turn?.at.getTime());
-    yield { from, to: Math.min(nextOld, nextNow), old, now };
-    if (nextOld <= nextNow) i += 1;
-    if (nextNow <= nextOld) j += 1;
-  }
+/** As in changedRules(). */
+export function ruleKey(holder: string, rule: string): string {
+  return `${holder} ${rule}`;
 }

@@ -9,12 +9,12 @@ import { counted } from "../../lib/counted.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { SourceObject } from "../files/load.ts";
 import { type FileProblem, itemKind } from "../files/parsed.ts";
-import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { groupOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
-import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
+import { demandsIn, type FleetPair, fleetPair, identityOf } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
 export interface PresentState {
@@ -31,17 +31,12 @@ export async function readPresentFleet(
   return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
 }
 
-export interface PreparedSimulation {
-  readonly pair: FleetPair;
-  /** Errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
-  readonly problems: readonly FileProblem[];
-}
-
+/** `problems`: errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
 export function prepare(
   sources: readonly SourceObject[],
   { objects, reader }: PresentState,
   { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
-): PreparedSimulation {
+): { readonly pair: FleetPair; readonly problems: readonly FileProblem[] } {
   const pair = fleetPair(
     objects,
     sources.map(({ object }) => object),
@@ -57,14 +52,8 @@ export function prepare(
 }
 
 function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
-  const policies = applied.flatMap(({ compiled }) => {
-    const { ref, errors } = compiled;
-    const source = sources.findLast(({ object }) => {
-      const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
-      return (
-        policyKind(object) === ref.kind && name === ref.name && (ref.namespace ?? namespace) === namespace
-      );
-    });
+  const policies = applied.flatMap(({ raw, compiled: { ref, errors } }) => {
+    const source = sources.findLast(({ object }) => identityOf(object) === identityOf(raw));
     return errors.map(({ path, message }) => ({
       file: source?.file ?? "-",
       ...source?.position(path),

@@ -8,12 +8,11 @@ import { durationText } from "../../policy/duration.ts";
 import { after as later, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import type { SimulatedAnswer, AnswerRule } from "./answer.ts";
-import type { Doubt } from "./doubt.ts";
+import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
-import type { Times } from "./request-changes.ts";
-import { taskLines } from "./simulated-tasks.ts";
+import type { Times } from "./request-turns.ts";
+import { taskGroups } from "./simulated-tasks.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
@@ -33,7 +32,6 @@ interface Group {
 
 const MAX_NAMED = 5;
 
-/** What changes in the specs, the groups of changes, the totals by hook, and the totals. */
 export function simulationLines(
   simulation: Simulation,
   times: Times,
@@ -45,13 +43,12 @@ export function simulationLines(
   return paragraphs([
     simulation.specs.flatMap((spec) => specLines(spec).flatMap((line) => fitting([line], "      "))),
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
-    taskLines(simulation.tasks).flatMap((line) => fitting([line], " ".repeat(12))),
+    taskLines(simulation).flatMap((line) => fitting([line], " ".repeat(12))),
     hookTable(simulation),
     fitting([...totals(simulation, times), ...leftOut(groups), ...notes(simulation, times)], "  "),
   ]);
 }
 
-/** What changes in the object, and below it in which fields. */
 export function specLines({ object, change, fields }: SpecChange): string[] {
   const lines = fields.map((field) => `  ${fieldText(field)}`);
   return [`${object} is ${change}${lines.length > 0 ? ":" : ""}`, ...lines];
@@ -77,19 +74,20 @@ function leftOut(groups: readonly Group[]): string[] {
   return isShort ? ["-o json lists every Cluster and every rule"] : [];
 }
 
+const COLOURS = {
+  "newly-blocked": "red",
+  "newly-allowed": "yellow",
+  "changed-reason": "cyan",
+  unknown: "yellow",
+} as const satisfies Readonly<Record<ChangeKind, keyof Colour>>;
+
 function groupLines(
   { change, hook, before, after, because, clusters, first }: Group,
   { to }: Times,
   colour: Colour,
 ): string[] {
-  const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
-    "newly-blocked": colour.red,
-    "newly-allowed": colour.yellow,
-    "changed-reason": colour.cyan,
-    unknown: colour.yellow,
-  };
   return [
-    `${paint[change](title(change))}: ${hook}`,
+    `${colour[COLOURS[change]](title(change))}: ${hook}`,
     `  before    ${before}`,
     `  after     ${after}`,
     ...(because === undefined ? [] : [`  because   ${because}`]),
@@ -172,6 +170,20 @@ function named(clusters: readonly string[]): string {
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
+function taskLines({ tasks }: Simulation): readonly string[] {
+  return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
+    const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
+    const what =
+      deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
+    return [
+      `task ${task}: ${hook}${audit}`,
+      `  of        ${policy} ${rule}`,
+      `  does      ${what}`,
+      `  clusters  ${named(clusters)}`,
+    ];
+  });
+}
+
 function when({ from, seconds }: Change): string {
   return `${timestamp(from)}, ${durationText(seconds * 1000)} in all`;
 }
@@ -237,7 +249,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
     ...warnings,
     ...objects,
     ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)]),
-    ...(simulation.tasks.length === 0 ? [] : [`\n${markdownBlock(taskLines(simulation.tasks))}`]),
+    ...(simulation.tasks.length === 0 ? [] : [`\n${markdownBlock(taskLines(simulation))}`]),
   ];
   return markdownParts(head, parts, "rows");
 }
@@ -282,7 +294,10 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     tasks,
     ...numbers
   } = simulation;
-  const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
+  const counts = CHANGES.map((kind) => {
+    const name = kind.replaceAll(/-(.)/g, (__, letter: string) => letter.toUpperCase());
+    return [name, countOf(simulation, kind)] as const;
+  });
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
@@ -296,8 +311,4 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
       ...(to !== undefined && { from: timestamp(first), seconds }),
     })),
   };
-}
-
-function camelCase(kind: ChangeKind): string {
-  return kind.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

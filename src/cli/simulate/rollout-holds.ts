@@ -5,15 +5,13 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
-import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
+import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { liftingOverride } from "../../rollouts/lifting-override.ts";
 import { presentState } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { ClusterCall } from "../../policy/world.ts";
 
-/** An operation that Cluster API asks about. */
 export interface AwaitedOperation extends ClusterCall {
   readonly firstAsked: Date;
   /** Whether every policy releases it. */
@@ -26,19 +24,16 @@ export interface HoldInStage {
   readonly stage: string | undefined;
 }
 
-/** By holdKey(). */
-export type HoldsByCluster = ReadonlyMap<string, HoldInStage>;
-
 export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
 }
 
-/** The first rollout that holds an operation counts, in the order of names in which the operator asks them. */
+/** By holdKey(): the first rollout that holds an operation counts, in the order of names in which the operator asks them. */
 export function rolloutHolds(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
   at: Date,
-): HoldsByCluster {
+): ReadonlyMap<string, HoldInStage> {
   const holds = new Map<string, HoldInStage>();
   for (const known of fleet.rollouts) {
     const { mode, operation } = known.compiled;
@@ -71,24 +66,19 @@ function holdsOf(
     const { stage } = member;
     const target = targetVersion(call) ?? "";
     const hold = closedFor(compiled, status, { stage, target }, situation);
-    if (hold !== undefined) holds.set(key, heldIn(stage, hold));
+    if (hold !== undefined) holds.set(key, { hold, stage: stage?.name });
     else if (released && stage !== undefined)
       waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
   const own = states.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
-  for (const { metadata, stage } of withoutSlot(
-    { rollout: compiled, slots, waiting, turns: status.turns },
-    at,
-  )) {
-    const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
-    holds.set(namespacedName(metadata), heldIn(stage, hold));
+  const input = { rollout: compiled, slots, waiting, turns: status.turns };
+  for (const { metadata, stage } of withoutSlot(input, at)) {
+    const place = { stage: stage?.name };
+    const hold = holdOf(compiled, { reason: "NoFreeSlot", ...place });
+    holds.set(namespacedName(metadata), { hold, ...place });
   }
   return holds;
-}
-
-function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
-  return { hold, stage: stage?.name };
 }
 
 /** The Clusters that get no slot, because those before them in the queue take the free ones. */

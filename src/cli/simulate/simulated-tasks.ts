@@ -2,14 +2,14 @@
 
 import type { TaskAction } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { firstNames } from "../../lib/first-names.ts";
 import { inOwnDecision } from "../../policy/budget.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { firstRun } from "../../policy/tasks/judge-tasks.ts";
-import { renderIntent } from "../../policy/tasks/task-intent.ts";
+import type { SimulationReport } from "../../page/wire.ts";
+import { renderIntent } from "../../policy/tasks/render-action.ts";
 import type { Situation } from "../../policy/world.ts";
 
 export interface SimulatedTask {
@@ -64,21 +64,13 @@ function tasksOf(
         task: task.name,
         mode,
         serviceAccount: account,
-        ...(rendered.ok ? { action: rendered.intent.action } : { problem: rendered.problem }),
+        ...(rendered.ok ? { action: rendered.intent.spec.action } : { problem: rendered.problem }),
       };
     });
 }
 
-const MAX_NAMED = 5;
-
-/** A task, with the Clusters for which it does the same; those for which it cannot be rendered are groups of their own. */
-export interface TaskGroup extends Omit<SimulatedTask, "cluster" | "serviceAccount" | "action"> {
-  /** Of the first of them; absent: see `problem`. */
-  readonly deed?: string;
-  readonly clusters: readonly string[];
-}
-
-export function taskGroups(tasks: readonly SimulatedTask[]): readonly TaskGroup[] {
+/** With the Clusters for which a task does the same; those for which it cannot be rendered are groups of their own. */
+export function taskGroups(tasks: readonly SimulatedTask[]): SimulationReport["tasks"] {
   const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
     JSON.stringify([hook, policy, rule, task, problem, mode]),
   );
@@ -89,22 +81,6 @@ export function taskGroups(tasks: readonly SimulatedTask[]): readonly TaskGroup[
       clusters: all.map(({ cluster }) => cluster),
     })),
   );
-}
-
-/** Some lines for each group. */
-export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
-  return taskGroups(tasks).flatMap(({ hook, policy, rule, task, mode, deed, problem, clusters }) => {
-    const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
-    const names = firstNames(clusters, MAX_NAMED);
-    const what =
-      deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
-    return [
-      `task ${task}: ${hook}${audit}`,
-      `  of        ${policy} ${rule}`,
-      `  does      ${what}`,
-      `  clusters  ${clusters.length === 1 ? names : `${clusters.length}: ${names}`}`,
-    ];
-  });
 }
 
 function deedOf({ create, apply, delete: deletion }: TaskAction): string {

@@ -1,33 +1,26 @@
-/** Compares the old and the new policies over every Cluster and hook. */
+/** Compares the old and the new policies over every Cluster, hook and request. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { matches } from "../../policy/decide.ts";
 import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
-import { editOf, forgetEdited } from "../../operations/timers.ts";
+import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
-import { changedPolicies, type FleetPair, type PolicyEdit } from "./changed-fleet.ts";
+import { REQUEST_HOOKS } from "../fleet/request-names.ts";
+import { changedPolicies, type FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type SimulatedAnswer, keyOf } from "./answer.ts";
-import { type OperationAnswers, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
+import { type OperationAnswers, type Change, type ChangeKind, differences } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
-import {
-  type Progress,
-  type RequestChanges,
-  requestChanges,
-  type SimulationOptions,
-  sampleSeconds,
-} from "./request-changes.ts";
+import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from "./request-turns.ts";
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
-import type { SpecChange } from "./spec-changes.ts";
-import { type HoldInStage, holdKey, type HoldsByCluster, rolloutHolds } from "./rollout-holds.ts";
-import { unseenChanges } from "./unseen-changes.ts";
-import { decisionAt, Walks } from "./walks.ts";
+import { type SpecChange, unseenChanges } from "./spec-changes.ts";
+import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
+import { decisionAt, Walks, type WalkTurn } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning. */
@@ -39,106 +32,185 @@ export interface NotEvaluableRule {
   readonly operations: number;
 }
 
-export interface Simulation extends RequestChanges {
+export interface Simulation extends Readonly<Counts> {
   readonly specs: readonly SpecChange[];
-  /** By unseenChanges(). */
   readonly unseen: readonly string[];
-  /** As in FleetPair. */
   readonly selectsNothing: readonly string[];
+  readonly changes: readonly Change[];
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The policies of either side with windows. */
   readonly windowed: readonly string[];
-  /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
-  readonly skippingMinor: number;
   readonly clusters: number;
   /** The number of Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
   readonly skipped: number;
   readonly operations: number;
   /** The number of policies and rollouts before the change; 0: nothing can be newly allowed. */
   readonly policiesBefore: number;
-  /** The number of operations that are held at the beginning. */
-  readonly blockedBefore: number;
-  readonly blockedAfter: number;
-  /** The number of Clusters that policies no longer hold at some time, and a HookRollout still does. */
-  readonly heldByRolloutAlone: number;
   /** What tasks of new and changed policies do, as of the beginning. */
   readonly tasks: readonly SimulatedTask[];
+}
+
+interface Counts {
+  /** Simulated calls that Cluster API never makes, because they skip a minor version. */
+  skippingMinor: number;
+  /** Operations that are held at the beginning. */
+  blockedBefore: number;
+  blockedAfter: number;
+  /** Clusters that policies no longer hold at some time, and a HookRollout still does. */
+  heldByRolloutAlone: number;
+  /** Requests at admission that rules of either side are about, and those that the API server refuses at the beginning. */
+  requests: number;
+  deniedBefore: number;
+  deniedAfter: number;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
 }
 
 /** Yields the progress after each Cluster. */
 export function* simulate(pair: FleetPair, options: SimulationOptions): Generator<Progress, Simulation> {
   const all = pair.after.clusters();
-  const changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
-  const changes: Change[] = [];
-  const tasks: SimulatedTask[] = [];
-  const notEvaluable = new Map<string, NotEvaluableRule>();
-  const held = {
-    before: heldBy(pair.before, clusters, options),
-    after: heldBy(pair.after, clusters, options),
-  };
-  const differencesOf = comparingOnce({ end: options.to ?? options.from, changed: pair.changed });
-  const walks = { before: new Walks(), after: new Walks() };
-  const heldByRolloutAlone = new Set<string>();
-  let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
+  const total = clusters.length;
+  const comparison = new Comparison(pair, options, clusters);
   for (const [index, cluster] of clusters.entries()) {
-    const sides = sidesOf(pair, cluster, walks);
-    for (const hook of options.hooks) {
-      const alone = answerBoth(sides, changed.get(hook) ?? [], hook, options);
-      const key = holdKey(hook, clusterKey(cluster));
-      const before = underRollout(alone.before, held.before.get(key));
-      const after = underRollout(alone.after, held.after.get(key));
-      blockedBefore += Number(before.turns[0]?.answer.holds === true);
-      blockedAfter += Number(after.turns[0]?.answer.holds === true);
-      skippingMinor += Number(skipsMinor(after.call));
-      for (const rule of notEvaluableIn(after)) count(notEvaluable, rule);
-      tasks.push(
-        ...tasksIn(pair.after, cluster, alone.after, { changed: changed.get(hook), now: options.from }),
-      );
-      if (held.after.has(key) && differencesOf(alone.before.turns, alone.after.turns).some(isNewlyAllowed))
-        heldByRolloutAlone.add(clusterKey(cluster));
-      for (const { old, now, ...change } of differencesOf(before.turns, after.turns)) {
-        const subject = { hook, cluster: clusterKey(cluster) };
-        changes.push({ ...change, before: before.answerAt(old), after: after.answerAt(now), ...subject });
-      }
-    }
-    yield { done: index + 1, total: clusters.length };
+    comparison.compareOperations(cluster);
+    yield { done: index + 1, total };
   }
-  const done = { done: clusters.length, total: clusters.length };
-  const { changes: atAdmission, ...requests } = yield* requestChanges(pair, options, done);
-  const everyChange = [...changes, ...atAdmission];
+  for (const cluster of all) {
+    comparison.compareRequests(cluster);
+    yield { done: total, total };
+  }
+  const { changes, notEvaluable, tasks, counts } = comparison;
   return {
     specs: pair.specs,
-    unseen: unseenChanges(pair.changed, pair.specs, everyChange),
+    unseen: unseenChanges(pair.changed, pair.specs, changes),
     selectsNothing: pair.selectsNothing,
-    changes: everyChange,
-    notEvaluable: [...notEvaluable.values()],
+    changes,
+    notEvaluable: [...Map.groupBy(notEvaluable, ({ policy, rule }) => `${policy} ${rule}`).values()].flatMap(
+      (same) => same.slice(0, 1).map((first) => ({ ...first, operations: same.length })),
+    ),
     windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
-    skippingMinor,
-    clusters: clusters.length,
-    skipped: all.length - clusters.length,
-    operations: clusters.length * options.hooks.length,
+    clusters: total,
+    skipped: all.length - total,
+    operations: total * options.hooks.length,
     policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
-    blockedBefore,
-    blockedAfter,
-    heldByRolloutAlone: heldByRolloutAlone.size,
+    ...counts,
     tasks,
-    ...requests,
   };
 }
 
-function isNewlyAllowed({ change }: Pick<Change, "change">): boolean {
-  return change === "newly-allowed";
+interface Side {
+  readonly fleet: Fleet;
+  readonly walks: Walks;
+  /** By holdKey(): the holds of rollouts at the beginning. */
+  readonly holds: ReadonlyMap<string, HoldInStage>;
 }
 
-function tasksIn(
-  fleet: Fleet,
-  cluster: Cluster,
-  { call, first }: OperationAnswers,
-  { changed = [], now }: { readonly changed: readonly CompiledPolicy[] | undefined; readonly now: Date },
-): readonly SimulatedTask[] {
-  if (!changed.some(({ account }) => account !== undefined)) return [];
-  return simulatedTasks(first.decision.trace, changed, { world: fleet.world(cluster), call, now });
+interface KnownCluster {
+  readonly cluster: Cluster;
+  readonly pending: readonly PendingOperation[];
+}
+
+class Comparison {
+  readonly changes: Change[] = [];
+  readonly tasks: SimulatedTask[] = [];
+  readonly notEvaluable: Omit<NotEvaluableRule, "operations">[] = [];
+  readonly counts: Counts = {
+    skippingMinor: 0,
+    blockedBefore: 0,
+    blockedAfter: 0,
+    heldByRolloutAlone: 0,
+    requests: 0,
+    deniedBefore: 0,
+    deniedAfter: 0,
+  };
+  readonly #pair: FleetPair;
+  readonly #options: SimulationOptions;
+  readonly #before: Side;
+  readonly #after: Side;
+  readonly #changed: ReadonlyMap<HookName, readonly CompiledPolicy[]>;
+
+  constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
+    const sideOf = (fleet: Fleet): Side => ({
+      fleet,
+      walks: new Walks(),
+      holds: heldBy(fleet, clusters, options),
+    });
+    this.#pair = pair;
+    this.#options = options;
+    this.#before = sideOf(pair.before);
+    this.#after = sideOf(pair.after);
+    this.#changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
+  }
+
+  compareOperations(cluster: Cluster): void {
+    const known = this.#inBefore(cluster);
+    // What is known about an operation still counts when the policies change. An edit resets clocks, as in the operator.
+    const pending = this.#pair.before.pendingOperations(known);
+    const edited = pending.map((operation) =>
+      this.#pair.edits.reduce((rest, { uid, edit }) => forgetEdited(rest, uid, edit), operation),
+    );
+    const freed = this.#options.hooks.map((hook) =>
+      this.#compareOperation(hook, { cluster: known, pending }, { cluster, pending: edited }),
+    );
+    this.counts.heldByRolloutAlone += Number(freed.includes(true));
+  }
+
+  /** Whether policies no longer hold the operation at some time, and a HookRollout still does. */
+  #compareOperation(hook: HookName, known: KnownCluster, now: KnownCluster): boolean {
+    const { counts } = this;
+    const cluster = clusterKey(now.cluster);
+    const changed = this.#changed.get(hook) ?? [];
+    const before = answers(this.#before, known, hook, this.#options);
+    const after = answers(this.#after, now, hook, this.#options);
+    counts.blockedBefore += Number(before.turns[0]?.answer.holds === true);
+    counts.blockedAfter += Number(after.turns[0]?.answer.holds === true);
+    counts.skippingMinor += Number(skipsMinor(after.call));
+    this.notEvaluable.push(...notEvaluableIn(after));
+    if (changed.some(({ account }) => account !== undefined)) {
+      const situation = {
+        world: this.#pair.after.world(now.cluster),
+        call: after.call,
+        now: this.#options.from,
+      };
+      this.tasks.push(...simulatedTasks(after.first.decision.trace, changed, situation));
+    }
+    for (const { old, now: turn, ...change } of this.#differences(before.turns, after.turns)) {
+      const answered = { before: before.answerAt(old), after: after.answerAt(turn) };
+      this.changes.push({ ...change, ...answered, hook, cluster });
+    }
+    if (after.turns === after.ofPolicies) return false;
+    const own = this.#differences(before.ofPolicies, after.ofPolicies);
+    return own.some(({ change }) => change === "newly-allowed");
+  }
+
+  /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
+  compareRequests(cluster: Cluster): void {
+    const { before: old, after: now } = this.#pair;
+    for (const request of requestsOf(cluster, [old, now], this.#options)) {
+      const before = requestTurns(old, request, this.#inBefore(cluster), this.#options);
+      const after = requestTurns(now, request, cluster, this.#options);
+      if (before === undefined || after === undefined) continue;
+      this.counts.requests += 1;
+      this.counts.deniedBefore += Number(before[0]?.answer.holds === true);
+      this.counts.deniedAfter += Number(after[0]?.answer.holds === true);
+      const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
+      for (const { old: first, now: second, ...change } of this.#differences(before, after))
+        this.changes.push({ ...change, before: first.answer, after: second.answer, ...subject });
+    }
+  }
+
+  #differences(before: readonly WalkTurn[], after: readonly WalkTurn[]): ReturnType<typeof differences> {
+    return differences(before, after, this.#options.to ?? this.#options.from, this.#pair.changed);
+  }
+
+  #inBefore(cluster: Cluster): Cluster {
+    const { namespace = "", name } = cluster.metadata;
+    return this.#pair.before.cluster(namespace, name) ?? cluster;
+  }
 }
 
 function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
@@ -147,7 +219,7 @@ function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
 }
 
 /** The holds of rollouts at the beginning. */
-function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): HoldsByCluster {
+function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Side["holds"] {
   const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   const hooks = options.hooks.filter((hook) => begins.has(hook));
   const operations = clusters.flatMap(({ metadata: { namespace = "", name } }) => {
@@ -155,7 +227,7 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
     if (cluster === undefined) return [];
     const pending = fleet.pendingOperations(cluster);
     return hooks.map((hook) => {
-      const operation = operationOf({ fleet, cluster, pending }, hook, options);
+      const operation = operationOf(fleet, { cluster, pending }, hook, options);
       const { decision } = lookAt(operation, options.from);
       const { firstAsked } = operation.state;
       return { cluster, call: operation.call, firstAsked, released: !decision.holds };
@@ -196,87 +268,30 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
   };
 }
 
-function notEvaluableIn({ first }: OperationAnswers): NotEvaluableRule[] {
+function notEvaluableIn({ first }: OperationAnswers): Omit<NotEvaluableRule, "operations">[] {
   return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
       .filter(({ verdict }) => verdict === "NotEvaluable")
-      .map(({ rule, message }) => ({ policy: policyName(policy), rule, message, operations: 1 })),
+      .map(({ rule, message }) => ({ policy: policyName(policy), rule, message })),
   );
 }
 
-function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): void {
-  const key = JSON.stringify([rule.policy, rule.rule]);
-  const known = found.get(key);
-  found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
-}
-
-interface Side {
-  readonly fleet: Fleet;
-  readonly cluster: Cluster;
-  readonly pending: readonly PendingOperation[];
-  readonly walks: Walks;
-}
-
-interface Sides {
-  readonly before: Side;
-  readonly after: Side;
-  readonly sameWorld: boolean;
-}
-
-function sidesOf(
-  { before, after, sameWorld, edits }: FleetPair,
-  cluster: Cluster,
-  walks: { readonly before: Walks; readonly after: Walks },
-): Sides {
-  const { namespace = "", name } = cluster.metadata;
-  const known = before.cluster(namespace, name) ?? cluster;
-  // What is known about an operation still counts when the policies change.
-  const pending = before.pendingOperations(known);
-  return {
-    before: { fleet: before, cluster: known, pending, walks: walks.before },
-    after: {
-      fleet: after,
-      cluster,
-      pending: pending.map((operation) => edited(operation, edits)),
-      walks: walks.after,
-    },
-    sameWorld,
-  };
-}
-
-/** An edit resets clocks, as in the operator. */
-function edited(operation: PendingOperation, edits: readonly PolicyEdit[]): PendingOperation {
-  return edits.reduce(
-    (rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)),
-    operation,
-  );
-}
-
-/** If no changed policy applies, both answers are the same at every time, and one look is enough. */
-function answerBoth(
-  { before, after, sameWorld }: Sides,
-  changed: readonly CompiledPolicy[],
+function answers(
+  { fleet, walks, holds }: Side,
+  known: KnownCluster,
   hook: HookName,
   options: SimulationOptions,
-): { readonly before: OperationAnswers; readonly after: OperationAnswers } {
-  const world = after.fleet.world(after.cluster);
-  if (sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
-    const { to: _, ...now } = options;
-    const same = answers(after, hook, now);
-    return { before: same, after: same };
-  }
-  return { before: answers(before, hook, options), after: answers(after, hook, options) };
-}
-
-function answers(side: Side, hook: HookName, options: SimulationOptions): OperationAnswers {
-  const operation = operationOf(side, hook, options);
+): OperationAnswers {
+  const operation = operationOf(fleet, known, hook, options);
   const { from, to } = options;
   const first = lookAt(operation, from);
   const seconds = sampleSeconds(options);
-  return {
+  const turns = walks.turns({ ...operation, lookAgain: () => seconds }, first, to);
+  const own: OperationAnswers = {
     call: operation.call,
     first,
-    turns: side.walks.turns({ ...operation, lookAgain: () => seconds }, first, to),
+    ofPolicies: turns,
+    turns,
     answerAt: (turn) => ({
       ...turn.answer,
       // Computed on demand, because only JSON has the message.
@@ -285,10 +300,12 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Operat
       },
     }),
   };
+  return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
 }
 
 function operationOf(
-  { fleet, cluster, pending }: Omit<Side, "walks">,
+  fleet: Fleet,
+  { cluster, pending }: KnownCluster,
   hook: HookName,
   { from, version, fromVersion }: SimulationOptions,
 ): OperationInputs<PendingOperation> {

@@ -1,4 +1,4 @@
-/** Lists what changes in the specs of policies, overrides and rollouts, whatever the fleet. */
+/** Lists what changes in the specs of policies, overrides and rollouts, and which of it no Cluster shows. */
 
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
@@ -6,7 +6,8 @@ import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
-import { ruleKey } from "./doubt.ts";
+import type { AnswerRule } from "./answer.ts";
+import { type Change, ruleKey } from "./comparison.ts";
 
 export interface FieldChange {
   /** Such as rules[backup].until[fresh].object.minCount. */
@@ -104,4 +105,47 @@ function keyText(key: string): string {
 
 function hasName(value: unknown): value is Fields & { readonly name: string } {
   return isFields(value) && typeof value["name"] === "string";
+}
+
+/**
+ * "HookPolicy team-a/backups fresh". Only what Clusters show now is compared, so the rule can be looser or stricter all the
+ * same: for example, for an approval that none of them has yet. `changed`: by changedRules().
+ */
+export function unseenChanges(
+  changed: ReadonlySet<string>,
+  specs: readonly SpecChange[],
+  changes: readonly Change[],
+): readonly string[] {
+  const seen = new Set(changes.flatMap(rulesIn));
+  // A new policy or rollout can only hold more, a new override only less.
+  const edited = specs
+    .filter(({ object, change }) => change !== "added" || object.startsWith("HookOverride "))
+    .map(({ object }) => object);
+  return edited.flatMap((object) => {
+    const all = [...changed].filter((key) => key.startsWith(`${object} `) && isOne(key, object));
+    return all.filter((key) => !seen.has(key)).map((key) => key.trimEnd());
+  });
+}
+
+/** A rollout or an override has no rules, and counts as a whole; of a policy, each rule counts. */
+function isOne(key: string, object: string): boolean {
+  return /^Hook(?:Rollout|Override) /.test(object) === (key === ruleKey(object, ""));
+}
+
+/** The rules of which the answers differ, or that are the doubt. */
+function rulesIn({ before, after, doubts = [] }: Change): readonly string[] {
+  // The same rule with the same reason no longer holds, or now does, when its policy's mode changes.
+  const isOther = before.holds !== after.holds;
+  const [old, now] = [before, after].map(({ rules }) => new Set(rules.map(textOf)));
+  const differing = [
+    ...before.rules.filter((rule) => isOther || now?.has(textOf(rule)) === false),
+    ...after.rules.filter((rule) => isOther || old?.has(textOf(rule)) === false),
+  ];
+  return [...differing, ...doubts].map(({ policy, rule }) =>
+    ruleKey(policy, policy.startsWith("HookRollout ") ? "" : rule),
+  );
+}
+
+function textOf({ policy, rule, gate, reason }: AnswerRule): string {
+  return JSON.stringify([policy, rule, gate, reason]);
 }

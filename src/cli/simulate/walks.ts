@@ -2,14 +2,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
-import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import type { Decision, PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledRule } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
-import { type SimulatedAnswer, answerOf, keyOf } from "./answer.ts";
-import { type Doubt, doubtsIn, holdsForCertain } from "./doubt.ts";
+import { answerOf, type Doubt, doubtsIn, holdsForCertain, keyOf, type SimulatedAnswer } from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
 export interface WalkTurn {
@@ -74,6 +73,9 @@ export function decisionAt(operation: OperationInputs, { at, state }: WalkTurn):
   return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
 }
 
+/** The fields of a rule's trace that tell operations apart. */
+const FACTS = ["verdict", "reason", "condition", "gates", "met", "members"];
+
 /**
  * Everything besides the time that the future of an operation depends on: operations with the same facts have the same
  * turns. `undefined`: the facts are not known.
@@ -86,7 +88,7 @@ function factsOf(operation: OperationInputs, { decision }: Look): string | undef
     if (!trace.matched) continue;
     const rules = policies[index]?.rules.filter(({ hooks }) => hooks.has(call.hook)) ?? [];
     if (!isKnown(trace, rules)) return undefined;
-    facts.push(policyName(trace.policy), trace.rules.map(ruleFacts));
+    facts.push(policyName(trace.policy), JSON.stringify(trace.rules, FACTS));
     for (const { clusterPaths } of rules.flatMap(clocked)) {
       if (clusterPaths === undefined) return undefined;
       facts.push(
@@ -107,12 +109,4 @@ function isKnown({ unread, rules: found }: PolicyTrace, rules: readonly Compiled
       return false;
     return rule.gates.length >= gates.length || !matchConditions.some(({ expression }) => expression.usesNow);
   });
-}
-
-function ruleFacts({ verdict, reason, condition, gates }: RuleTrace): unknown {
-  return [verdict, reason, condition, gates.map(gateFacts)];
-}
-
-function gateFacts({ met, reason, members = [] }: Omit<GateTrace, "gate">): unknown {
-  return [met ?? "", reason, members.map(gateFacts)];
 }

@@ -60,12 +60,17 @@ function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, 
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const operation = newOperation(call, cluster, firstAsked, undefined);
-  const candidates = session.objects.fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const { namespace = "" } = cluster.metadata;
+  const candidates = session.objects.fleet.policies.filter(
+    ({ compiled: { ref } }) => (ref.namespace ?? namespace) === namespace,
+  );
   const timers = (asked.timers ?? []).flatMap((spec, index) => {
-    within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
+    within(`timers[${index}]`, () =>
+      checkNames({ policy: spec.policy, rule: spec.rule }, { policies: candidates, rollouts: [] }),
+    );
     return candidates
-      .filter(({ ref }) => namesPolicy(spec.policy, ref))
-      .map(({ uid }) => [timerKey(uid, spec.rule), timersOf(spec)] as const);
+      .filter(({ compiled }) => namesPolicy(spec.policy, compiled.ref))
+      .map(({ compiled }) => [timerKey(compiled.uid, spec.rule), timersOf(spec)] as const);
   });
   session.adopt({ ...operation, rules: new Map(timers) }, cluster);
   rollouts.adopt(cluster, call);

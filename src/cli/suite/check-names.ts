@@ -1,17 +1,15 @@
 /** Checks the names in a suite, because a misspelt name must not make a test pass. */
 
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import { SuiteError } from "./suite-error.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 
-interface Names {
-  readonly policy?: string;
-  readonly rule?: string;
-  readonly gate?: string;
-  readonly task?: string;
-}
+type Names = Partial<
+  Readonly<Record<"policy" | "rule" | "gate" | "task" | "rollout" | "stage", string | undefined>>
+>;
 
 /** "protect", "team-a/protect" or "HookPolicy team-a/protect"; as for `override --policy`, "HookPolicy/protect". */
 export function namesPolicy(text: string, ref: PolicyRef): boolean {
@@ -20,40 +18,38 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
   return short || text === full || `${ref.kind} ${text}` === full;
 }
 
-/** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
+/** Throws for the first name that does not exist: of a policy, its rule, the rule's gate or task, a rollout or its stage. */
 export function checkNames(
-  { policy, rule, gate, task }: Names,
-  policies: readonly CompiledPolicy[],
+  { policy, rule, gate, task, rollout, stage }: Names,
+  fleet: Pick<Fleet, "policies" | "rollouts">,
   taskField = "task",
 ): void {
-  const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
-  const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+  const compiled = fleet.policies.map((each) => each.compiled);
+  const meant = compiled.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  const names = compiled.flatMap(({ ref }) => [policyName(ref), ref.name]);
   if (meant.length === 0) check("policy", policy, names, "there is no policy");
   const rules = meant.flatMap((each) => each.rules);
   check("rule", rule, namesOf(rules), lacks(policy, "policy", "rule"));
-  const gates = rules
-    .filter(({ name }) => rule === undefined || name === rule)
-    .flatMap((each) => namesOf([...each.gates, ...each.waits]));
-  check("gate", gate, gates, lacks(rule && `rule ${rule}`, "rule", "gate"));
-  const tasks = rules
-    .filter(({ name }) => rule === undefined || name === rule)
-    .flatMap((each) => namesOf(each.tasks));
-  check(taskField, task, tasks, lacks(rule && `rule ${rule}`, "rule", "task"));
-}
-
-/** Throws for a rollout, or a stage of it, that does not exist. */
-export function checkRolloutNames(
-  { rollout, stage }: { readonly rollout?: string | undefined; readonly stage?: string | undefined },
-  rollouts: readonly CompiledRollout[],
-): void {
+  const own = rules.filter(({ name }) => rule === undefined || name === rule);
+  const owner = rule && `rule ${rule}`;
+  const gates = own.flatMap((each) => namesOf([...each.gates, ...each.waits]));
+  check("gate", gate, gates, lacks(owner, "rule", "gate"));
+  const tasks = own.flatMap((each) => namesOf(each.tasks));
+  check(taskField, task, tasks, lacks(owner, "rule", "task"));
+  const rollouts = fleet.rollouts.map((each) => each.compiled);
   check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
-  const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
-  const stages = meant.flatMap((each) => namesOf(each.stages));
+  const stages = rollouts
+    .filter(({ name }) => rollout === undefined || name === rollout)
+    .flatMap((each) => namesOf(each.stages));
   check("stage", stage, stages, lacks(rollout, "HookRollout", "stage"));
 }
 
-export function unknownCluster(name: string, clusters: readonly string[], field: string): SuiteError {
-  return new SuiteError(`there is no Cluster ${name}${didYouMean(name, clusters)}`, field);
+/** Throws if there is no Cluster of this "namespace/name". */
+export function clusterNamed(key: string, fleet: Fleet, field: string): Cluster {
+  const clusters = new Map(fleet.clusters().map((each) => [clusterKey(each), each]));
+  const found = clusters.get(key);
+  if (found !== undefined) return found;
+  throw new SuiteError(`there is no Cluster ${key}${didYouMean(key, [...clusters.keys()])}`, field);
 }
 
 /** "protect has no rule", or "no policy has a rule" if the owner is not named. */

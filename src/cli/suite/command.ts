@@ -1,16 +1,30 @@
 /** `hookpolicy test`: runs suites of policies without a cluster. */
 
-import { dirname } from "node:path";
 import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { checkFlags, type Flags, FORMATS } from "./flags.ts";
 import type { SuiteResult } from "./result.ts";
 import type { Suite } from "./suite.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
+
+const FORMATS = ["text", "junit", "markdown", "json"] as const;
+
+interface Flags {
+  readonly output: (typeof FORMATS)[number];
+  readonly requireTests?: true;
+  readonly coverage?: true;
+  readonly mutate?: true;
+  /** In percent. */
+  readonly failUnder?: number;
+  /** In milliseconds. */
+  readonly timeout: number;
+  readonly record?: string;
+  readonly write?: string;
+  readonly color: boolean;
+}
 
 const EXAMPLES = `\
   # Every suite below a folder
@@ -67,6 +81,29 @@ export function addTest(program: Command): void {
   });
 }
 
+/** Throws for the first pair of flags that contradict each other. */
+function checkFlags(flags: Flags): void {
+  const { output } = flags;
+  const reportsText = output === "text" && flags.mutate === undefined;
+  const conflicts = [
+    [flags.write !== undefined && flags.record === undefined, "--write is for --record"],
+    [
+      flags.record !== undefined && !(reportsText && flags.coverage === undefined),
+      "--record writes a suite, and runs none: leave out --mutate, --coverage and -o",
+    ],
+    [
+      flags.coverage === true && (output === "markdown" || flags.mutate === true),
+      "--coverage is for the text report; JSON and JUnit always have it",
+    ],
+    [flags.failUnder !== undefined && flags.mutate === undefined, "--fail-under is for --mutate"],
+    [
+      flags.mutate === true && output !== "text" && output !== "json",
+      `--mutate has no -o ${output}: text or json`,
+    ],
+  ] as const;
+  for (const [isConflict, message] of conflicts) if (isConflict) throw new CommandError(USAGE, message);
+}
+
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   const { results, suites, found, problems } = await runSuites(paths);
   // The text report contains the problems.
@@ -78,19 +115,11 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
   if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
   if (flags.mutate !== true) return;
-  const { testMutants } = await import("./mutate/test-mutants.ts");
+  const { testMutants } = await import("./mutate/mutation.ts");
   await testMutants(suites, flags);
 }
 
-interface Ran {
-  readonly results: readonly SuiteResult[];
-  /** The valid suites. */
-  readonly suites: readonly Suite[];
-  readonly found: number;
-  readonly problems: readonly FileProblem[];
-}
-
-async function runSuites(paths: readonly string[]): Promise<Ran> {
+async function runSuites(paths: readonly string[]) {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./run-suite.ts");
@@ -99,8 +128,7 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   const results: SuiteResult[] = [];
   const suites: Suite[] = [];
   for (const source of sources) {
-    const cwd = dirname(source.file);
-    const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
+    const loaded = await loadSuite(source);
     results.push(await runSuite(loaded));
     if (loaded.suite !== undefined) suites.push(loaded.suite);
   }

@@ -2,7 +2,7 @@
 
 import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import { percentOf, type PolicyCoverage, type NameCoverage, totalOf } from "./coverage.ts";
+import { type NameCoverage, percentOf, type PolicyCoverage, type RuleCoverage, totalOf } from "./coverage.ts";
 
 export function coverageLines(policies: readonly PolicyCoverage[], colour: Colour): string[] {
   const total = totalOf(policies);
@@ -10,24 +10,20 @@ export function coverageLines(policies: readonly PolicyCoverage[], colour: Colou
   const what = hasTasks ? "verdicts, gates and phases of tasks" : "verdicts and gates";
   const summary = `${total.seen} of ${total.of} ${what} seen: ${percentOf(total)} %`;
   return paragraphs([
-    ...policies.map((policy) => policyLines(policy, colour)),
+    ...policies.map(({ policy, rules }) => [
+      colour.bold(policy),
+      ...rules
+        .flatMap(partsOf)
+        .map(
+          ({ label, part }) =>
+            `${label.startsWith("rule ") ? "  " : "    "}${label}: ${seenText(part, colour)}`,
+        ),
+    ]),
     [total.seen === total.of ? colour.green(summary) : summary],
   ]);
 }
 
-function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[] {
-  return [
-    colour.bold(policy),
-    ...rules.flatMap((rule) => [
-      `  rule ${rule.name}: ${seenText(rule, colour)}`,
-      ...(rule.admission === undefined ? [] : [`    admission: ${seenText(rule.admission, colour)}`]),
-      ...rule.gates.map((gate) => `    gate ${gate.name}: ${seenText(gate, colour)}`),
-      ...(rule.tasks ?? []).map((task) => `    task ${task.name}: ${seenText(task, colour)}`),
-    ]),
-  ];
-}
-
-function seenText({ seen, unseen }: NameCoverage<string>, colour: Colour): string {
+function seenText({ seen, unseen }: NameCoverage, colour: Colour): string {
   const never = unseen.length === 0 ? [] : [colour.red(`never ${inWords(unseen)}`)];
   return [...(seen.length === 0 ? [] : [inWords(seen)]), ...never].join("; ");
 }
@@ -37,20 +33,23 @@ function inWords(states: readonly string[]): string {
   return states.map((state) => (state === "holds" ? "met" : state)).join(", ");
 }
 
-/** Names and values. */
 export function coverageProperties(policies: readonly PolicyCoverage[]): [string, string][] {
   if (policies.length === 0) return [];
   const parts = policies.flatMap(({ policy, rules }) =>
-    rules.flatMap((rule) => [
-      property(`${policy} ${rule.name}`, rule),
-      ...(rule.admission === undefined ? [] : [property(`${policy} ${rule.name} admission`, rule.admission)]),
-      ...rule.gates.map((gate) => property(`${policy} ${rule.name}/${gate.name}`, gate)),
-      ...(rule.tasks ?? []).map((task) => property(`${policy} ${rule.name}/tasks/${task.name}`, task)),
-    ]),
+    rules
+      .flatMap(partsOf)
+      .map(({ path, part }): [string, string] => [`${policy} ${path}`, part.seen.join(", ")]),
   );
   return [["coverage", String(percentOf(totalOf(policies)))], ...parts];
 }
 
-function property(name: string, { seen }: NameCoverage<string>): [string, string] {
-  return [name, seen.join(", ")];
+/** The rule itself, and its parts, with their names in text and in JUnit. */
+function partsOf(rule: RuleCoverage): { label: string; path: string; part: NameCoverage }[] {
+  const { name: of, admission, gates, tasks = [] } = rule;
+  return [
+    { label: `rule ${of}`, path: of, part: rule },
+    ...(admission === undefined ? [] : [{ label: "admission", path: `${of} admission`, part: admission }]),
+    ...gates.map((part) => ({ label: `gate ${part.name}`, path: `${of}/${part.name}`, part })),
+    ...tasks.map((part) => ({ label: `task ${part.name}`, path: `${of}/tasks/${part.name}`, part })),
+  ];
 }

@@ -1,29 +1,26 @@
-/** Which rules, gates and verdicts a suite has seen. */
+/** Which rules, gates, tasks and verdicts a suite has seen. */
 
-import { ADMISSION_VERDICTS, type AdmissionDecision } from "../../policy/admission.ts";
+import { entryOf } from "../../lib/entry-of.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
-import { policyName } from "../../policy/policy-ref.ts";
-import type { CompiledTask } from "../../policy/tasks/compiled-task.ts";
-import type { TaskState } from "../../policy/tasks/task-trace.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 
-export type RuleVerdict = RuleTrace["verdict"];
-export type GateState = "holds" | "waits" | "not evaluable";
-export type TaskPhase = "not begun" | "Running" | "retried" | "Succeeded" | "Failed";
-
-/** The results of one rule or gate that the suites have seen, and those that are missing. */
-export interface NameCoverage<T extends string> {
+/** The results of a rule, or of a part of it, that the suites have seen, and those that are missing. */
+export interface NameCoverage {
   readonly name: string;
-  readonly seen: readonly T[];
-  readonly unseen: readonly T[];
+  seen: readonly string[];
+  unseen: readonly string[];
 }
 
-export interface RuleCoverage extends NameCoverage<RuleVerdict> {
+export interface RuleCoverage extends NameCoverage {
   /** The answers to requests; absent: the rule does not speak at admission. */
-  readonly admission?: NameCoverage<AdmissionDecision["verdict"]>;
-  readonly gates: readonly NameCoverage<GateState>[];
+  readonly admission?: NameCoverage;
+  readonly gates: readonly NameCoverage[];
   /** Absent: the rule has none. */
-  readonly tasks?: readonly NameCoverage<TaskPhase>[];
+  readonly tasks?: readonly NameCoverage[];
 }
 
 export interface PolicyCoverage {
@@ -32,11 +29,15 @@ export interface PolicyCoverage {
   readonly rules: readonly RuleCoverage[];
 }
 
-const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
-const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
-const PHASES: readonly TaskPhase[] = ["not begun", "Running", "retried", "Succeeded", "Failed"];
+/** In the order in which they are listed: of rules, of rules at admission, of gates and of tasks. */
+const RESULTS: readonly string[] = [
+  "Allowed, Observed, Blocked, Skipped, NotEvaluable",
+  "Denied, Warned, Passed",
+  "holds, waits, not evaluable",
+  "not begun, Running, retried, Succeeded, Failed",
+].flatMap((results) => results.split(", "));
 /** The others are no phases to look for. */
-const PHASE_OF: Partial<Record<TaskState, TaskPhase>> = {
+const PHASE_OF: Partial<Record<TaskState, string>> = {
   NotNeeded: "not begun",
   Waiting: "not begun",
   Due: "not begun",
@@ -47,158 +48,125 @@ const PHASE_OF: Partial<Record<TaskState, TaskPhase>> = {
   Proceeded: "Failed",
 };
 
-interface Tally<T extends string> {
-  readonly wanted: ReadonlySet<T>;
-  readonly seen: Set<T>;
-}
-
-interface RuleRecord extends Tally<RuleVerdict> {
-  readonly admission?: Tally<AdmissionDecision["verdict"]>;
-  /** By name. */
-  readonly gates: ReadonlyMap<string, Tally<GateState>>;
-  /** By name. */
-  readonly tasks: ReadonlyMap<string, Tally<TaskPhase>>;
-}
-
 export class Coverage {
   /** By policyName(), then rule. */
-  readonly #policies = new Map<string, Map<string, RuleRecord>>();
+  readonly #policies = new Map<string, Map<string, RuleCoverage>>();
 
   /** Adds policies whose rules can be seen. An edited policy has the rules of each of its versions. */
-  know(policies: readonly CompiledPolicy[]): void {
-    for (const { ref, mode, rules } of policies) {
-      const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
-      this.#policies.set(policyName(ref), known);
-      for (const rule of rules) if (!known.has(rule.name)) known.set(rule.name, recordOf(rule, mode));
+  know(policies: Fleet["policies"]): void {
+    for (const { compiled } of policies) {
+      const { ref, mode, rules } = compiled;
+      const known = entryOf(this.#policies, policyName(ref), () => new Map());
+      for (const rule of rules) entryOf(known, rule.name, () => unseenOf(rule, mode));
     }
   }
 
   see({ trace }: Decision): void {
     for (const { policy, rules } of trace) {
-      const known = this.#policies.get(policyName(policy));
       for (const rule of rules) {
-        const record = known?.get(rule.rule);
-        record?.seen.add(rule.verdict);
-        seeGates(record, rule);
-        seeTasks(record, rule);
+        const known = this.#seeGates(policy, rule);
+        see(known, rule.verdict);
+        for (const task of rule.tasks ?? []) seeTask(named(known?.tasks, task.task), task);
       }
     }
   }
 
   /** Counts the verdicts at admission apart from those of the hook; the gates are the same. */
   seeAtAdmission({ denial, warning }: AdmissionDecision): void {
-    const spoken = [
-      ...denial.trace.map((trace) => ({ trace, verdict: "Denied" as const })),
-      ...warning.trace.map((trace) => ({ trace, verdict: "Warned" as const })),
-    ];
-    for (const { trace, verdict } of spoken) {
-      const known = this.#policies.get(policyName(trace.policy));
-      for (const rule of trace.rules) {
-        const record = known?.get(rule.rule);
-        const said = trace.holds && rule.holds ? verdict : "Passed";
-        if (rule.verdict !== "Skipped") record?.admission?.seen.add(said);
-        seeGates(record, rule);
+    const traces = [...denial.trace, ...warning.trace];
+    for (const [index, { policy, rules, holds }] of traces.entries()) {
+      const verdict = index < denial.trace.length ? "Denied" : "Warned";
+      for (const rule of rules) {
+        const known = this.#seeGates(policy, rule);
+        if (rule.verdict !== "Skipped") see(known?.admission, holds && rule.holds ? verdict : "Passed");
       }
     }
   }
 
-  policies(): PolicyCoverage[] {
-    return [...this.#policies].map(([policy, rules]) => ({
-      policy,
-      rules: [...rules].map(([name, { admission, gates, tasks, ...verdicts }]) => ({
-        ...compared(name, VERDICTS, verdicts),
-        ...(admission !== undefined && { admission: compared("admission", ADMISSION_VERDICTS, admission) }),
-        gates: [...gates].map(([gate, states]) => compared(gate, STATES, states)),
-        ...(tasks.size > 0 && { tasks: [...tasks].map(([task, seen]) => compared(task, PHASES, seen)) }),
-      })),
-    }));
+  #seeGates(policy: PolicyRef, { rule, gates }: RuleTrace): RuleCoverage | undefined {
+    const known = this.#policies.get(policyName(policy))?.get(rule);
+    for (const gate of gates) see(named(known?.gates, gate.gate), stateOf(gate));
+    return known;
   }
+
+  policies(): PolicyCoverage[] {
+    return [...this.#policies].map(([policy, rules]) => ({ policy, rules: [...rules.values()] }));
+  }
+}
+
+function named(parts: readonly NameCoverage[] | undefined, name: string): NameCoverage | undefined {
+  return parts?.find((each) => each.name === name);
+}
+
+function see(part: NameCoverage | undefined, result: string | undefined): void {
+  if (part === undefined || result === undefined || part.seen.includes(result)) return;
+  const seen = new Set([...part.seen, result]);
+  part.seen = RESULTS.filter((each) => seen.has(each));
+  part.unseen = part.unseen.filter((each) => each !== result);
+}
+
+function seeTask(part: NameCoverage | undefined, { state, attempts = 0 }: TaskTrace): void {
+  see(part, PHASE_OF[state]);
+  if (attempts > 1) see(part, "retried");
+}
+
+function unseenPart(name: string, ...results: string[]): NameCoverage {
+  return { name, seen: [], unseen: results };
 }
 
 /** NotEvaluable is not wanted, because few policies can have such a rule. */
-function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
-  const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
-  const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
-  const gates = [...rule.gates, ...rule.waits].map(
-    ({ name }) => [name, tally<GateState>("holds", "waits")] as const,
-  );
-  const refuses = rule.admission === "Deny" && mode === "Enforce" ? "Denied" : "Warned";
+function unseenOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleCoverage {
+  const { name, gates, waits, tasks, admission, matchConditions } = rule;
+  const skipped = matchConditions.length > 0 ? ["Skipped"] : [];
+  const refuses = admission === "Deny" && mode === "Enforce" ? "Denied" : "Warned";
   return {
-    ...tally(...verdicts, ...skipped),
-    ...(rule.admission !== undefined && { admission: tally(refuses, "Passed") }),
-    gates: new Map(gates),
-    tasks: new Map(rule.tasks.map((task) => [task.name, tally(...phasesOf(task))])),
+    ...unseenPart(name, ...(isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"]), ...skipped),
+    ...(admission !== undefined && { admission: unseenPart("admission", refuses, "Passed") }),
+    gates: [...gates, ...waits].map((gate) => unseenPart(gate.name, "holds", "waits")),
+    ...(tasks.length > 0 && {
+      tasks: tasks.map((task) => {
+        const retried = task.retries > 0 ? ["retried"] : [];
+        return unseenPart(task.name, "not begun", "Running", ...retried, "Succeeded", "Failed");
+      }),
+    }),
   };
 }
 
-function phasesOf({ retries }: CompiledTask): readonly TaskPhase[] {
-  return PHASES.filter((phase) => phase !== "retried" || retries > 0);
-}
-
-function tally<T extends string>(...wanted: readonly T[]): Tally<T> {
-  return { wanted: new Set(wanted), seen: new Set() };
-}
-
-function seeGates(record: RuleRecord | undefined, { gates }: RuleTrace): void {
-  for (const gate of gates) record?.gates.get(gate.gate)?.seen.add(stateOf(gate));
-}
-
-function seeTasks(record: RuleRecord | undefined, { tasks = [] }: RuleTrace): void {
-  for (const { task, state, attempts = 0 } of tasks) {
-    const seen = record?.tasks.get(task)?.seen;
-    const phase = PHASE_OF[state];
-    if (phase !== undefined) seen?.add(phase);
-    if (attempts > 1) seen?.add("retried");
-  }
-}
-
-function stateOf({ met }: GateTrace): GateState {
+function stateOf({ met }: GateTrace): string {
   if (met === undefined) return "not evaluable";
   return met ? "holds" : "waits";
 }
 
-function compared<T extends string>(
-  name: string,
-  all: readonly T[],
-  { seen, wanted }: Tally<T>,
-): NameCoverage<T> {
-  return {
-    name,
-    seen: all.filter((each) => seen.has(each)),
-    unseen: all.filter((each) => wanted.has(each) && !seen.has(each)),
-  };
-}
-
 /** Merges the coverage of several suites: a result counts if any of them has seen it. */
 export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
-  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => {
-    const rules = Map.groupBy(
-      versions.flatMap((version) => version.rules),
-      ({ name }) => name,
-    );
-    return { policy, rules: [...rules.values()].map(rulesTogether) };
-  });
+  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => ({
+    policy,
+    rules: byName(
+      versions.flatMap(({ rules }) => rules),
+      rulesTogether,
+    ),
+  }));
+}
+
+function byName<T extends NameCoverage>(all: readonly T[], merge: (same: readonly T[]) => T): readonly T[] {
+  return [...Map.groupBy(all, ({ name }) => name).values()].map(merge);
 }
 
 function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
-  const gates = Map.groupBy(
-    rules.flatMap((rule) => rule.gates),
-    ({ name }) => name,
-  );
   const admission = rules.flatMap((rule) => rule.admission ?? []);
-  const tasks = Map.groupBy(
-    rules.flatMap((rule) => rule.tasks ?? []),
-    ({ name }) => name,
-  );
+  const tasks = rules.flatMap((rule) => rule.tasks ?? []);
   return {
     ...seenTogether(rules),
     ...(admission.length > 0 && { admission: seenTogether(admission) }),
-    gates: [...gates.values()].map(seenTogether),
-    ...(tasks.size > 0 && { tasks: [...tasks.values()].map(seenTogether) }),
+    gates: byName(
+      rules.flatMap(({ gates }) => gates),
+      seenTogether,
+    ),
+    ...(tasks.length > 0 && { tasks: byName(tasks, seenTogether) }),
   };
 }
 
-function seenTogether<T extends string>(versions: readonly NameCoverage<T>[]): NameCoverage<T> {
+function seenTogether(versions: readonly NameCoverage[]): NameCoverage {
   const seen = new Set(versions.flatMap((version) => version.seen));
   const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
   return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
@@ -209,17 +177,13 @@ export interface CoverageTotal {
   readonly of: number;
 }
 
-/** Counts the verdicts of rules, whether gates are met or wait, and the phases of tasks. Results that are not evaluable do not count. */
+/** Results that are not evaluable do not count. */
 export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
   const all = policies.flatMap(({ rules }) =>
     rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates, ...(rule.tasks ?? [])].flat()),
   );
-  const seen = all.reduce((sum, each) => sum + each.seen.filter(isWanted).length, 0);
-  return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
-}
-
-function isWanted(seen: RuleVerdict | GateState | TaskPhase | AdmissionDecision["verdict"]): boolean {
-  return seen !== "NotEvaluable" && seen !== "not evaluable";
+  const seen = all.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
+  return { seen, of: seen + all.flatMap(({ unseen }) => unseen).length };
 }
 
 /** In percent, rounded down; 100 if there is nothing to see. */

@@ -3,9 +3,10 @@
 import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { checkNames, checkRolloutNames } from "./check-names.ts";
-import { type FieldComparison, comparedText, type Holders, NONE } from "./expect.ts";
-import type { MetricSample, ReportedEvent } from "./suite-reports.ts";
+import { checkNames } from "./check-names.ts";
+import { type FieldComparison, comparedText, NONE } from "./expect.ts";
+import type { SuiteWorld } from "./begin.ts";
+import type { ReportedEvent } from "./suite-reports.ts";
 import type { EventSpec, MetricSpec } from "./spec.gen.ts";
 import { METRIC_LABELS } from "./spec.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -17,21 +18,17 @@ export function compareEvents(
 ): FieldComparison[] {
   const reasons = new Set<string>(expected.map(({ reason }) => reason));
   const left = actual.filter(({ reason }) => expected.length === 0 || reasons.has(reason));
-  const rows = expected.map((spec) => {
-    const index = left.findIndex((event) => isMeant(spec, event));
-    const [found] = index < 0 ? [] : left.splice(index, 1);
-    return { expected: describeSpec(spec), event: found };
-  });
-  const compared = rows.map(({ expected: text, event }) => {
+  const rows = expected.map((spec) => ({ spec, event: take(left, (event) => isMeant(spec, event)) }));
+  const compared = rows.map(({ spec, event }) => {
     // A missing Event is shown beside another Event with the same reason.
-    const shown = event ?? takeOf(left, text);
-    return row(text, shown === undefined ? NONE : describeEvent(shown), event !== undefined);
+    const shown = event ?? take(left, ({ reason }) => reason === spec.reason);
+    return row(describeSpec(spec), shown === undefined ? NONE : describeEvent(shown), event !== undefined);
   });
   return [...compared, ...left.map((event) => row(NONE, describeEvent(event), false))];
 }
 
-function takeOf(left: ReportedEvent[], text: string): ReportedEvent | undefined {
-  const index = left.findIndex(({ reason }) => text.startsWith(reason));
+function take(left: ReportedEvent[], isWanted: (event: ReportedEvent) => boolean): ReportedEvent | undefined {
+  const index = left.findIndex(isWanted);
   return index < 0 ? undefined : left.splice(index, 1)[0];
 }
 
@@ -63,12 +60,11 @@ function aboutOf({ regarding }: ReportedEvent): string {
 /** Adds up the series that have these labels. Throws for a label that the metric does not have. */
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
-  samples: readonly MetricSample[],
-  known: Holders,
+  { session, rollouts }: SuiteWorld,
 ): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
-  checkNames(labels, known.policies);
-  checkRolloutNames(labels, known.rollouts);
+  checkNames(labels, session.objects.fleet);
+  const samples = session.reported?.samples(name, rollouts.all(), session.now) ?? [];
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
   const sum = meant.reduce((total, sample) => total + sample.value, 0);

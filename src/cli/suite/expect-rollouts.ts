@@ -1,48 +1,34 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import {
-  CONDITION,
-  type HookRollout,
-  type HookRolloutStatus,
-  type RolloutFailure,
-} from "../../api/hook-policy.ts";
+import { CONDITION, type HookRolloutStatus, type RolloutFailure } from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
-import { checkRolloutNames, unknownCluster } from "./check-names.ts";
+import { conditionOf } from "../fleet/kinds.ts";
+import type { SuiteWorld } from "./begin.ts";
+import { checkNames, clusterNamed } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
 import type { OperationBegin } from "./session.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
 
-interface RolloutContext {
-  readonly rollouts: readonly CompiledRollout[];
-  readonly clusters: readonly string[];
-  readonly begun: ReadonlyMap<string, OperationBegin>;
-}
-
 export function compareRollout(
   { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,
-  { status = {} }: Pick<HookRollout, "status">,
-  { rollouts, clusters, begun }: RolloutContext,
+  { session: { objects, begun }, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
 ): FieldComparison[] {
-  checkRolloutNames({ rollout: name, stage }, rollouts);
-  for (const [field, names] of Object.entries({ running, next, failed })) {
-    const missing = names?.find((each) => !clusters.includes(each));
-    if (missing !== undefined) throw unknownCluster(missing, clusters, field);
-  }
-  const isHalted = status.conditions?.some(
-    (each) => each.type === CONDITION.Halted && each.status === "True",
-  );
+  const { status = {} } = rollouts.get(name) ?? {};
+  checkNames({ rollout: name, stage }, objects.fleet);
+  for (const [field, names] of Object.entries({ running, next, failed }))
+    for (const each of names ?? []) clusterNamed(each, objects.fleet, field);
+  const isHalted = conditionOf({ status }, CONDITION.Halted)?.status === "True";
   const rows = [
     ["target", target, status.target],
     ["stage", stage, status.stage],
-    ["halted", halted?.toString(), String(isHalted === true)],
+    ["halted", halted?.toString(), String(isHalted)],
     ["running", listed(running?.toSorted()), listed(namesOf(status.running).toSorted())],
     ["next", listed(next), listed(namesOf(status.next))],
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
   const told = new Map<string, string>([
-    ["running", runningText(status, running ?? [], begun)],
+    ["running", runningText(status, running, begun)],
     ["failed", listed(status.failed?.map((each) => withFailure(each, begun))) ?? NONE],
   ]);
   return rows
@@ -57,11 +43,11 @@ export function compareRollout(
 /** What runs, and why those do not that should. */
 function runningText(
   { running, failed = [] }: HookRolloutStatus,
-  expected: readonly string[],
+  expected: readonly string[] | undefined,
   begun: ReadonlyMap<string, OperationBegin>,
 ): string {
   const runs = listed(namesOf(running).map((each) => withBegin(each, begun))) ?? NONE;
-  const ended = failed.filter((each) => expected.includes(namespacedName(each)));
+  const ended = failed.filter((each) => expected?.includes(namespacedName(each)));
   return [runs, ...ended.map((each) => withFailure(each, begun))].join("; ");
 }
 

@@ -3,33 +3,22 @@
 import type { HookTask } from "../../api/hook-policy.ts";
 import { isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lastAttempt } from "../../tasks/task-progress.ts";
 import { nextAttemptOf } from "../../tasks/next-step.ts";
-import type { RawObject } from "../fleet/kinds.ts";
-import { checkNames, unknownCluster } from "./check-names.ts";
+import type { SuiteWorld } from "./begin.ts";
+import { checkNames, clusterNamed } from "./check-names.ts";
 import { comparedText, type FieldComparison, NONE } from "./expect.ts";
 import type { TaskExpectSpec } from "./spec.gen.ts";
 import { SuiteError } from "./suite-error.ts";
 
-export interface KnownTasks {
-  readonly policies: readonly CompiledPolicy[];
-  readonly clusters: readonly string[];
-  readonly tasks: readonly HookTask[];
-  /** The object of the HookTask's last attempt. */
-  readonly objectOf: (task: HookTask) => RawObject | undefined;
-}
-
-export function compareTask(
-  expect: TaskExpectSpec,
-  { policies, clusters, tasks, objectOf }: KnownTasks,
-): FieldComparison[] {
+export function compareTask(expect: TaskExpectSpec, { session, tasks }: SuiteWorld): FieldComparison[] {
   const { name, cluster, phase, attempts, object } = expect;
-  checkNames({ task: name }, policies, "name");
-  if (cluster !== undefined && !clusters.includes(cluster))
-    throw unknownCluster(cluster, clusters, "cluster");
-  const found = tasks.filter(({ spec }) => spec.task === name && isOf(spec, cluster));
-  const owners = new Set(found.map(({ spec }) => namespacedName(spec.clusterRef)));
+  const { fleet } = session.objects;
+  checkNames({ task: name }, fleet, "name");
+  if (cluster !== undefined) clusterNamed(cluster, fleet, "cluster");
+  const named = tasks.all().filter(({ spec }) => spec.task === name);
+  const found = named.filter((task) => cluster === undefined || ownerOf(task) === cluster);
+  const owners = new Set(found.map(ownerOf));
   if (owners.size > 1) throw new SuiteError(`${[...owners].join(" and ")} have it: say which`, "cluster");
   // The latest counts: another run, or the same task for another operation.
   const task = found.at(-1);
@@ -38,14 +27,12 @@ export function compareTask(
   return [
     ...comparedText(field("phase"), phase, actual),
     ...comparedText(field("attempts"), attempts?.toString(), String(begun)),
-    ...(object === undefined
-      ? []
-      : compareFields(field("object"), object, task && shownObject(task, objectOf))),
+    ...(object === undefined ? [] : compareFields(field("object"), object, task && shownObject(task, tasks))),
   ];
 }
 
-function isOf({ clusterRef }: HookTask["spec"], cluster: string | undefined): boolean {
-  return cluster === undefined || namespacedName(clusterRef) === cluster;
+function ownerOf({ spec }: HookTask): string {
+  return namespacedName(spec.clusterRef);
 }
 
 function stateOf(task: HookTask | undefined): { readonly phase: string; readonly begun: number } {
@@ -54,10 +41,10 @@ function stateOf(task: HookTask | undefined): { readonly phase: string; readonly
   return { phase: nextAttemptOf(task) === undefined ? phase : "Retrying", begun };
 }
 
-function shownObject(task: HookTask, objectOf: KnownTasks["objectOf"]): unknown {
+function shownObject(task: HookTask, tasks: SuiteWorld["tasks"]): unknown {
   const { create, apply, delete: deletion } = task.spec.action;
   const isMade = lastAttempt(task.status) !== undefined && deletion === undefined;
-  return (isMade ? objectOf(task) : undefined) ?? create ?? apply ?? deletion;
+  return (isMade ? tasks.objectOf(task) : undefined) ?? create ?? apply ?? deletion;
 }
 
 /** One comparison for each expected value; fields that are not expected may be anything. */

@@ -12,9 +12,8 @@ import {
   type Verdict,
 } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
-import { checkNames, checkRolloutNames, namesPolicy } from "./check-names.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
@@ -23,7 +22,6 @@ import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
-/** One expected field with the actual value. */
 export interface FieldComparison {
   readonly field: string;
   readonly expected: string;
@@ -63,6 +61,11 @@ export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }
 
+function gateOf(finding: DecidingRule | undefined, name: string | undefined): GateTrace | undefined {
+  const gates = finding === undefined ? [] : decidingGates(finding);
+  return gates.find(({ gate }) => gate === name) ?? gates[0];
+}
+
 /** The named one if the rule waits for it, else the first that it waits for. */
 function taskOf(finding: DecidingRule | undefined, name?: string): TaskTrace | undefined {
   const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
@@ -73,41 +76,25 @@ export function reasonOf({ policy, rule }: DecidingRule): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
-/** All policies and rollouts of the suite: another name is an error. */
-export interface Holders {
-  readonly policies: readonly CompiledPolicy[];
-  readonly rollouts: readonly CompiledRollout[];
-}
-
 /** The answer to a hook; or admission's answer, with the decision that led to it. */
 export interface StepAnswer {
   readonly decision: Decision;
   readonly admission?: Omit<AdmissionAnswer, "decision">;
 }
 
-/** Compares every expected field. */
-export function compare(
-  expect: ExpectSpec,
-  answered: StepAnswer,
-  { policies, rollouts }: Holders,
-): FieldComparison[] {
-  checkNames(expect, policies);
-  checkRolloutNames(expect, rollouts);
+/** Compares every expected field. The name of a policy or rollout that the suite does not have is an error. */
+export function compare(expect: ExpectSpec, answered: StepAnswer, fleet: Fleet): FieldComparison[] {
+  checkNames(expect, fleet);
   checkFields(expect, answered);
-  const { decision } = answered;
-  const { verdict, message } = answered.admission ?? decision;
-  const finding = likeliest(expect, findings(decision));
-  const hold = decision.rollout;
+  const { decision, admission } = answered;
+  const { verdict, message } = admission ?? decision;
+  const { rollout: hold, retryAfterSeconds } = decision;
   return [
     ...comparedText("verdict", expect.verdict, verdict),
-    ...compareFinding(expect, finding, hold?.reason),
+    ...compareFinding(expect, likeliest(expect, findings(decision)), hold?.reason),
     ...comparedText("rollout", expect.rollout, hold?.rollout),
     ...comparedText("stage", expect.stage, hold?.stage),
-    ...comparedText(
-      "retryAfterSeconds",
-      expect.retryAfterSeconds?.toString(),
-      String(decision.retryAfterSeconds),
-    ),
+    ...comparedText("retryAfterSeconds", expect.retryAfterSeconds?.toString(), String(retryAfterSeconds)),
     ...compareMessage(expect.message, message),
     ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
   ];
@@ -150,34 +137,22 @@ function compareFinding(
   finding: DecidingRule | undefined,
   why?: string,
 ): FieldComparison[] {
-  const gates = finding === undefined ? [] : decidingGates(finding);
-  const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
+  const gate = gateOf(finding, expect.gate);
   const task = taskOf(finding, expect.task);
-  const reason = why ?? reasonOfPart(expect, finding, { gate, task });
+  const reasons = { gate: gate?.reason, task: task?.reason, rule: finding && reasonOf(finding) };
+  const expected = (["gate", "task"] as const).find((part) => expect[part] !== undefined) ?? "rule";
+  const reason = why ?? reasons[expected];
+  const ref = finding?.policy.policy;
   return [
-    ...comparePolicy(expect, finding),
+    ...comparedText("policy", expect.policy, ref && policyName(ref)).map((each) => ({
+      ...each,
+      same: ref !== undefined && namesPolicy(each.expected, ref),
+    })),
     ...comparedText("rule", expect.rule, finding?.rule.rule),
     ...comparedText("gate", expect.gate, gate?.gate),
     ...comparedText("task", expect.task, task?.task),
     ...comparedText("reason", expect.reason, reason),
   ];
-}
-
-/** Of the gate or the task if that is expected, otherwise of the rule. */
-function reasonOfPart(
-  expect: ExpectSpec,
-  finding: DecidingRule | undefined,
-  { gate, task }: { readonly gate: GateTrace | undefined; readonly task: TaskTrace | undefined },
-): string | undefined {
-  if (expect.gate !== undefined) return gate?.reason;
-  return expect.task === undefined ? finding && reasonOf(finding) : task?.reason;
-}
-
-function comparePolicy({ policy }: ExpectSpec, finding: DecidingRule | undefined): FieldComparison[] {
-  if (policy === undefined) return [];
-  const same = finding !== undefined && namesPolicy(policy, finding.policy.policy);
-  const actual = finding === undefined ? NONE : policyName(finding.policy.policy);
-  return [{ field: "policy", expected: policy, actual, same }];
 }
 
 export function comparedText(field: string, expected: string | undefined, actual = NONE): FieldComparison[] {
@@ -218,27 +193,18 @@ export function compareTimeline(
     from: span.from === undefined ? from : new Date(span.from),
     to: span.to === undefined ? to : new Date(span.to),
   }));
-  const found = actual.filter(({ verdict }) => named.has(verdict));
-  const rows = pair(wanted.toSorted(byStart).map(spanText), found.map(spanText));
-  return rows.flatMap(([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText));
+  const found = actual.filter(({ verdict }) => named.has(verdict)).map(spanText);
+  const inOrder = wanted.toSorted((a, b) => a.from.getTime() - b.from.getTime()).map(spanText);
+  const missing = inOrder.filter((text) => !found.includes(text));
+  // Equal texts are pairs, and the others in the order of the spans.
+  const rows = found.map((text) => [inOrder.includes(text) ? text : missing.shift(), text] as const);
+  return [...rows, ...missing.map((text) => [text, undefined] as const)].flatMap(
+    ([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText),
+  );
 }
 
 function spanText({ verdict, from, to }: Span): string {
   return `${verdict} from ${timestamp(from)} to ${timestamp(to)}`;
-}
-
-function byStart(a: Span, b: Span): number {
-  return a.from.getTime() - b.from.getTime();
-}
-
-/** Pairs equal texts, and the others in the order of the spans. */
-function pair(
-  expected: readonly string[],
-  actual: readonly string[],
-): (readonly [string | undefined, string | undefined])[] {
-  const missing = expected.filter((text) => !actual.includes(text));
-  const found = actual.map((text) => [expected.includes(text) ? text : missing.shift(), text] as const);
-  return [...found, ...missing.map((text) => [text, undefined] as const)];
 }
 
 /** Adds the fields without an expectation that have a value. */
@@ -247,19 +213,19 @@ export function fullComparison(
   { decision, admission }: StepAnswer,
 ): readonly FieldComparison[] {
   const { verdict, message } = admission ?? decision;
-  const { rollout } = decision;
-  const finding = likeliest({}, findings(decision));
-  const actual: readonly [string, string | undefined][] = [
-    ["verdict", verdict],
-    ...partsOf(finding),
-    ["rollout", rollout?.rollout],
-    ["stage", rollout?.stage],
-    ["reason", rollout?.reason ?? (finding && reasonOf(finding))],
-    ["retryAfterSeconds", admission === undefined ? String(decision.retryAfterSeconds) : undefined],
-    ["message", message],
-    ["nextChange", nextChange(decision)],
-  ];
-  const ofDecision = actual.flatMap(([field, found]) => {
+  const { rollout: hold } = decision;
+  const [finding] = findings(decision);
+  const actual: Readonly<Record<string, string | undefined>> = {
+    verdict,
+    ...(finding && partsOf(finding)),
+    rollout: hold?.rollout,
+    stage: hold?.stage,
+    reason: hold?.reason ?? (finding && reasonOf(finding)),
+    retryAfterSeconds: admission === undefined ? String(decision.retryAfterSeconds) : undefined,
+    message,
+    nextChange: nextChange(decision),
+  };
+  const ofDecision = Object.entries(actual).flatMap(([field, found]) => {
     const known = compared.filter((each) => each.field === field);
     if (known.length > 0) return known;
     return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
@@ -267,12 +233,8 @@ export function fullComparison(
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
 }
 
-function partsOf(finding: DecidingRule | undefined): readonly [string, string | undefined][] {
-  if (finding === undefined) return [];
-  return [
-    ["policy", policyName(finding.policy.policy)],
-    ["rule", finding.rule.rule],
-    ["gate", unmetGates(finding.rule)[0]?.gate],
-    ["task", taskOf(finding)?.task],
-  ];
+function partsOf(finding: DecidingRule): Readonly<Record<string, string | undefined>> {
+  const { policy, rule } = finding;
+  const gate = unmetGates(rule)[0]?.gate;
+  return { policy: policyName(policy.policy), rule: rule.rule, gate, task: taskOf(finding)?.task };
 }

@@ -21,10 +21,13 @@ type Lines = readonly string[];
 
 function suiteElement(result: SuiteResult): Lines {
   const { name, file, problems, seconds, coverage = [] } = result;
-  const cases = casesOf(result).map((step) => caseElement(step, result));
+  // A suite that could not be run counts as one error, however many problems it has.
+  const cases =
+    problems.length > 0
+      ? [element("testcase", { name, classname: name, file, ...time(seconds) }, [errorElement(problems)])]
+      : casesOf(result).map((step) => caseElement(step, result));
   const attributes = { name, file, ...countsOf([result]), ...time(seconds) };
-  const children = problems.length > 0 ? [brokenCase(result)] : cases;
-  return element("testsuite", attributes, [...propertiesElement(coverage), ...children]);
+  return element("testsuite", attributes, [...propertiesElement(coverage), ...cases]);
 }
 
 function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[] {
@@ -32,11 +35,6 @@ function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[
     element("property", { name, value }),
   );
   return properties.length === 0 ? [] : [element("properties", {}, properties)];
-}
-
-/** A suite that could not be run counts as one error, however many problems it has. */
-function brokenCase({ name, file, problems, seconds }: SuiteResult): Lines {
-  return element("testcase", { name, classname: name, file, ...time(seconds) }, [errorElement(problems)]);
 }
 
 function countsOf(results: readonly SuiteResult[]): Record<string, number> {

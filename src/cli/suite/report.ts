@@ -4,7 +4,7 @@ import { counted } from "../../lib/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import { type FieldComparison, fullComparison } from "./expect.ts";
+import { fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
@@ -24,7 +24,8 @@ import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
   const suites = results.map((result) => suiteLines(result, colour));
-  return paragraphs([...suites, [totalsLine(totalsOf(results), colour)]]);
+  const totals = totalsOf(results);
+  return paragraphs([...suites, [(isGood(totals) ? colour.green : colour.red)(totalsText(totals))]]);
 }
 
 function suiteLines(result: SuiteResult, colour: Colour): string[] {
@@ -80,18 +81,15 @@ function unlistedNamespace({ call, decision }: StepResult, colour: Colour): stri
 }
 
 function comparison(step: StepResult, colour: Colour): string[] {
-  const rows = shown(step).map(({ field, expected, actual, same }) => [
+  const { compared, decision } = step;
+  // The fields without an expectation explain the others.
+  const fields = decision === undefined ? compared : fullComparison(compared, { ...step, decision });
+  const rows = fields.map(({ field, expected, actual, same }) => [
     same ? `  ${field}` : colour.red(`! ${field}`),
     same ? expected : colour.green(expected),
     same ? actual : colour.red(actual),
   ]);
   return tableLines(["", "EXPECTED", "ACTUAL"], rows);
-}
-
-/** Also shows the fields without an expectation, because they explain the others. */
-function shown(step: StepResult): readonly FieldComparison[] {
-  const { compared, decision } = step;
-  return decision === undefined ? compared : fullComparison(compared, { ...step, decision });
 }
 
 export function problemText({ file, line, column, message }: FileProblem): string {
@@ -106,10 +104,6 @@ function totalsText({ suites, passed, failed, errors, skipped }: Totals): string
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
   ];
   return `${counts.join(", ")}; ${counted(suites, "suite")}`;
-}
-
-function totalsLine(totals: Totals, colour: Colour): string {
-  return (isGood(totals) ? colour.green : colour.red)(totalsText(totals));
 }
 
 function isGood({ failed, errors }: Totals): boolean {

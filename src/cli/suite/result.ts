@@ -46,7 +46,6 @@ interface StepCall {
   readonly admission?: RequestName | undefined;
 }
 
-/** The call in the suite's own words. */
 export function callText({ hook, cluster, admission }: StepCall): string {
   return admission === undefined ? `${hook} ${cluster}` : `admission: ${admission} ${cluster}`;
 }

@@ -21,8 +21,8 @@ export class SuiteRolloutApi implements RolloutApi {
     return String(this.#version);
   }
 
-  rollouts(): readonly ObjectMeta[] {
-    return [...this.#stored.values()].map(({ metadata }) => metadata);
+  all(): readonly HookRollout[] {
+    return [...this.#stored.values()];
   }
 
   stored(name: string): HookRollout | undefined {

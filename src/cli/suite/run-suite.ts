@@ -1,6 +1,5 @@
 /** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
 
-import { clusterKey } from "../../policy/cluster.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { after, timestamp } from "../../policy/instant.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
@@ -10,13 +9,12 @@ import { problemAt } from "../validate/kind-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, type SuiteWorld } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";
-import { type StepAnswer, compare, type FieldComparison, compareTimeline, type Holders } from "./expect.ts";
+import { type StepAnswer, compare, type FieldComparison, compareTimeline } from "./expect.ts";
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
 import { compareTask } from "./expect-tasks.ts";
-import type { Session } from "./session.ts";
-import type { RolloutExpectSpec, StepSpec, TaskExpectSpec, TimelineSpec } from "./spec.gen.ts";
+import type { StepSpec, TimelineSpec } from "./spec.gen.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
@@ -58,7 +56,7 @@ async function runSteps(suite: Suite, begun: SuiteWorld): Promise<StepResult[]> 
     // Later steps depend on a step that could not be run.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
-    const outcome = broken ? SKIPPED : await tryStep({ suite, ...begun, created }, step, path);
+    const outcome = broken ? SKIPPED : await tryStep(begun, { suite, created }, step, path);
     const { line } = suite.source.position(path);
     const at = timestamp(begun.session.now);
     results.push({
@@ -87,24 +85,24 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   return { index, name: step.name ?? callText(known), call: known };
 }
 
-interface RunningSuite extends SuiteWorld {
-  readonly suite: Suite;
-  readonly created: readonly RawObject[];
-}
-
-async function tryStep(running: RunningSuite, step: StepSpec, path: string): Promise<Outcome> {
+async function tryStep(
+  world: SuiteWorld,
+  { suite, created }: { readonly suite: Suite; readonly created: readonly RawObject[] },
+  step: StepSpec,
+  path: string,
+): Promise<Outcome> {
   try {
-    await moveClock(running, step);
-    await changeObjects(running, step);
+    await moveClock(world, step);
+    await changeObjects(world, step, created);
     const outcome =
-      step.timeline === undefined ? await checkCall(running, step) : checkTimeline(running, step.timeline);
-    return withReports(outcome, step, checkReports(running, step));
+      step.timeline === undefined ? await checkCall(world, step) : checkTimeline(world, step.timeline);
+    return withReports(outcome, step, checkReports(world, step));
   } catch (error) {
-    return { status: "error", compared: [], problem: problemOf(running.suite, error, path) };
+    return { status: "error", compared: [], problem: problemOf(suite, error, path) };
   }
 }
 
-async function moveClock({ session, rollouts }: RunningSuite, { at, advance }: StepSpec): Promise<void> {
+async function moveClock({ session, rollouts }: SuiteWorld, { at, advance }: StepSpec): Promise<void> {
   const to = at === undefined ? after(session.now, parseDuration(advance ?? "") ?? 0) : new Date(at);
   if (at !== undefined && advance !== undefined) {
     throw new SuiteError("`at` and `advance` both move the clock: one of them is enough", "advance");
@@ -113,53 +111,44 @@ async function moveClock({ session, rollouts }: RunningSuite, { at, advance }: S
   await rollouts.advanceTo(to);
 }
 
-async function changeObjects(running: RunningSuite, step: StepSpec): Promise<void> {
-  const { session, rollouts, tasks, created } = running;
+async function changeObjects(
+  { session, rollouts, tasks }: SuiteWorld,
+  { patch = [], delete: deleted = [], retry = [], completed = [], failed = [] }: StepSpec,
+  created: readonly RawObject[],
+): Promise<void> {
   const { objects, now } = session;
   within("create", () => objects.create(created, now));
-  within("patch", () => objects.patch(step.patch ?? []));
-  within("delete", () => objects.delete(step.delete ?? []));
-  for (const [index, name] of (step.retry ?? []).entries())
-    within(`retry[${index}]`, () => tasks.retry(name));
+  within("patch", () => objects.patch(patch));
+  within("delete", () => objects.delete(deleted));
+  for (const [index, name] of retry.entries()) within(`retry[${index}]`, () => tasks.retry(name));
   session.objectsChanged();
   await rollouts.settle();
-  const { completed = [], failed = [] } = step;
   if (completed.length > 0) await withinAsync("completed", async () => await rollouts.end(completed, true));
   if (failed.length > 0) await withinAsync("failed", async () => await rollouts.end(failed, false));
 }
 
-async function checkCall(
-  { session, rollouts }: RunningSuite,
-  { call: spec, expect }: StepSpec,
-): Promise<Outcome> {
+async function checkCall(world: SuiteWorld, { call: spec, expect }: StepSpec): Promise<Outcome> {
   if (spec === undefined) return { status: "done", compared: [] };
   const answered =
     "admission" in spec
-      ? within("call", () => admit(session, spec))
-      : await withinAsync("call", async () => await ask({ session, rollouts }, spec));
+      ? within("call", () => admit(world, spec))
+      : await withinAsync("call", async () => await ask(world, spec));
   if (expect === undefined) return { status: "done", compared: [], ...answered };
-  const compared = within("expect", () => compare(expect, answered, knownIn({ session, rollouts })));
+  const compared = within("expect", () => compare(expect, answered, world.session.objects.fleet));
   return judged(compared, answered);
 }
 
-type SuiteState = Pick<SuiteWorld, "session" | "rollouts">;
-
-function knownIn({ session, rollouts }: SuiteState): Holders {
-  const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
-  return { policies, rollouts: rollouts.compiled };
-}
-
-async function ask({ session, rollouts }: SuiteState, spec: CallSpec): Promise<StepAnswer> {
+async function ask({ session, rollouts }: SuiteWorld, spec: CallSpec): Promise<StepAnswer> {
   const { cluster, call } = targetOfCall(session, spec);
   return { decision: await rollouts.ask(cluster, call) };
 }
 
-function admit(session: Session, spec: RequestSpec): StepAnswer {
+function admit({ session }: SuiteWorld, spec: RequestSpec): StepAnswer {
   const { decision, ...admission } = session.admit(targetOfRequest(session, spec));
   return { decision, admission };
 }
 
-function checkTimeline({ session, rollouts }: RunningSuite, timeline: TimelineSpec): Outcome {
+function checkTimeline({ session, rollouts }: SuiteWorld, timeline: TimelineSpec): Outcome {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
   if (rollouts.selectedOperation(cluster, asked) !== undefined)
     throw new SuiteError(
@@ -175,53 +164,23 @@ function checkTimeline({ session, rollouts }: RunningSuite, timeline: TimelineSp
 }
 
 /** Takes the Events of this step even if it expects none, so that the next step does not get them. */
-function checkReports(running: RunningSuite, step: StepSpec): FieldComparison[] {
-  const { session, rollouts } = running;
-  const { reported, now } = session;
-  const { events, metrics = [] } = step;
-  const compared = [
-    ...(step.rollouts ?? []).flatMap((expect, index) =>
-      within(`rollouts[${index}]`, () => checkRollout(expect, running)),
-    ),
-    ...(step.tasks ?? []).flatMap((expect, index) =>
-      within(`tasks[${index}]`, () => checkTask(expect, running)),
-    ),
-  ];
-  if (reported === undefined) return compared;
-  const caused = reported.takeEvents();
-  const known = knownIn({ session, rollouts });
-  const objects = rollouts.compiled.flatMap(({ name }) => rollouts.get(name) ?? []);
+function checkReports(world: SuiteWorld, step: StepSpec): FieldComparison[] {
+  const { events, metrics = [], rollouts = [], tasks = [] } = step;
+  const caused = world.session.reported?.takeEvents() ?? [];
   return [
-    ...compared,
+    ...compareEach("rollouts", rollouts, (spec) => compareRollout(spec, world)),
+    ...compareEach("tasks", tasks, (spec) => compareTask(spec, world)),
     ...(events === undefined ? [] : compareEvents(events, caused)),
-    ...metrics.flatMap((metric, index) =>
-      within(`metrics[${index}]`, () =>
-        compareMetric(metric, reported.samples(metric.name, objects, now), known),
-      ),
-    ),
+    ...compareEach("metrics", metrics, (spec) => compareMetric(spec, world)),
   ];
 }
 
-function checkTask(expect: TaskExpectSpec, { session, tasks }: SuiteWorld): FieldComparison[] {
-  const { fleet } = session.objects;
-  return compareTask(expect, {
-    policies: fleet.policies.map(({ compiled }) => compiled),
-    clusters: fleet.clusters().map(clusterKey),
-    tasks: tasks.all(),
-    objectOf: (task) => tasks.objectOf(task),
-  });
-}
-
-function checkRollout(
-  expect: RolloutExpectSpec,
-  { session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
+function compareEach<T>(
+  field: string,
+  specs: readonly T[],
+  compareOne: (spec: T) => FieldComparison[],
 ): FieldComparison[] {
-  const clusters = session.objects.fleet.clusters().map(clusterKey);
-  return compareRollout(expect, rollouts.get(expect.name) ?? {}, {
-    rollouts: rollouts.compiled,
-    clusters,
-    begun: session.begun,
-  });
+  return specs.flatMap((spec, index) => within(`${field}[${index}]`, () => compareOne(spec)));
 }
 
 function withReports(

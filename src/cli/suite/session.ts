@@ -30,14 +30,6 @@ import { SuiteReports } from "./suite-reports.ts";
 import type { SuiteObjects } from "./suite-objects.ts";
 import type { ClusterCall } from "../../policy/world.ts";
 
-export interface SessionOptions {
-  readonly served: ServedHooks;
-  readonly now: Date;
-  /** Of the suite, if it expects Events or metrics. */
-  readonly reports?: Pick<TaskMemory, "all">;
-}
-
-/** A call, and what the policies say about it. */
 export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
 }
@@ -49,9 +41,6 @@ export interface OperationBegin {
   /** A step has ended it. */
   readonly isOver?: true;
 }
-
-/** The calls of a suite have their settings. */
-const SENT = { withSettings: <T>(call: T): T => call };
 
 export class Session {
   readonly objects: SuiteObjects;
@@ -67,12 +56,21 @@ export class Session {
   #followed: Lister<Cluster> | undefined;
   #now: Date;
 
-  constructor(objects: SuiteObjects, { served, now, reports }: SessionOptions) {
+  /** `reports`: the tasks of a suite that expects Events or metrics. */
+  constructor(
+    objects: SuiteObjects,
+    options: {
+      readonly served: ServedHooks;
+      readonly now: Date;
+      readonly reports?: Pick<TaskMemory, "all">;
+    },
+  ) {
+    const { served, now, reports } = options;
     this.objects = objects;
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
-    this.#life = new OperationLife(objects.memory, SENT, {
+    this.#life = new OperationLife(objects.memory, {
       served,
       now: () => this.#now,
       enqueue: () => undefined,
@@ -109,7 +107,7 @@ export class Session {
   }
 
   #policiesChanged(): void {
-    this.coverage.know(this.objects.fleet.policies.map(({ compiled }) => compiled));
+    this.coverage.know(this.objects.fleet.policies);
     this.reported?.policiesChanged(this.#now);
   }
 
@@ -129,18 +127,17 @@ export class Session {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
-  /** Whether a policy holds the pending operation of the Cluster. */
   policiesHold(cluster: Cluster, hook: HookName): boolean {
     const operation = this.#memory.operations.get(cluster.metadata.uid, hook);
     return operation !== undefined && lookAt(this.#inputs(cluster, operation), this.#now).decision.holds;
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {
-    const before = this.#known(cluster, call);
-    const operation = newOperation(call, cluster, this.#now, before);
-    const look = lookAt(this.#inputs(cluster, operation), this.#now);
+    const before = this.#memory.operations.get(cluster.metadata.uid, call.hook);
+    const inputs = this.#asked(cluster, call);
+    const look = lookAt(inputs, this.#now);
     this.coverage.see(look.decision);
-    if (this.served.blocking.has(call.hook) && !hasEnded(operation, cluster, this.served)) {
+    if (this.served.blocking.has(call.hook) && !hasEnded(inputs.state, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
         this.#life.ended(before);
       this.#put(look);
@@ -150,9 +147,8 @@ export class Session {
 
   /** The HookTasks that the call would store; changes no state. */
   intents(cluster: Cluster, call: HookCall): Pick<Decision, "begins" | "toStore"> {
-    const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
-    const { policies, world } = this.#inputs(cluster, operation);
-    return decide(policies, { ...world, state: operation, rendersTasks: true }, call, this.#now);
+    const { policies, world, state } = this.#asked(cluster, call);
+    return decide(policies, { ...world, state, rendersTasks: true }, call, this.#now);
   }
 
   /** The answer to a request; changes no state. */
@@ -164,8 +160,7 @@ export class Session {
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
-    const looks = walk(this.#inputs(cluster, operation), this.#now, to).map((look) => {
+    const looks = walk(this.#asked(cluster, call), this.#now, to).map((look) => {
       this.coverage.see(look.decision);
       return look;
     });
@@ -174,13 +169,14 @@ export class Session {
 
   /** When time alone can change the answer. */
   nextChange({ cluster, call, decision }: CallDecision): Date | undefined {
-    const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
-    const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
+    const inputs = { ...this.#asked(cluster, call), lookAgain: () => LOOK_AGAIN_SECONDS };
     return nextLook(inputs, { at: this.#now, decision });
   }
 
-  #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {
-    return this.#memory.operations.get(metadata.uid, hook);
+  /** As if Cluster API called now. */
+  #asked(cluster: Cluster, call: HookCall): OperationInputs<PendingOperation> {
+    const known = this.#memory.operations.get(cluster.metadata.uid, call.hook);
+    return this.#inputs(cluster, newOperation(call, cluster, this.#now, known));
   }
 
   #put({ state, decision, at }: Look<PendingOperation>): void {
@@ -203,7 +199,7 @@ export class Session {
       world: worldOf(this.#memory, asCalled(cluster, operation)),
       call: { settings: {}, ...operation.call },
       state: operation,
-      lookAgain: asOftenAsCalled,
+      lookAgain: ({ retryAfterSeconds }) => retryAfterSeconds || LOOK_AGAIN_SECONDS,
       alsoAt: nextDeadlineStep,
     };
   }
@@ -211,7 +207,3 @@ export class Session {
 
 /** For an operation that may proceed, whose answer names no interval, and for rollouts, which look at all that wait. */
 const LOOK_AGAIN_SECONDS = 60;
-
-function asOftenAsCalled({ retryAfterSeconds }: Decision): number {
-  return retryAfterSeconds || LOOK_AGAIN_SECONDS;
-}

@@ -59,7 +59,7 @@ export class SuiteObjects {
           `${describe(object)} is there already: two of the same name would hide each other`,
         );
       }
-      this.#put([...this.#objects, created(object, now)]);
+      this.put(undefined, created(object, now));
     }
     this.#checkPolicies();
   }
@@ -69,7 +69,7 @@ export class SuiteObjects {
     for (const patch of patches) {
       const { name, namespace } = viewMetadata(patch["metadata"]);
       const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
-      this.#put(this.#objects.map((object) => (object === found ? edited(object, patch) : object)));
+      this.put(found, edited(found, patch));
     }
     this.#checkPolicies();
   }
@@ -81,27 +81,21 @@ export class SuiteObjects {
 
   /** Writes the Cluster; `undefined` deletes it. */
   rewrite(cluster: Cluster, change: (raw: RawObject) => RawObject | undefined): void {
-    this.#put(
-      this.#objects.flatMap((object): RawObject | readonly RawObject[] => {
-        if (!isCluster(object)) return object;
-        const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-        const same = clusterKey(cluster) === namespacedName({ namespace, name });
-        return same ? (change(object) ?? []) : object;
-      }),
-    );
+    const found = this.#objects.filter(isCluster).find(({ metadata }) => {
+      const { name, namespace = "default" } = viewMetadata(metadata);
+      return clusterKey(cluster) === namespacedName({ namespace, name });
+    });
+    if (found !== undefined) this.put(found, change(found));
   }
 
   delete(refs: readonly ObjectRefSpec[]): void {
-    for (const ref of refs) {
-      const found = this.#find(ref);
-      this.#put(this.#objects.filter((object) => object !== found));
-    }
+    for (const ref of refs) this.put(this.#find(ref), undefined);
   }
 
-  /** Writes an object of a task: a new one without `before`, none without `after`. */
+  /** Writes an object: a new one without `before`, none without `after`. */
   put(before: RawObject | undefined, after: RawObject | undefined): void {
-    const others = this.#objects.filter((object) => object !== before);
-    this.#put(after === undefined ? others : [...others, after]);
+    const index = before === undefined ? this.#objects.length : this.#objects.indexOf(before);
+    this.#put(this.#objects.toSpliced(index, 1, ...(after === undefined ? [] : [after])));
   }
 
   /** `namespace` absent: of a kind without namespaces. */

@@ -1,10 +1,11 @@
 /** Computes the Events that the operator would write in a suite, and the metrics that it would export. */
 
+import type { EventText } from "../../api/event-text.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
-import { describeTransition, type EventText } from "../../report/event-text.ts";
+import { describeTransition } from "../../report/event-text.ts";
 import {
   countDeadlines,
   countDecisions,
@@ -20,7 +21,7 @@ import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";
 
-export interface MetricSample {
+interface MetricSample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -88,7 +89,6 @@ export class SuiteReports {
     }
   }
 
-  /** Records the decision about a pending operation. */
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
     for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {
@@ -98,7 +98,11 @@ export class SuiteReports {
   }
 
   emit(transitions: readonly Transition[], at: Date): void {
-    this.#events.push(...transitions.map((transition) => ({ ...describeTransition(transition), at })));
+    this.tell(transitions.map(describeTransition), at);
+  }
+
+  tell(events: readonly EventText[], at: Date): void {
+    this.#events.push(...events.map((event) => ({ ...event, at })));
   }
 }
 

@@ -6,10 +6,10 @@
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { untilDue } from "../../rollouts/rollout-due.ts";
+import { untilDue } from "../../rollouts/stages.ts";
 import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../rollouts/rollout-decisions.ts";
-import { rolloutTransitions } from "../../rollouts/rollout-transitions.ts";
+import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
@@ -59,9 +59,11 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      firstAsked: (uid, hook) => session.firstAsked(uid, hook),
-      policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
-      worldOf: (cluster) => session.objects.fleet.world(cluster),
+      decider: {
+        firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+        policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
+        worldOf: (cluster) => session.objects.fleet.world(cluster),
+      },
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,
@@ -77,17 +79,16 @@ export class SuiteRollouts {
       loaded: () => true,
       tasks: tasks.slots,
       onStored: (object, before, status) =>
-        session.reported?.emit(rolloutTransitions(object, before, status), session.now),
+        session.reported?.tell(rolloutEvents(object, before, status), session.now),
     });
   }
 
-  /** The rollout with its present status. */
   get(name: string): HookRollout | undefined {
     return this.#api.stored(name);
   }
 
-  get compiled(): readonly CompiledRollout[] {
-    return this.#rollouts.entries().map(({ rollout }) => rollout);
+  all(): readonly HookRollout[] {
+    return this.#api.all();
   }
 
   /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
@@ -288,7 +289,10 @@ export class SuiteRollouts {
     if (known.holds && known.tasksDue !== true) return withoutBasis(known);
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
-    snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
+    snapshot?.hasAll(
+      this.#api.all().map(({ metadata }) => metadata),
+      this.#api.version,
+    );
     const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);

@@ -29,15 +29,13 @@ import {
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
-import { taskTransition } from "../../memory/task-transitions.ts";
+import { taskEvent } from "../../tasks/task-events.ts";
 import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import { SuiteTaskObjects } from "./task-objects.ts";
 
-/** More steps than a task ever has in a row. */
-const MAX_STEPS = 20;
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
 
@@ -103,7 +101,7 @@ export class SuiteTasks {
     let before: number;
     do {
       before = this.#versions;
-      for (const key of this.#tasks.keys()) await this.#reconcile(key);
+      for (const task of this.all()) await this.#reconcile(task);
     } while (this.#versions !== before);
   }
 
@@ -120,17 +118,14 @@ export class SuiteTasks {
     return times.toSorted((a, b) => a.getTime() - b.getTime())[0];
   }
 
-  async #reconcile(key: string): Promise<void> {
-    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
-      const task = this.#tasks.get(key);
-      if (task === undefined) return;
-      const status = await this.#do(this.#next(task, this.#permit(task)), task);
-      if (status === undefined || status === task.status) return;
-      const written = { ...task, status };
-      this.#write(written);
-      const transition = taskTransition(task, written);
-      if (transition !== undefined) this.#session.reported?.emit([transition], this.#session.now);
-    }
+  /** One step. */
+  async #reconcile(task: HookTask): Promise<void> {
+    const status = await this.#do(this.#next(task, this.#permit(task)), task);
+    if (status === undefined || status === task.status) return;
+    const written = { ...task, status };
+    this.#write(written);
+    const event = taskEvent(task, written);
+    if (event !== undefined) this.#session.reported?.tell([event], this.#session.now);
   }
 
   /** What is created stays, so that the suite can look at it. */
@@ -224,11 +219,8 @@ export class SuiteTasks {
       return true;
     if (spec.after === undefined) return false;
     const before = others.find((other) => other.metadata.name === spec.after);
-    if (before?.status?.phase === "Succeeded") return false;
-    const proceeds =
-      before !== undefined &&
-      taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure === "Proceed";
-    return !(proceeds && before.status?.phase === "Failed");
+    if (before?.status?.phase !== "Failed") return before?.status?.phase !== "Succeeded";
+    return taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure !== "Proceed";
   }
 
   #pending({ spec }: HookTask): PendingOperation | undefined {
@@ -236,7 +228,9 @@ export class SuiteTasks {
   }
 
   #clusterOrStub(task: HookTask): Cluster {
-    return this.#clusterOf(task) ?? gone(task);
+    const { namespace, name, uid } = task.spec.clusterRef;
+    const metadata = { namespace, name, uid, resourceVersion: "" };
+    return this.#clusterOf(task) ?? { metadata, paused: false, created: false };
   }
 
   #clusterOf(task: HookTask): Cluster | undefined {
@@ -258,9 +252,4 @@ export class SuiteTasks {
     this.#tasks.set(namespacedName(metadata), stored);
     this.memory.learn(storedTask(stored));
   }
-}
-
-function gone({ spec }: HookTask): Cluster {
-  const { namespace, name, uid } = spec.clusterRef;
-  return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
 }

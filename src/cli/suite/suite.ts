@@ -3,7 +3,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
-import type { LoadedFiles, SourceObject } from "../files/load.ts";
+import { type LoadedFiles, loadPaths, type SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
@@ -45,14 +45,16 @@ export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
 
-/** Reads paths, which are relative to the suite's folder. */
-export type LoadFiles = (paths: readonly string[]) => Promise<LoadedFiles>;
-
-export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {
+/** `load`: reads paths, which are relative to the suite's folder. */
+export async function loadSuite(
+  source: SourceObject,
+  load: LoadFiles = async (paths) => await loadPaths(paths, { cwd: dirname(source.file) }),
+): Promise<LoadedSuite> {
   const checked = checkSuite(source.object);
   if ("errors" in checked) {
     const problems = checked.errors.map((error) => problemAt(source, error));
-    return { name: nameOf(source.object), source, problems };
+    const named = nonEmptyText(fieldsOf(source.object["metadata"])["name"]);
+    return { name: named ?? SUITE_KIND, source, problems };
   }
   const { metadata, spec } = checked.suite;
   const loading = new SuiteLoader(source, load);
@@ -72,9 +74,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
   return { name, source, problems, ...(problems.length === 0 && { suite }) };
 }
 
-function nameOf({ metadata }: RawObject): string {
-  return nonEmptyText(fieldsOf(metadata)["name"]) ?? SUITE_KIND;
-}
+type LoadFiles = (paths: readonly string[]) => Promise<LoadedFiles>;
 
 /** The objects that a section accepts; a file may contain others. */
 interface Belongs {

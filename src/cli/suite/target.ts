@@ -3,15 +3,14 @@
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import { expectedCall } from "../../operations/call.ts";
+import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { showsEnd } from "../../operations/ended.ts";
 import { newOperation } from "../../operations/operation.ts";
 import { isAtVersion, isDeleted } from "../../operations/shows.ts";
-import { VERSIONED } from "../../operations/step.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
-import { unknownCluster } from "./check-names.ts";
+import { clusterNamed } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
@@ -20,7 +19,7 @@ import type { ClusterCall } from "../../policy/world.ts";
 /** Throws for a call that Cluster API would not send. */
 export function target(session: Session, spec: CallSpec): ClusterCall {
   const { hook, settings } = spec;
-  const cluster = clusterOf(session, spec.cluster);
+  const cluster = clusterNamed(spec.cluster, session.objects.fleet, "cluster");
   if (!session.served.advertised.has(hook)) {
     throw new SuiteError(
       `Cluster API ${session.served.capiVersion} does not call ${hook} (spec.capiVersion)`,
@@ -55,7 +54,7 @@ export function targetOfCall(session: Session, spec: CallSpec): ClusterCall {
 /** Throws for a request that the API server sends no review of. The request changes nothing, like a dry run. */
 export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
-  const cluster = clusterOf(session, spec.cluster);
+  const cluster = clusterNamed(spec.cluster, session.objects.fleet, "cluster");
   const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];
   const wrong = VERSIONS.find((field) => spec[field] !== undefined && !allowed.includes(field));
   if (wrong !== undefined) throw new SuiteError(`admission: ${admission} has no such field`, wrong);
@@ -114,25 +113,18 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   return { ...cluster, topology: { ...topology, version }, progress };
 }
 
-function clusterOf({ objects }: Session, key: string): Cluster {
-  const cluster = objects.memory.clusters.get(key);
-  if (cluster !== undefined) return cluster;
-  throw unknownCluster(key, objects.fleet.clusters().map(clusterKey), "cluster");
-}
-
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
-
-function insteadOf(wrong: (typeof VERSIONS)[number], hook: HookCall["hook"]): string {
-  const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
-  return wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
-}
 
 /** Versions that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);
   const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
-  if (wrong !== undefined) throw new SuiteError(`${hook} has no such field${insteadOf(wrong, hook)}`, wrong);
+  if (wrong !== undefined) {
+    const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
+    const hint = wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
+    throw new SuiteError(`${hook} has no such field${hint}`, wrong);
+  }
   return {
     ...expectedCall(hook, cluster),
     ...Object.fromEntries(said.map((field) => [field, spec[field]])),

@@ -16,7 +16,6 @@ type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delet
 export class SuiteTaskObjects implements Objects {
   readonly #objects: SuiteObjects;
   readonly #now: () => Date;
-  /** By the object that they apply. */
   readonly #managers = new Map<string, string>();
   #created = 0;
 

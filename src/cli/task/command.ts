@@ -140,7 +140,7 @@ async function print(
 const ANSWER_MS = 15_000;
 
 async function retry(client: KubeClient, task: ReadTask, key: TaskKey): Promise<void> {
-  const { askForRetry, noRetry } = await import("./retry.ts");
+  const { askForRetry, noRetry } = await import("./tasks.ts");
   const why = noRetry(task);
   const name = `HookTask ${key.namespace}/${key.name}`;
   if (why !== undefined) throw new UsageError(`${name} ${why}`);

@@ -1,23 +1,20 @@
 /** Prints HookTasks as tables, in detail, and as JSON. */
 
-import type { HookTask, TaskAttempt } from "../../api/hook-policy.ts";
+import type { HookTask } from "../../api/hook-policy.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { parseDuration } from "../../policy/duration.ts";
-import { after } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
-import { nextAttemptOf } from "../../tasks/next-step.ts";
+import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
 import { type CommandWords, typed } from "../get/report.ts";
-import { isHindered } from "../../tasks/task-progress.ts";
+import { allowedAttempts, isHindered, openAttempt } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
 import { taskCommand } from "./task-command.ts";
-import { noRetry } from "./retry.ts";
-import type { Phase, ReadTask } from "./tasks.ts";
+import { noRetry, type Phase, type ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {
   readonly now: Date;
@@ -32,17 +29,11 @@ export function taskRows(tasks: readonly ReadTask[], view: TaskView): string[] {
   const rows = tasks.map((task) => [...(allNamespaces ? [task.key.namespace] : []), ...cellsOf(task, view)]);
   const lines = tableLines(headings, rows);
   if (lines.every((line) => width(line) <= columns)) return lines;
-  return tasks.flatMap((task, index) => {
-    const cells = rows[index]?.slice(allNamespaces ? 2 : 1) ?? [];
-    const labels = HEADINGS.slice(1).map((heading) => heading.toLowerCase());
-    const details = labels.map((label, column) => ({ label, text: cells[column] ?? "" }));
-    return [
-      colour.bold(namespacedName(task.key)),
-      ...indented(
-        details.filter(({ text }) => text !== ""),
-        columns,
-      ),
-    ];
+  return tasks.flatMap((task) => {
+    const [, ...cells] = cellsOf(task, view);
+    const details = cells.map((text, column) => ({ label: HEADINGS[column + 1]?.toLowerCase() ?? "", text }));
+    const shown = details.filter(({ text }) => text !== "");
+    return [colour.bold(namespacedName(task.key)), ...indented(shown, columns)];
   });
 }
 
@@ -69,20 +60,17 @@ function phaseText(task: ReadTask, colour: Colour): string {
   if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
   if (!isOver && !isAltered && isHindered(task.object.status)) return colour.red("Cannot begin");
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
-  return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
+  return `${colour[COLOURS[phase]](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
 
-function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string>> {
-  return {
-    Pending: colour.yellow,
-    Running: colour.cyan,
-    Succeeded: colour.green,
-    Failed: colour.red,
-    Cancelled: colour.dim,
-  };
-}
+const COLOURS = {
+  Pending: "yellow",
+  Running: "cyan",
+  Succeeded: "green",
+  Failed: "red",
+  Cancelled: "dim",
+} as const satisfies Readonly<Record<Phase, keyof Colour>>;
 
-/** Everything about one of them, and what to run. */
 export function taskLines(task: ReadTask, view: TaskView): string[] {
   const { colour, columns } = view;
   const head = `${colour.bold(`HookTask ${namespacedName(task.key)}`)}: ${phaseText(task, colour)}`;
@@ -119,10 +107,12 @@ const ALTERED =
 function stateDetails(task: ReadTask, { now }: TaskView): Detail[] {
   const { object, isOver, isAltered } = task;
   const { spec, status } = object;
-  const { begun = 0, allowed = 1 + spec.retries } = status ?? {};
+  const attempts = `${status?.begun ?? 0} of ${allowedAttempts(object)}`;
+  const open = openAttempt(status);
+  const end = open?.askedAt === undefined ? undefined : timesOutAt(object, open).toISOString();
   return [
-    { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
-    ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
+    { label: "attempts", text: `${attempts}, each for at most ${spec.timeout}` },
+    ...(end === undefined ? [] : [{ label: "times out", text: until(end, now) }]),
     ...waitDetails(task, now),
     ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
     ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
@@ -137,7 +127,7 @@ function waitDetails(task: ReadTask, now: Date): Detail[] {
   const isWhy =
     next !== undefined || phase === "Failed" || phase === "Cancelled" || isHindered(object.status);
   return [
-    ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
+    ...(next === undefined ? [] : [nextDetail(next, now)]),
     ...(phase === "Succeeded" || message === ""
       ? []
       : [{ label: isWhy ? "because" : "waits for", text: message }]),
@@ -148,15 +138,9 @@ function nextOf({ object, isOver, isAltered }: ReadTask): NextAttempt | undefine
   return isAltered || isOver ? undefined : nextAttemptOf(object);
 }
 
-function nextText({ at, number, of }: NextAttempt, now: Date): string {
+function nextDetail({ at, number, of }: NextAttempt, now: Date): Detail {
   const when = at > now ? `, ${until(at.toISOString(), now)}` : "";
-  return `attempt ${number} of ${of}${when}`;
-}
-
-function timeOut(last: TaskAttempt | undefined, timeout: string, now: Date): Detail[] {
-  if (last?.askedAt === undefined || last.endedAt !== undefined) return [];
-  const at = after(new Date(last.askedAt), parseDuration(timeout) ?? 0);
-  return [{ label: "times out", text: until(at.toISOString(), now) }];
+  return { label: "waits for", text: `attempt ${number} of ${of}${when}` };
 }
 
 function commandDetails(task: ReadTask, { colour, program, connection }: TaskView): Detail[] {
@@ -215,14 +199,7 @@ export function tasksJson(tasks: readonly ReadTask[]): object {
 
 function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: ReadTask): object {
   const { spec, status, metadata } = object;
-  const {
-    object: made,
-    message,
-    endedAt,
-    attempts = [],
-    begun = 0,
-    allowed = 1 + spec.retries,
-  } = status ?? {};
+  const { object: made, message, endedAt, attempts = [], begun = 0 } = status ?? {};
   return {
     ...key,
     cluster,
@@ -242,7 +219,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),
     ...(endedAt !== undefined && { endedAt }),
     begun,
-    allowed,
+    allowed: allowedAttempts(object),
     attempts,
   };
 }

@@ -1,17 +1,21 @@
-/** Reads HookTasks, and the parts of them that commands show. */
+/** Reads HookTasks, the parts of them that commands show, and asks for another attempt. */
 
 import type { HookTask, HookTaskStatus } from "../../api/hook-policy.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
+import { followUntil } from "../fleet/follow.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { namesOf } from "../fleet/live-objects.ts";
 import { UsageError } from "../../operator/options.ts";
@@ -113,4 +117,38 @@ function readTaskObject(raw: KubeObject): ReadTask {
     isOver: status?.over !== undefined,
     isAltered: alterationOf(object) !== undefined,
   };
+}
+
+/** Why there is nothing to try again; `undefined`: there is. */
+export function noRetry({ phase, isOver, isAltered }: ReadTask): string | undefined {
+  if (isOver) return "belongs to an operation that is over: it counts no more";
+  if (isAltered) return "was changed: delete it, and its task begins again";
+  return WHY[phase];
+}
+
+const WHY: Readonly<Partial<Record<Phase, string>>> = {
+  Pending: "has not begun yet",
+  Running: "still runs: a retry follows a failure",
+  Succeeded: "has succeeded",
+  Cancelled: "was cancelled, because it was no longer wanted",
+};
+
+/** Returns whether the operator has acted upon it in time. */
+export async function askForRetry(
+  client: KubeClient,
+  { key, object }: ReadTask,
+  timeoutMs: number,
+): Promise<boolean> {
+  // New for each request; the operator writes the one that it acted upon into the status.
+  const value = timestamp(client.serverClock.serverTime());
+  await client.mergePatch(HOOK_TASKS, key, {
+    metadata: { uid: object.metadata.uid, annotations: { [RETRY_ANNOTATION]: value } },
+  });
+  const isTaken = (found: KubeObject | undefined): boolean =>
+    fieldsOf(found?.status)["retriedFor" satisfies keyof HookTaskStatus] === value;
+  // The right to patch does not imply list and watch, so a failed read is not an error.
+  return await followUntil(client, { resource: HOOK_TASKS, ...key }, isTaken, {
+    timeoutMs,
+    onLost: () => undefined,
+  }).catch(() => false);
 }

@@ -29,7 +29,8 @@ export function calendarOf(
 ): Calendar {
   const problem = wanted === undefined ? undefined : zoneProblem(wanted);
   if (problem !== undefined) throw new CommandError(USAGE, `time zone: ${problem}`);
-  const { windows, invalid } = windowsIn(objects);
+  const holders = windowsIn(objects);
+  const windows = holders.flatMap((each) => each.windows ?? []);
   const zone = wanted ?? zoneOfMost(windows);
   const midnights = midnightsOf(zone, at, weeks);
   const [from = at, end = at] = [midnights[0], midnights.at(-1)].map((each) => each?.at);
@@ -39,7 +40,7 @@ export function calendarOf(
     end: timestamp(end),
     changes: clockChanges(zone, midnights),
     windows: windows.map((window) => calendarWindow(window, from, end)),
-    invalid: invalid.map(policyName),
+    invalid: holders.filter((each) => each.windows === undefined).map(({ policy }) => policyName(policy)),
   };
 }
 

@@ -2,10 +2,10 @@
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import { isHas, pathKey } from "../../policy/cel/guards.ts";
-import { type Expr, findNode, parseExpression } from "../../policy/cel/syntax.ts";
+import { atPosition, type Expr, findNode, parseExpression } from "../../policy/cel/syntax.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { ExpressionField } from "../../policy/gates/gate-kind.ts";
-import { atPosition, expressionsOf } from "../../policy/validation/semantics.ts";
+import type { ExpressionField } from "../../policy/cel/expression.ts";
+import { expressionsOf } from "../../policy/validation/semantics.ts";
 
 /** For rules without errors. */
 export function suiteWarnings(rules: readonly RuleSpec[]): readonly FieldError[] {

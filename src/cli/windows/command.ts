@@ -13,10 +13,10 @@ import {
   USAGE,
   wholeNumber,
 } from "../command.ts";
-import type { PolicyWindows } from "./window-list.ts";
+import type { WindowHolder } from "./window-list.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
-import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { type ObjectFiles, readObjectFiles } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -89,16 +89,11 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
     ? readLive(wanted, flags)
     : readFiles(flags.filename));
   const all = windowsIn(objects);
-  const isMeant = (policy: HolderRef): boolean => wanted === undefined || isNamed(policy, wanted);
-  if (wanted !== undefined && isWhole && !all.policies.some(isMeant))
-    throw unknownName(wanted, all.policies, flags, place);
-  await print(
-    all.windows.filter(({ policy }) => isMeant(policy)),
-    flags,
-    place,
-  );
-  const invalid = all.invalid.filter(isMeant);
-  for (const policy of invalid) {
+  const meant = all.filter(({ policy }) => wanted === undefined || isNamed(policy, wanted));
+  if (wanted !== undefined && isWhole && meant.length === 0) throw unknownName(wanted, all, flags, place);
+  await print(meant, flags, place);
+  const invalid = meant.filter((each) => each.windows === undefined);
+  for (const { policy } of invalid) {
     stderr.line(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'`);
   }
   if (!isWhole) throw new CommandError(USAGE);
@@ -150,14 +145,14 @@ function elsewhere(place: string | undefined): string {
   return place === undefined ? "" : ` in namespace ${place}; -A looks in all of them`;
 }
 
-async function print(
-  found: PolicyWindows["windows"],
-  flags: Flags,
-  place: string | undefined,
-): Promise<void> {
+async function print(found: readonly WindowHolder[], flags: Flags, place: string | undefined): Promise<void> {
   const { next, zone, at = new Date(), output } = flags;
   const { listOpenings, windowsJson, windowsLines } = await import("./window-list.ts");
-  const listed = listOpenings(found, at, next);
+  const listed = listOpenings(
+    found.flatMap((each) => each.windows ?? []),
+    at,
+    next,
+  );
   if (output === "json") stdout.json(windowsJson(listed));
   else if (listed.length === 0) stderr.line(`no window was found${elsewhere(place)}`);
   else {
@@ -173,11 +168,11 @@ function isPath(wanted: string, { filename }: Flags): boolean {
 
 function unknownName(
   wanted: string,
-  policies: readonly HolderRef[],
+  holders: readonly WindowHolder[],
   flags: Flags,
   place?: string,
 ): UsageError {
-  const names = policies.flatMap(({ namespace, name }) => [
+  const names = holders.flatMap(({ policy: { namespace, name } }) => [
     name,
     ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
   ]);

@@ -121,16 +121,13 @@ function otherTime(verb: string, wall: Date | undefined, usual: Date | undefined
 }
 
 function otherLength(actual: Stretch, usual: Stretch): readonly string[] {
-  const [length, expected] = [actual, usual].map(lengthOf);
+  const [length, expected] = [actual, usual].map(
+    ({ opensAt, closesAt }) => closesAt && closesAt.getTime() - opensAt.getTime(),
+  );
   if (length === undefined || expected === undefined || length === expected) return [];
   return [`lasts ${durationText(length)} instead of ${durationText(expected)}`];
 }
 
-function lengthOf({ opensAt, closesAt }: Stretch): number | undefined {
-  return closesAt && closesAt.getTime() - opensAt.getTime();
-}
-
-/** The opening on the steady clock that corresponds to this one. */
 function nearest(steady: Window, wall: Date): Stretch | undefined {
   const distance = ({ opensAt }: Stretch): number => Math.abs(opensAt.getTime() - wall.getTime());
   const [best] = stretches(steady, new Date(wall.getTime() - NEAR))

@@ -22,53 +22,43 @@ export interface PolicyWindow {
   readonly spec: WindowGateSpec;
 }
 
-export interface PolicyWindows {
-  readonly policies: readonly HolderRef[];
-  readonly windows: readonly PolicyWindow[];
-  /** Policies with errors, whose windows are unknown. */
-  readonly invalid: readonly HolderRef[];
+export interface WindowHolder {
+  readonly policy: HolderRef;
+  /** Absent: the policy or rollout has errors, so its windows are unknown. */
+  readonly windows?: readonly PolicyWindow[];
 }
 
-interface Holder {
-  readonly policy: HolderRef;
-  /** The rules of a policy or the stages of a rollout; absent: it has errors. */
-  readonly rules?: readonly GatedPart[];
+/** Keeps the order of the objects, rules or stages, and gates. */
+export function windowsIn(objects: readonly RawObject[]): readonly WindowHolder[] {
+  return objects.flatMap((raw) => {
+    const policy = holderRef(raw);
+    if (policy === undefined) return [];
+    const parts = validatePolicy(policy.kind, raw).length > 0 ? undefined : partsOf(policy.kind, raw);
+    return parts === undefined
+      ? [{ policy }]
+      : [{ policy, windows: parts.flatMap((part) => windowsOf(policy, part)) }];
+  });
 }
 
 type GatedPart = Pick<RuleSpec, "name" | "until">;
 
-/** Keeps the order of the objects, rules or stages, and gates. */
-export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
-  const found = objects.flatMap(holderIn);
-  return {
-    policies: found.map(({ policy }) => policy),
-    windows: found.flatMap(({ policy, rules = [] }) =>
-      rules.flatMap((rule) => windowsOfRule(rule).map((window) => ({ policy, ...window }))),
-    ),
-    invalid: found.filter(({ rules }) => rules === undefined).map(({ policy }) => policy),
-  };
-}
-
-function holderIn(raw: RawObject): readonly Holder[] {
-  const policy = holderRef(raw);
-  if (policy === undefined) return [];
-  const { kind } = policy;
-  if (validatePolicy(kind, raw).length > 0) return [{ policy }];
+/** The rules of a policy or the stages of a rollout; `undefined`: it has errors. */
+function partsOf(kind: HolderRef["kind"], raw: RawObject): readonly GatedPart[] | undefined {
   if (kind === "HookRollout") {
     const { spec } = viewRollout(raw);
-    return [checkRollout(spec, []).errors.length > 0 ? { policy } : { policy, rules: spec.stages ?? [] }];
+    return checkRollout(spec, []).errors.length > 0 ? undefined : (spec.stages ?? []);
   }
   const { rules } = viewPolicy(kind, raw).spec;
-  return [checkRules(rules, []).errors.length > 0 ? { policy } : { policy, rules }];
+  return checkRules(rules, []).errors.length > 0 ? undefined : rules;
 }
 
-function windowsOfRule({ name: rule, until = [] }: GatedPart): readonly Omit<PolicyWindow, "policy">[] {
+function windowsOf(policy: HolderRef, { name: rule, until = [] }: GatedPart): readonly PolicyWindow[] {
   return until
     .flatMap((gate) => [
       gate,
       ...(gate.anyOf ?? []).map((member) => ({ ...member, name: `${gate.name}/${member.name}` })),
     ])
-    .flatMap(({ name: gate, window: spec }) => (spec === undefined ? [] : [{ rule, gate, spec }]));
+    .flatMap(({ name: gate, window: spec }) => (spec === undefined ? [] : [{ policy, rule, gate, spec }]));
 }
 
 /** "team-a/protect", or "protect" in any namespace. */

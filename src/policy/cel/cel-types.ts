@@ -5,13 +5,18 @@ import { functions } from "./environment.ts";
 import { VERSION_FUNCTIONS } from "./cel-version.ts";
 import type { VariableName } from "./view.ts";
 
-export type Type =
+/** `optional`: of a field that can be missing. */
+export type Type = { readonly optional?: true } &
   /** `json`: any of the types that a value in JSON can have. */
-  | { readonly kind: ScalarKind; readonly json?: true }
-  | { readonly kind: "list"; readonly element: Type }
-  /** Its keys are strings, unless it is a literal in the expression. */
-  | { readonly kind: "map"; readonly value: Type }
-  | { readonly kind: "object"; readonly fields: Readonly<Record<string, Field>>; readonly open: boolean };
+  (
+    | { readonly kind: ScalarKind; readonly json?: true }
+    | { readonly kind: "list"; readonly element: Type }
+    /** Its keys are strings, unless it is a literal in the expression. */
+    | { readonly kind: "map"; readonly value: Type }
+    | { readonly kind: "object"; readonly fields: Fields; readonly open: boolean }
+  );
+
+type Fields = Readonly<Record<string, Type>>;
 
 const SCALARS = [
   "bool",
@@ -27,11 +32,6 @@ const SCALARS = [
 ] as const;
 
 type ScalarKind = (typeof SCALARS)[number] | "type" | "dyn";
-
-export interface Field {
-  readonly type: Type;
-  readonly optional: boolean;
-}
 
 export const DYN: Type = { kind: "dyn" };
 /** A value from a Kubernetes object: neither a timestamp nor a duration, which are strings there. */
@@ -49,24 +49,24 @@ export function map(value: Type): Type {
   return { kind: "map", value };
 }
 
-const always = (type: Type): Field => ({ type, optional: false });
-const optional = (type: Type): Field => ({ type, optional: true });
-const object = (fields: Readonly<Record<string, Field>>, open = false): Type => ({
-  kind: "object",
-  fields,
-  open,
-});
+function optional(type: Type): Type {
+  return { ...type, optional: true };
+}
 
-const METADATA: Readonly<Record<string, Field>> = {
-  name: always(STRING),
-  namespace: always(STRING),
-  uid: always(STRING),
-  labels: always(map(STRING)),
-  annotations: always(map(STRING)),
-  creationTimestamp: always(TIMESTAMP),
+function object(fields: Fields, open = false): Type {
+  return { kind: "object", fields, open };
+}
+
+const METADATA: Fields = {
+  name: STRING,
+  namespace: STRING,
+  uid: STRING,
+  labels: map(STRING),
+  annotations: map(STRING),
+  creationTimestamp: TIMESTAMP,
   deletionTimestamp: optional(TIMESTAMP),
-  generation: always(INT),
-  finalizers: always(list(STRING)),
+  generation: INT,
+  finalizers: list(STRING),
 };
 const { namespace: _, ...CLUSTER_SCOPED_METADATA } = METADATA;
 
@@ -74,56 +74,51 @@ const { namespace: _, ...CLUSTER_SCOPED_METADATA } = METADATA;
 export const METADATA_FIELDS: readonly string[] = Object.keys(METADATA);
 
 const CONDITION = object({
-  type: always(STRING),
-  status: always(STRING),
-  reason: always(STRING),
-  lastTransitionTime: always(TIMESTAMP),
+  type: STRING,
+  status: STRING,
+  reason: STRING,
+  lastTransitionTime: TIMESTAMP,
 });
 
 /** The types that view.ts produces. */
 export const VARIABLES: Readonly<Record<VariableName, Type>> = {
   cluster: object({
-    metadata: always(object(METADATA)),
+    metadata: object(METADATA),
     topology: optional(
       object({
-        className: always(STRING),
-        version: always(STRING),
-        variables: always(map(JSON_VALUE)),
-        pinnedWorkers: always(
-          list(object({ kind: always(STRING), name: always(STRING), version: always(STRING) })),
-        ),
+        className: STRING,
+        version: STRING,
+        variables: map(JSON_VALUE),
+        pinnedWorkers: list(object({ kind: STRING, name: STRING, version: STRING })),
       }),
     ),
-    status: always(
-      object({
-        phase: optional(STRING),
-        conditions: always(list(CONDITION)),
-        initialization: always(
-          object({ infrastructureProvisioned: optional(BOOL), controlPlaneInitialized: optional(BOOL) }),
-        ),
+    status: object({
+      phase: optional(STRING),
+      conditions: list(CONDITION),
+      initialization: object({
+        infrastructureProvisioned: optional(BOOL),
+        controlPlaneInitialized: optional(BOOL),
       }),
-    ),
+    }),
   }),
-  namespaceObject: object({ metadata: always(object(CLUSTER_SCOPED_METADATA)) }),
+  namespaceObject: object({ metadata: object(CLUSTER_SCOPED_METADATA) }),
   request: object({
-    hook: always(STRING),
+    hook: STRING,
     fromKubernetesVersion: optional(STRING),
     toKubernetesVersion: optional(STRING),
     kubernetesVersion: optional(STRING),
     targetVersion: optional(STRING),
-    settings: always(map(STRING)),
+    settings: map(STRING),
   }),
   // Most kinds have a status, but no object has it from the start.
   object: object(
     {
-      metadata: always(
-        object({
-          ...METADATA,
-          namespace: optional(STRING),
-          generation: optional(INT),
-          ownerReferences: optional(list(JSON_VALUE)),
-        }),
-      ),
+      metadata: object({
+        ...METADATA,
+        namespace: optional(STRING),
+        generation: optional(INT),
+        ownerReferences: optional(list(JSON_VALUE)),
+      }),
       status: optional(JSON_VALUE),
     },
     true,

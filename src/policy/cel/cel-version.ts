@@ -10,17 +10,6 @@ const { BOOL, DYN, INT, STRING } = CelScalar;
 const VERSION = mapType(DYN, DYN);
 const TEXT = "@semver";
 
-/** The functions whose result or target is a version. */
-export const VERSION_FUNCTIONS = [
-  "semver",
-  "major",
-  "minor",
-  "patch",
-  "isLessThan",
-  "isGreaterThan",
-  "compareTo",
-];
-
 const PARSE_STEPS = 5;
 const RANGE_STEPS = 100;
 
@@ -65,3 +54,8 @@ export const versionFunctions: readonly CelFunc[] = [
     return satisfied;
   }),
 ];
+
+/** The functions whose result or target is a version. */
+export const VERSION_FUNCTIONS: readonly string[] = versionFunctions
+  .filter(({ target, result }) => target === VERSION || result === VERSION)
+  .map(({ name }) => name);

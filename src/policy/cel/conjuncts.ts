@@ -22,19 +22,12 @@ export function falseParts(
 /** Never none. */
 function conjunctsOf(source: string): readonly string[] {
   const text = source.trim();
-  if (!isConjunction(text)) return [text];
-  const parts = splitAtTop(text);
-  if (parts.length > 1) return parts.every(isExpression) ? parts.flatMap(conjunctsOf) : [text];
-  return text.startsWith("(") && text.endsWith(")") ? conjunctsOf(text.slice(1, -1)) : [text];
-}
-
-function isConjunction(text: string): boolean {
   const parsed = parseExpression(text);
-  return parsed.ok && callOf(parsed.root, "_&&_") !== undefined;
-}
-
-function isExpression(text: string): boolean {
-  return parseExpression(text).ok;
+  if (!parsed.ok || callOf(parsed.root, "_&&_") === undefined) return [text];
+  const parts = splitAtTop(text);
+  const isSplit = parts.every((part) => parseExpression(part).ok);
+  if (parts.length > 1) return isSplit ? parts.flatMap(conjunctsOf) : [text];
+  return text.startsWith("(") && text.endsWith(")") ? conjunctsOf(text.slice(1, -1)) : [text];
 }
 
 /** Texts, comments, && and brackets. A text that is not understood gives a part that is no expression. */

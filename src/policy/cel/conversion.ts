@@ -25,7 +25,7 @@ interface Misfit {
   readonly expr: Expr | undefined;
   readonly given: Type;
   readonly wanted: Type;
-  readonly isTarget: boolean;
+  /** Of the argument; -1: it is the target. */
   readonly position: number;
 }
 
@@ -62,7 +62,7 @@ export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string 
   if (a === undefined || b === undefined) return undefined;
   if (!isOnlyText(a, b) && !isOnlyText(b, a)) return undefined;
   const [given, wanted, position] = isOnlyText(a, b) ? [a, b, 0] : [b, a, 1];
-  const misfit = { expr: call.args[position], given, wanted, isTarget: false, position };
+  const misfit = { expr: call.args[position], given, wanted, position };
   return `${subjectOf(misfit, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so the two are never equal: ${write(misfit)}`;
 }
 
@@ -94,14 +94,14 @@ function wrongValues({ target, args }: Signature, call: Call, given: GivenTypes,
   return [target, ...args].flatMap((wanted, index) => {
     const type = types[index];
     if (wanted === undefined || type === undefined || accepts(type, wanted)) return [];
-    return [{ expr: exprs[index], given: type, wanted, isTarget: index === 0, position: index - 1 }];
+    return [{ expr: exprs[index], given: type, wanted, position: index - 1 }];
   });
 }
 
 /** A value with a path is easy to convert, and usually both values are meant to have the same type. */
 function usefulness(misfit: Misfit, { target, args }: GivenTypes): number {
   const kind = isJson(misfit.given) ? "string" : misfit.given.kind;
-  const others = [...(misfit.isTarget || target === undefined ? [] : [target]), ...args].filter(
+  const others = [...(misfit.position < 0 || target === undefined ? [] : [target]), ...args].filter(
     (type) => type !== misfit.given,
   );
   return (
@@ -153,10 +153,10 @@ function write({ expr, wanted }: Misfit): string {
     : `write ${wanted.kind}(${pathText(expr)})`;
 }
 
-function subjectOf({ expr, isTarget, position }: Misfit, { function: name }: Call): string {
+function subjectOf({ expr, position }: Misfit, { function: name }: Call): string {
   if (pathKey(expr) !== undefined) return pathText(expr);
   const shown = displayName(name);
-  if (isTarget) return `the value before .${shown}`;
+  if (position < 0) return `the value before .${shown}`;
   if (/^\w/.test(shown) && shown !== "in") return `argument ${position + 1} of ${shown}`;
   return name.startsWith("_") && name.endsWith("_") && name !== "-_" && name !== "!_"
     ? `the ${position === 0 ? "left" : "right"} side of ${shown}`

@@ -108,5 +108,4 @@ export const environment: CelEnv = celEnv({
   funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions()],
 });
 
-/** All functions that can be called by name, including operators. */
 export const functions: readonly CelFunc[] = [...unmetered.funcs];

@@ -4,16 +4,14 @@
  */
 
 import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
-import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
-import { readLoop } from "./loops.ts";
-import { type Call, callOf, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
+import { type Facts, factsWhen, isHas, keyBelow, pathKey, pathText } from "./guards.ts";
+import { type Call, callOf, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
   BOOL,
   DYN,
   either,
-  type Field,
   fits,
   INT,
   JSON_VALUE,
@@ -133,7 +131,7 @@ export class Checker {
     if (of.kind === "dyn") return testOnly ? BOOL : of;
     if (of.kind === "map") {
       if (testOnly) return BOOL;
-      this.#expectKey(expr, operand, place, pathKey(expr));
+      this.#expect(expr, place, keyGuard(operand, JSON.stringify(field)));
       return of.value;
     }
     if (of.kind !== "object") {
@@ -168,29 +166,14 @@ export class Checker {
       return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
     }
     if (isHas(expr)) return BOOL;
-    if (field.optional) this.#expectField(expr, place);
-    return field.type;
+    if (field.optional === true) this.#expect(expr, place, `has(${pathText(expr)})`);
+    return field;
   }
 
-  #expectField(expr: Expr, { facts }: ExpressionPlace): void {
+  /** `guard`: what asks whether the field or key is there. */
+  #expect(expr: Expr, { facts }: ExpressionPlace, guard: string): void {
+    if (facts.has(pathKey(expr) ?? "")) return;
     const path = pathText(expr);
-    if (!facts.has(pathKey(expr) ?? "")) this.#mayBeMissing(expr, path, `has(${path})`);
-  }
-
-  #expectKey(
-    expr: Expr,
-    container: Expr | undefined,
-    { facts }: ExpressionPlace,
-    fact: string | undefined,
-  ): void {
-    if (fact !== undefined && facts.has(fact)) return;
-    const key =
-      expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(lastArgument(expr));
-    const written = key === undefined ? "key" : JSON.stringify(key);
-    this.#mayBeMissing(expr, pathText(expr), `${written} in ${pathText(container)}`);
-  }
-
-  #mayBeMissing(expr: Expr, path: string, guard: string): void {
     const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
     const [, requestField] = /^request\.(\w+)$/.exec(path) ?? [];
     const field = requestField === undefined ? {} : { requestField };
@@ -232,18 +215,20 @@ export class Checker {
   ): Type {
     const of = this.#infer(container, place);
     const by = this.#infer(key, place);
+    const literal = stringLiteral(key);
     if (of.kind === "list") {
       return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
     }
     if (of.kind === "map") {
       // A map literal in the expression can have keys of any type.
       if (pathKey(container) === undefined || fits(by, STRING)) {
-        this.#expectKey(expr, container, place, keyFact(container, key));
+        const written = literal === undefined ? "key" : JSON.stringify(literal);
+        this.#expect(expr, place, keyGuard(container, written));
         return of.value;
       }
       return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
     }
-    if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
+    if (of.kind === "object") return this.#field(expr, of, [literal ?? "", place]);
     return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 
@@ -318,9 +303,13 @@ function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Gi
   const [container, key] = callOf(call.args[0], "_[_]")?.args ?? [];
   if (call.function === "has" && container !== undefined) {
     const written = stringLiteral(key) === undefined ? pathText(key) : JSON.stringify(stringLiteral(key));
-    return `has() takes a field, not a key: write ${written} in ${pathText(container)}`;
+    return `has() takes a field, not a key: write ${keyGuard(container, written)}`;
   }
   return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
+}
+
+function keyGuard(container: Expr | undefined, key: string): string {
+  return `${key} in ${pathText(container)}`;
 }
 
 /** Finds a comparison of `request.hook` with a word that is no hook. */
@@ -339,8 +328,8 @@ const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
 /** Users look for cluster.spec.topology first. */
 function specHint({ exprKind }: Expr, { fields }: Type & { kind: "object" }, name: string): string {
   const { topology } = fields;
-  if (name !== "spec" || topology?.type.kind !== "object" || exprKind.case !== "selectExpr") return "";
-  const parts = Object.keys(topology.type.fields).join(", ");
+  if (name !== "spec" || topology?.kind !== "object" || exprKind.case !== "selectExpr") return "";
+  const parts = Object.keys(topology.fields).join(", ");
   return `; spec.topology is ${pathText(exprKind.value.operand)}.topology, with ${parts}, and nothing else of spec can be read`;
 }
 
@@ -349,7 +338,7 @@ function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: str
   const { exprKind } = expr;
   const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
   const places = Object.entries(fields).filter(
-    ([, { type }]) => type.kind === "object" && Object.hasOwn(type.fields, name),
+    ([, type]) => type.kind === "object" && Object.hasOwn(type.fields, name),
   );
   const [place] = places;
   return parent === undefined || place === undefined || places.length > 1
@@ -357,19 +346,15 @@ function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: str
     : `; did you mean ${JSON.stringify(`${parent}.${place[0]}.${name}`)}?`;
 }
 
-function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {
+function fieldOf(type: Type & { kind: "object" }, name: string): Type | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];
-  return type.open ? { type: JSON_VALUE, optional: false } : undefined;
+  return type.open ? JSON_VALUE : undefined;
 }
 
 function elementOf(type: Type): Type | undefined {
   if (type.kind === "list") return type.element;
   if (type.kind === "map") return STRING;
   return type.kind === "dyn" ? type : undefined;
-}
-
-function lastArgument({ exprKind }: Expr): Expr | undefined {
-  return exprKind.case === "callExpr" ? exprKind.value.args.at(-1) : undefined;
 }
 
 function oneOf(words: readonly string[], word: string): string {

@@ -3,6 +3,7 @@
  * fixed number of steps.
  */
 
+import { weakMemo } from "../../lib/weak-memo.ts";
 import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../target-version.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
@@ -41,6 +42,24 @@ export type ExpressionUse =
   | "value"
   /** A part of a text there. */
   | "text";
+
+/** An expression in a spec. */
+export interface ExpressionField {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  readonly path: string;
+  /** What the field has before the expression, which is a part of it. */
+  readonly before?: string;
+}
+
+/** None where the field is absent. */
+export function expressionAt(
+  source: string | undefined,
+  use: ExpressionUse,
+  path: string,
+): readonly ExpressionField[] {
+  return source === undefined ? [] : [{ source, use, path }];
+}
 
 export type ExpressionProblem = Omit<ExpressionFinding, "expr"> & Partial<Position>;
 
@@ -99,13 +118,6 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   text: { variables: ["cluster", "namespaceObject", "request"], result: "text" },
 };
 
-/** More than the expressions of one policy have: each is compiled twice, to check it and to use it. */
-const MAX_REMEMBERED_LETTERS = 32 * 1024;
-/** Memory of a compiled pattern per unit of weight. */
-const LETTERS_PER_WEIGHT = 4;
-const remembered = new Map<string, CompiledExpression>();
-let rememberedLetters = 0;
-
 /** For a checked source: if it does not compile after all, the expression is never evaluable. */
 export function expressionOrBroken(source: string, use: ExpressionUse): Expression {
   const { expression } = compileExpression(source, use);
@@ -115,25 +127,16 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
   return { ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
 }
 
-/** Never throws. */
+/** Never throws. A policy's expressions are compiled twice, to check and to use them: the second time costs nothing. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
-  const key = `${use} ${source}`;
-  const known = remembered.get(key);
-  if (known !== undefined) return known;
-  const compiled = compile(source, use);
-  remembered.set(key, compiled);
-  rememberedLetters += lettersOf(key, compiled);
-  for (const [oldest, each] of remembered) {
-    if (rememberedLetters <= MAX_REMEMBERED_LETTERS) break;
-    remembered.delete(oldest);
-    rememberedLetters -= lettersOf(oldest, each);
-  }
-  return compiled;
+  return compiled(`${use} ${source}`);
 }
 
-function lettersOf(key: string, { expression, patternWeight }: CompiledExpression): number {
-  return key.length + (expression === undefined ? 0 : patternWeight * LETTERS_PER_WEIGHT);
-}
+const compiled = weakMemo((key) => {
+  const [use = ""] = key.split(" ", 1);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by compileExpression
+  return compile(key.slice(use.length + 1), use as ExpressionUse);
+});
 
 function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
@@ -151,7 +154,8 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   if (problems.length > 0) return { problems, warnings: [], patternWeight };
   const warnings = [
     ...checker.warnings
-      .filter((warning) => use !== "outcome" || !comesLater(warning))
+      // What an object lacks says that its task is not done yet.
+      .filter(({ id, requestField }) => use !== "outcome" || id !== "field-may-be-missing" || requestField)
       .map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
     ...constantWarning(root, contract),
     ...staleWarning(root, position),
@@ -159,37 +163,28 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   return { expression: expressionOf(root, contract), problems, warnings, patternWeight };
 }
 
-function resultProblem(root: Expr, type: Type, { result }: Contract): ExpressionFinding[] {
-  if (result === "json" || result === "text") return noValue(root, type, result);
-  if (fits(type, { kind: result })) return [];
-  return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
-}
-
 const NOT_JSON: readonly string[] = ["timestamp", "duration", "bytes", "type", "semver"];
 const NOT_TEXT: readonly string[] = [...NOT_JSON, "list", "map", "object", "null_type"];
 
-function noValue(root: Expr, { kind }: Type, result: "json" | "text"): ExpressionFinding[] {
+function resultProblem(root: Expr, type: Type, { result }: Contract): ExpressionFinding[] {
+  const { kind } = type;
+  const found = (expected: string): ExpressionFinding[] => [
+    { expr: root, message: `the expression gives ${kind}, expected ${expected}` },
+  ];
+  if (result === "bool" || result === "string") return fits(type, { kind: result }) ? [] : found(result);
   if (!(result === "json" ? NOT_JSON : NOT_TEXT).includes(kind)) return [];
   const remedy = ["timestamp", "duration", "bytes"].includes(kind) ? ": write string(…)" : "";
-  const expected = result === "json" ? "what JSON has" : "text, a number or a bool";
-  return [{ expr: root, message: `the expression gives ${kind}, expected ${expected}${remedy}` }];
+  return found(`${result === "json" ? "what JSON has" : "text, a number or a bool"}${remedy}`);
 }
 
 /** A constant is how a template writes what looks like an expression, and "true" what only has to exist. */
 function constantWarning(root: Expr, { variables, result }: Contract): ExpressionWarning[] {
-  const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue(root));
+  const { exprKind } = root;
+  const isTrue = exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
+  const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue);
   if (isMeant || variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
-}
-
-/** What an object lacks says that its task is not done yet. */
-function comesLater({ id, requestField }: Suspicion): boolean {
-  return id === "field-may-be-missing" && requestField === undefined;
-}
-
-function isTrue({ exprKind }: Expr): boolean {
-  return exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
 }
 
 /** The spec changes at once, and a condition only when its controller has read the change. */

@@ -14,7 +14,6 @@ import { FOR_USERS } from "./view.ts";
 
 const MISSING = /^field not found: (?<key>.*)$|^index .* out of bounds/s;
 
-/** Whether a field, key or element is missing. */
 export function isMissing({ message }: CelError): boolean {
   return MISSING.test(message);
 }

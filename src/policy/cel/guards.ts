@@ -14,7 +14,7 @@ export function pathKey(expr: Expr | undefined): string | undefined {
   return identifier(expr) ?? keyFact(container, key);
 }
 
-export function keyFact(container: Expr | undefined, key: Expr | undefined): string | undefined {
+function keyFact(container: Expr | undefined, key: Expr | undefined): string | undefined {
   const literal = stringLiteral(key);
   return keyBelow(container, literal === undefined ? identifier(key) : JSON.stringify(literal));
 }

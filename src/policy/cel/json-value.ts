@@ -3,13 +3,9 @@
 import { type CelMap, celType, type CelValue, isCelList, isCelMap, isCelUint } from "@bufbuild/cel";
 import { meter } from "./meter.ts";
 
-interface Failure {
-  readonly ok: false;
-  readonly problem: string;
-}
-
-export type JsonResult = { readonly ok: true; readonly value: unknown } | Failure;
-type Scalar = { readonly ok: true; readonly value: string | number | boolean | null } | Failure;
+type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
+export type JsonResult = Result<unknown>;
+type Scalar = Result<string | number | boolean | null>;
 
 /** Deeper values come only from hostile input. */
 const MAX_DEPTH = 32;
@@ -87,6 +83,6 @@ function fieldsOf(map: CelMap, depth: number): JsonResult {
   return { ok: true, value: Object.fromEntries(fields) };
 }
 
-function fails(problem: string): Failure {
+function fails(problem: string): Result<never> {
   return { ok: false, problem };
 }

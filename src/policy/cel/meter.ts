@@ -15,8 +15,7 @@ import {
   isCelMap,
   listType,
 } from "@bufbuild/cel";
-import { readLoop } from "./loops.ts";
-import { children, type Comprehension, countNodes, type Expr, findNode } from "./syntax.ts";
+import { children, type Comprehension, countNodes, type Expr, findNode, readLoop } from "./syntax.ts";
 
 /**
  * The budget of one decision for all HookPolicies of a namespace together, and for each ClusterHookPolicy: at worst

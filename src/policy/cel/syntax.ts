@@ -35,7 +35,7 @@ export function parseExpression(source: string): ParseResult {
   }
   if (source.trim() === "") return fails("must not be empty");
   if (bracketDepth(source) > MAX_BRACKETS) return fails(`brackets nest deeper than ${MAX_BRACKETS}`);
-  const lines = lineStarts(source);
+  const lines = [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
   try {
     const { expr, sourceInfo } = parse(source);
     if (expr === undefined) return fails("must not be empty");
@@ -67,14 +67,29 @@ function isDeeperThan(expr: Expr, levels: number): boolean {
   return levels === 0 || children(expr).some((child) => isDeeperThan(child, levels - 1));
 }
 
-function lineStarts(source: string): number[] {
-  return [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
-}
-
 function positionAt(lines: readonly number[], offset: number | undefined): Position | undefined {
   if (offset === undefined) return undefined;
   const line = lines.findLastIndex((start) => start <= offset);
   return { line: line + 1, column: offset - (lines[line] ?? 0) + 1 };
+}
+
+/** A place in an expression as one in the text that it is a part of, after `before`. */
+export function positionAfter(
+  before: string,
+  line: number | undefined,
+  column: number | undefined,
+): [line: number | undefined, column: number | undefined] {
+  if (before === "") return [line, column];
+  const lines = before.split("\n");
+  const last = lines.at(-1) ?? "";
+  const [inner = 1, letter = 1] = [line, column];
+  return [lines.length + inner - 1, inner === 1 ? last.length + letter : letter];
+}
+
+/** The beginning of a message about a place within an expression. */
+export function atPosition(line: number | undefined, column: number | undefined): string {
+  if (column === undefined) return "";
+  return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
 }
 
 /** The direct subexpressions, in textual order where the order matters. */
@@ -135,6 +150,29 @@ export function callOf(expr: Expr | undefined, name: string): Call | undefined {
     : undefined;
 }
 
+/**
+ * Recognizes macros that loop in the parser's expansion. `test` must be a bool; `item`: what map() and filter() collect;
+ * absent: the loop returns a bool.
+ */
+export function readLoop({ accuInit, loopStep }: Comprehension): {
+  readonly test: Expr | undefined;
+  readonly item: Expr | undefined;
+} {
+  const choice = callOf(loopStep, "_?_:_")?.args;
+  // map() and filter(): acc + [item], or test ? acc + [item] : acc.
+  if (accuInit?.exprKind.case === "listExpr") {
+    return { test: choice?.[0], item: appended(choice === undefined ? loopStep : choice[1]) };
+  }
+  // exists_one(): test ? acc + 1 : acc. exists() and all(): acc || test, acc && test.
+  const test = choice?.[0] ?? (callOf(loopStep, "_||_") ?? callOf(loopStep, "_&&_"))?.args[1];
+  return { test, item: undefined };
+}
+
+function appended(sum: Expr | undefined): Expr | undefined {
+  const added = callOf(sum, "_+_")?.args[1];
+  return added === undefined ? undefined : children(added)[0];
+}
+
 /** `strings` and `quote` of strings.quote(x): a function with a dotted name parses like a method. */
 export function qualifiedName(expr: Expr | undefined): string | undefined {
   if (expr?.exprKind.case !== "selectExpr" || expr.exprKind.value.testOnly) return identifier(expr);
@@ -160,7 +198,8 @@ function syntaxError(source: string, error: unknown, lines: readonly number[]): 
   const offset = offsetOf(error);
   const rest = source.slice(offset ?? 0).trim();
   const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
-  const hint = HINTS.find(([pattern]) => pattern.test(withoutStrings(source)))?.[1];
+  const bare = source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
+  const hint = HINTS.find(([pattern]) => pattern.test(bare))?.[1];
   const lone = hint === undefined ? loneMark(source) : undefined;
   const problem = lone?.problem ?? `it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`;
   const position = positionAt(lines, lone?.offset ?? offset);
@@ -195,8 +234,4 @@ function loneMark(source: string): { readonly offset: number; readonly problem: 
 function offsetOf(error: unknown): number | undefined {
   const { offset } = fieldsOf(fieldsOf(fieldsOf(error)["location"])["start"]);
   return typeof offset === "number" ? offset : undefined;
-}
-
-function withoutStrings(source: string): string {
-  return source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
 }

@@ -13,12 +13,12 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
   const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
-    evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
+    evaluate: (situation) => evaluateAny(members, situation),
     ...(windows.length > 0 && { windows }),
     requestFields: new Set(members.flatMap((member) => [...member.requestFields])),
     ...(demands.length > 0 && {
       demands,
-      queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
+      queries: (situation) => members.flatMap((member) => member.queries?.(situation) ?? []),
     }),
     ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
     ...(clocked.length > 0 && {
@@ -27,15 +27,18 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
         clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
       }),
     }),
-    ...(members.some((member) => "opensAt" in member) && { opensAt: (now) => firstOpening(members, now) }),
+    ...(members.some((member) => "opensAt" in member) && {
+      opensAt: (now) =>
+        earliest(members.map((member) => member.opensAt?.(now)).filter((at) => at !== "Never")) ?? "Never",
+    }),
   };
 }
 
 /** Met if one member is; otherwise not evaluable if one member is not, because that one might be met. */
-function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
-  const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
+function evaluateAny(members: readonly CompiledGate[], situation: Situation): GateResult {
+  const results = members.map((member) => ({ name: member.name, result: lookAt(member, situation) }));
   const rest = {
-    wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
+    wanted: `one of: ${results.map(({ result }) => `${wantedInMessage(result)}${inParentheses(result)}`).join("; or ")}`,
     observed: observedBy(results),
     ...changesAtEarliest(results.map(({ result }) => result.changesAt)),
     members: results.map(({ name, result }) => ({ gate: name, ...result })),
@@ -50,13 +53,4 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
 
 function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {
   return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
-}
-
-function describe({ remedy, withheld, ...result }: GateResult): string {
-  return `${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
-}
-
-function firstOpening(members: readonly CompiledGate[], now: Date): Date | "Never" | "Unknown" {
-  const openings = members.map((member) => member.opensAt?.(now)).filter((at) => at !== "Never");
-  return earliest(openings) ?? "Never";
 }

@@ -19,7 +19,7 @@ function compile(name: string, source: string): CompiledGate {
   return {
     name,
     requestFields,
-    evaluate: ({ cluster, namespace }, call, now) => {
+    evaluate: ({ world: { cluster, namespace }, call, now }) => {
       const result = expression.evaluate({ cluster, namespace, call, now });
       if (!result.ok) return { ...unevaluable("ExpressionError", "", result.problem), ...wanted, ...changes };
       const met = result.value === true;

@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import type { ExpressionUse } from "../cel/expression.ts";
+import type { ExpressionField } from "../cel/expression.ts";
 import type { ObjectKind } from "../objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
@@ -22,9 +22,7 @@ export interface GateKind<Spec> {
   check?(spec: Spec, hooks: readonly HookName[]): CheckResult;
   /** Warnings for a rule that also speaks at admission. */
   checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
-  /** Why nothing can meet the gate. */
-  neverMet?(spec: Spec): Contradiction | undefined;
-  /** Why the gate is never met at the same time as some of the gates of its kind that the rule names before it. */
+  /** Why the gate is never met: by nothing, or not at the same time as a gate of its kind that the rule names before it. */
   contradicts?(spec: Spec, earlier: readonly SiblingGate<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
   marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
@@ -46,14 +44,6 @@ export interface GateOwner {
   readonly policy: PolicyRef;
   /** How often a search in a window may ask its entries. */
   readonly asks: number;
-}
-
-export interface ExpressionField {
-  readonly source: string;
-  readonly use: ExpressionUse;
-  readonly path: string;
-  /** What the field has before the expression, which is a part of it. */
-  readonly before?: string;
 }
 
 export interface CheckResult {

@@ -121,7 +121,7 @@ export function compileGate(spec: GateSpec, policy: PolicyRef, asks = MAX_ASKS):
 /** The gate with a message of its own. */
 function saying(said: string | undefined, gate: CompiledGate): CompiledGate {
   if (said === undefined) return gate;
-  return { ...gate, evaluate: (world, call, now) => ({ ...gate.evaluate(world, call, now), said }) };
+  return { ...gate, evaluate: (situation) => ({ ...gate.evaluate(situation), said }) };
 }
 
 /** A kind that this version does not know makes the rule not evaluable, never more permissive. */

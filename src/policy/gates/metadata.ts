@@ -101,7 +101,7 @@ function compile(name: string, gate: MetadataGate): CompiledGate {
   return {
     name,
     requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
-    evaluate: (world, call) => evaluateMetadata(gate, world, call),
+    evaluate: ({ world, call }) => evaluateMetadata(gate, world, call),
   };
 }
 
@@ -120,7 +120,8 @@ function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): Gat
   const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
   const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
   if (!affordComparison(found, value)) return exhausted();
-  const observed = describeValue(found);
+  // Shortened, because every gate keeps a copy.
+  const observed = found === undefined ? "absent" : `present: ${shortForm(found)}`;
   if (found !== undefined && (value === undefined || found === value))
     return { met: true, reason: "Holds", wanted, observed };
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
@@ -161,11 +162,6 @@ function marksOf(
   return value === MISSING
     ? []
     : [{ on: spec.from ?? "Cluster", field, key: spec.key, value: value ?? ANY_VALUE }];
-}
-
-/** Shortened, because every gate keeps a copy. */
-function describeValue(value: string | undefined): string {
-  return value === undefined ? "absent" : `present: ${shortForm(value)}`;
 }
 
 /** The value that commands set if any value is accepted. */

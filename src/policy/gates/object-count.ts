@@ -11,13 +11,14 @@ export interface Count {
 }
 
 export function compileCount({ absent, minCount, maxCount }: ObjectGateSpec): Count {
+  if (absent === true) return { absent, min: 0, max: 0 };
   const min = maxCount === undefined ? 1 : 0;
-  return { absent: absent === true, min: minCount ?? min, max: maxCount ?? Infinity };
+  return { absent: false, min: minCount ?? min, max: maxCount ?? Infinity };
 }
 
 /** Whether missing objects can meet the gate. */
-export function provesByMissing({ absent, max }: Count): boolean {
-  return absent || max !== Infinity;
+export function provesByMissing({ max }: Count): boolean {
+  return max !== Infinity;
 }
 
 /** For messages. */
@@ -31,13 +32,13 @@ export function describeCounted({ absent, min, max }: Count, what: string): stri
 /** A text: why the expression is not evaluable for this object. */
 export type ObjectPredicate = (object: WatchedObject) => boolean | string;
 
+/** An object that is being deleted does not count as present, but still as one too many. */
 export function judge(
   count: Count,
   objects: readonly WatchedObject[],
   wanted: string,
   fulfils: ObjectPredicate,
 ): GateResult {
-  if (count.absent) return judgeAbsence(objects, wanted, fulfils);
   const { present = [], going = [] } = Object.groupBy(objects, ({ metadata }) =>
     metadata.deletionTimestamp === undefined ? "present" : "going",
   );
@@ -58,11 +59,13 @@ function tally(objects: readonly WatchedObject[], fulfils: ObjectPredicate): Tal
   return { yes: results.filter((result) => result === true).length, problems, all: results.length };
 }
 
-/** An object that is being deleted does not count as present, but still as one too many. */
-function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: string): GateResult {
+function judgeCount({ absent, min, max }: Count, present: Tally, going: Tally, wanted: string): GateResult {
   const left = present.yes + going.yes;
-  const observed = describeTally(present, min);
-  if (left > max) return { met: false, reason: "TooManyObjects", wanted, ...tooMany(left) };
+  const observed = absent ? "none left" : describeTally(present, min);
+  if (left > max) {
+    const reason = absent ? "WaitingForAbsence" : "TooManyObjects";
+    return { met: false, reason, wanted, ...tooMany(left) };
+  }
   if (present.yes + present.problems.length < min) {
     const found = present.yes === 0 ? "none found" : `found ${present.yes} of ${min}`;
     return { met: false, reason: "WaitingForObject", wanted, observed, found };
@@ -71,18 +74,6 @@ function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: s
   if (present.yes < min || left + problems.length > max)
     return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { met: true, reason: "Holds", wanted, observed };
-}
-
-/** An object that is being deleted still exists. */
-function judgeAbsence(
-  objects: readonly WatchedObject[],
-  wanted: string,
-  fulfils: ObjectPredicate,
-): GateResult {
-  const { yes, problems } = tally(objects, fulfils);
-  if (yes > 0) return { met: false, reason: "WaitingForAbsence", wanted, ...tooMany(yes) };
-  if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
-  return { met: true, reason: "Holds", wanted, observed: "none left" };
 }
 
 /** What exists, what counts of it, and how many are wanted, where that is not one. */

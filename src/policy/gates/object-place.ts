@@ -40,26 +40,19 @@ function onePlace(given: string | undefined, { cluster, namespace: known }: Worl
   const name = given ?? own;
   const place = { namespaces: [name], where: `namespace ${name}` };
   if (name !== own) return place;
-  if (known === undefined) return { ...place, doubt: UNKNOWN };
-  return known.metadata.deletionTimestamp === undefined ? place : { ...place, doubt: TERMINATING };
+  if (known === undefined)
+    return {
+      ...place,
+      doubt: { met: undefined, reason: NAMESPACE_UNKNOWN, observed: "the Namespace is not known" },
+    };
+  if (known.metadata.deletionTimestamp === undefined) return place;
+  return { ...place, doubt: terminating("its namespace") };
 }
 
-const UNKNOWN = {
-  met: undefined,
-  reason: NAMESPACE_UNKNOWN,
-  observed: "the Namespace is not known",
-} as const;
-
-const TERMINATING = {
-  met: false,
-  reason: "NamespaceTerminating",
-  observed: "its namespace is being deleted, so missing objects prove nothing",
-} as const;
-
-const ONE_TERMINATING = {
-  ...TERMINATING,
-  observed: "a selected namespace is being deleted, so missing objects prove nothing",
-} as const;
+function terminating(which: string): NonNullable<Place["doubt"]> {
+  const observed = `${which} is being deleted, so missing objects prove nothing`;
+  return { met: false, reason: "NamespaceTerminating", observed };
+}
 
 /** A selector with a misspelt label must not prove that nothing is left. */
 const NONE_SELECTED = {
@@ -84,8 +77,9 @@ function selectedPlaces(selector: LabelSelector): PlaceFinder {
       const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
       return unevaluable("TooManyNamespaces", wanted, problem);
     }
-    const terminating = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
-    const doubt = selected.length === 0 ? NONE_SELECTED : terminating ? ONE_TERMINATING : undefined;
+    const isOneGoing = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
+    const going = isOneGoing ? terminating("a selected namespace") : undefined;
+    const doubt = selected.length === 0 ? NONE_SELECTED : going;
     const names = selected.map(({ name }) => name).toSorted();
     return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
   };

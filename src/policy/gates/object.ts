@@ -1,14 +1,15 @@
 /** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import { isObjectName } from "../../lib/dns-names.ts";
 import { fieldsOf } from "../../lib/fields.ts";
-import { compileExpression, type Expression, type ExpressionUse } from "../cel/expression.ts";
+import { compileExpression, type Expression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import { meter } from "../cel/meter.ts";
 import { describeExpression } from "./expression.ts";
-import type { GateKind, GateOwner, ObjectReach, ExpressionField } from "./gate-kind.ts";
+import type { GateKind, GateOwner, ObjectReach } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
-import type { ObjectKind, WatchedObject } from "../objects.ts";
+import { groupOf, type ObjectKind, type WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
 import { exhausted } from "../budget.ts";
@@ -18,22 +19,21 @@ import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING, type RequestField } from "../target-version.ts";
 
 interface CompiledObjectGate {
+  readonly spec: ObjectGateSpec;
   readonly kind: ObjectKind;
   readonly places: PlaceFinder;
-  readonly selectsNamespaces: boolean;
   /** A HookPolicy reaches only its own namespace. */
   readonly ownNamespaceOnly: boolean;
-  readonly name?: string;
-  readonly nameExpression?: Expression;
-  readonly selector?: LabelMatcher;
-  readonly expression?: Expression;
+  readonly nameExpression: Expression | undefined;
+  readonly expression: Expression | undefined;
   readonly whole: boolean;
+  readonly selects: LabelMatcher;
   readonly count: Count;
   readonly lookSteps: number;
   /** The selector, as `kubectl get -l` takes it; "" selects everything. */
   readonly labels: string;
   /** `expression` as the trace has it. */
-  readonly condition?: string;
+  readonly condition: string | undefined;
 }
 
 export const objectGate: GateKind<ObjectGateSpec> = {
@@ -47,13 +47,9 @@ export const objectGate: GateKind<ObjectGateSpec> = {
 
 function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly ExpressionField[] {
   return [
-    ...placed(nameExpression, "objectName", ".nameExpression"),
-    ...placed(expression, "object", ".expression"),
+    ...expressionAt(nameExpression, "objectName", ".nameExpression"),
+    ...expressionAt(expression, "object", ".expression"),
   ];
-}
-
-function placed(source: string | undefined, use: ExpressionUse, path: string): readonly ExpressionField[] {
-  return source === undefined ? [] : [{ source, use, path }];
 }
 
 function looksAt(spec: unknown): ObjectReach | undefined {
@@ -86,10 +82,10 @@ function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): Com
     name,
     requestFields: readBy(gate.nameExpression).union(readBy(gate.expression)),
     demands: [{ kind: gate.kind, whole: gate.whole }],
-    ...(gate.selectsNamespaces && { selectsNamespaces: true }),
-    queries: (world, call, now) => queries(gate, { world, call, now }),
-    evaluate: (world, call, now) => ({
-      ...withWhole(gate, evaluate(gate, { world, call, now })),
+    ...(spec.namespaceSelector !== undefined && { selectsNamespaces: true }),
+    queries: (situation) => queries(gate, situation),
+    evaluate: (situation) => ({
+      ...withWhole(gate, evaluate(gate, situation)),
       ...(usesNow && { changesAt: "Unknown" }),
     }),
     ...(usesNow && { usesNow, opensAt: () => "Unknown" }),
@@ -97,33 +93,27 @@ function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): Com
 }
 
 function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | undefined {
-  const { apiVersion, kind, name, namespaceSelector } = spec;
+  const { apiVersion, kind, selector = {} } = spec;
   const ownNamespaceOnly = policy.kind === "HookPolicy";
-  const selectsNamespaces = namespaceSelector !== undefined;
   // The CRD has no such field. A HookPolicy must not reach other namespaces even if the API server stores it.
-  if (ownNamespaceOnly && selectsNamespaces) return undefined;
+  if (ownNamespaceOnly && spec.namespaceSelector !== undefined) return undefined;
   const nameExpression = compileOptional(spec.nameExpression, "objectName");
   const expression = compileOptional(spec.expression, "object");
   if (nameExpression === "broken" || expression === "broken") return undefined;
   return {
+    spec,
     kind: { apiVersion, kind },
     places: compilePlaces(spec),
-    selectsNamespaces,
     ownNamespaceOnly,
-    ...(name !== undefined && { name }),
-    ...(nameExpression !== undefined && { nameExpression }),
-    ...(spec.selector !== undefined && { selector: compileSelector(spec.selector) }),
-    ...(expression !== undefined && { expression }),
+    nameExpression,
+    expression,
     whole: expression?.readsWholeObject ?? false,
+    selects: compileSelector(selector),
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    labels: labelsOf(spec),
-    ...(spec.expression !== undefined && { condition: describeExpression(spec.expression).wantedInFull }),
+    labels: describeSelector(selector),
+    condition: spec.expression && describeExpression(spec.expression).wantedInFull,
   };
-}
-
-function labelsOf({ selector = {} }: ObjectGateSpec): string {
-  return describeSelector(selector);
 }
 
 function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {
@@ -160,16 +150,12 @@ function nameOf(
   gate: CompiledObjectGate,
   { world: { cluster, namespace }, call, now }: Situation,
 ): string | undefined | GateResult {
-  if (gate.nameExpression === undefined) return gate.name;
+  if (gate.nameExpression === undefined) return gate.spec.name;
   const result = gate.nameExpression.evaluate({ cluster, namespace, call, now });
-  if (result.ok && typeof result.value === "string" && isObjectName(result.value)) return result.value;
+  // For an invalid name, absence proves nothing.
+  if (result.ok && isObjectName(result.value)) return result.value;
   const problem = result.ok ? "nameExpression gives no name" : result.problem;
   return unevaluable("ExpressionError", describe(gate, undefined, ""), problem);
-}
-
-/** For an invalid name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
-function isObjectName(name: string): boolean {
-  return /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
 }
 
 function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
@@ -180,7 +166,7 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const { wanted, objects } = found;
   if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
   const candidates = objects.filter(({ metadata }) =>
-    name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
+    name === undefined ? gate.selects(metadata.labels) : metadata.name === name,
   );
   const result = judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
   return result.met === false
@@ -237,16 +223,13 @@ function look(gate: CompiledObjectGate, name: string | undefined, world: World):
       ? { wanted, objects: found.objects, namespaces: place.namespaces }
       : { ...doubt, wanted };
   }
-  const problem = outOfReach(gate);
+  const problem = outOfReach(gate.ownNamespaceOnly, gate.spec.namespaceSelector !== undefined);
   if (problem !== undefined) return unevaluable("ObjectOutOfReach", wanted, problem);
   return { wanted, objects: found.objects, namespaces: [] };
 }
 
 /** Why the gate cannot look at objects of a cluster-scoped kind. */
-export function outOfReach({
-  ownNamespaceOnly,
-  selectsNamespaces,
-}: Pick<CompiledObjectGate, "ownNamespaceOnly" | "selectsNamespaces">): string | undefined {
+export function outOfReach(ownNamespaceOnly: boolean, selectsNamespaces: boolean): string | undefined {
   if (ownNamespaceOnly) return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
   return selectsNamespaces ? "the kind is cluster-scoped: remove namespaceSelector" : undefined;
 }
@@ -266,7 +249,8 @@ function fulfils(
 
 /** As in "Backup.velero.io". */
 function groupSuffix(apiVersion: string): string {
-  return apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
+  const group = groupOf(apiVersion);
+  return group === "" ? "" : `.${group}`;
 }
 
 function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {

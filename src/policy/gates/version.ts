@@ -15,12 +15,10 @@ export const versionGate: GateKind<VersionGateSpec> = {
     const message = rangeProblem(range);
     return message === undefined ? {} : { errors: [{ path: ".range", message }] };
   },
-  neverMet: ({ range }) => {
-    if (rangeProblem(range) !== undefined || minVersion(range) !== null) return undefined;
-    return { path: ".range", why: `no version lies in ${JSON.stringify(range)}` };
-  },
   contradicts: ({ range }, earlier) => {
-    if (earlier.length >= COMPARED_RANGES || !hasVersions(range)) return [];
+    if (rangeProblem(range) !== undefined) return [];
+    if (!hasVersions(range)) return [{ path: ".range", why: `no version lies in ${JSON.stringify(range)}` }];
+    if (earlier.length >= COMPARED_RANGES) return [];
     return earlier
       .filter(({ spec }) => hasVersions(spec.range) && !intersects(spec.range, range))
       .map(({ name }) => {
@@ -44,7 +42,7 @@ function compile(name: string, { range }: VersionGateSpec): CompiledGate {
   return {
     name,
     requestFields: READS_VERSION,
-    evaluate: (_world, call) => {
+    evaluate: ({ call }) => {
       const version = targetVersion(call);
       if (version === undefined) return unknown("the call names no version");
       const met = satisfies(version);

@@ -4,7 +4,7 @@ import type { RuleSpec, WaitGateSpec } from "../../api/hook-policy.ts";
 import type { GateTrace } from "../decision.ts";
 import { durationOrNever, parseDuration } from "../duration.ts";
 import { after, timestamp } from "../instant.ts";
-import type { GateResult, Wait } from "../policy.ts";
+import type { Wait } from "../policy.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /** A deadline counts from the first block, and a wait begins then or later. */
@@ -23,18 +23,20 @@ export function compileWait(name: string, { duration }: WaitGateSpec, said: stri
 }
 
 /** `since`: when the others were met. Before that the wait is not met, whatever the gates say that are not evaluable. */
-export function judgeWait(wait: Wait, since: Date | undefined, now: Date): GateTrace {
-  const { name, said } = wait;
-  return { gate: name, ...(said !== undefined && { said }), ...timeLeft(wait, since, now) };
-}
-
-function timeLeft({ duration, durationMs }: Wait, since: Date | undefined, now: Date): GateResult {
+export function judgeWait(
+  { name, said, duration, durationMs }: Wait,
+  since: Date | undefined,
+  now: Date,
+): GateTrace {
+  const own = { gate: name, ...(said !== undefined && { said }) };
   const wanted = `${duration} to pass once all other gates are met`;
   if (since === undefined)
-    return { met: false, reason: "WaitNotStarted", wanted, observed: "they are not met" };
+    return { ...own, met: false, reason: "WaitNotStarted", wanted, observed: "they are not met" };
   const until = after(since, durationMs);
-  if (now >= until) return { met: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
+  if (now >= until)
+    return { ...own, met: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
   return {
+    ...own,
     met: false,
     reason: "WaitPending",
     wanted: `${duration} to pass (at ${timestamp(until)})`,

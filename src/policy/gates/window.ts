@@ -26,7 +26,7 @@ function compile(name: string, spec: WindowGateSpec, { policy, asks }: GateOwner
     name,
     requestFields: READS_NOTHING,
     windows: [{ gate: name, alone: true, window }],
-    evaluate: (_world, _call, now) => evaluate(window, look, now),
+    evaluate: ({ now }) => evaluate(window, look, now),
     opensAt: (now) => window.nextOpen(now) ?? "Never",
   };
 }

@@ -9,7 +9,7 @@ import type { Situation } from "../world.ts";
 import { firstRun, intentOf, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
 import { taskName } from "./task-identity.ts";
 import { NO_TASKS } from "./task-record.ts";
-import type { TaskIntent, TaskTrace } from "./task-trace.ts";
+import type { TaskTrace } from "./task-trace.ts";
 
 export function observeWithTasks(
   policy: CompiledPolicy,
@@ -45,13 +45,10 @@ function rendered(
     after = taskName(identity);
     if (trace.hookTask !== undefined) return trace;
     const { intent, ...failure } = intentOf(task, policy, identity, situation);
-    return { ...trace, ...failure, ...(intent && { intent: following(before, intent) }) };
+    if (intent === undefined) return { ...trace, ...failure };
+    const spec = { ...intent.spec, ...(before !== undefined && { after: before }) };
+    return { ...trace, intent: { ...intent, spec } };
   });
-}
-
-/** The HookTask begins when the one before it has ended well. */
-function following(after: string | undefined, intent: TaskIntent): TaskIntent {
-  return after === undefined ? intent : { ...intent, spec: { ...intent.spec, after } };
 }
 
 /** `begins`: whether the policy begins tasks, because it is enforced and not overridden. */

@@ -1,21 +1,16 @@
 /** Compiles the tasks of a rule that has no errors. */
 
-import type { ClusterHookPolicySpec, HookPolicySpec, TaskSpec } from "../../api/hook-policy.ts";
+import type { ClusterHookPolicySpec, HookPolicySpec, TaskAccount, TaskSpec } from "../../api/hook-policy.ts";
 import type { Fields } from "../../lib/fields.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
 import { durationOrNever } from "../duration.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import {
-  type CompiledTask,
-  NO_COMPILED_TASKS,
-  type TaskServiceAccount,
-  type TaskVerb,
-} from "./compiled-task.ts";
+import type { CompiledTask, TaskVerb } from "./compiled-task.ts";
 import { actionHash } from "./task-identity.ts";
 import { compileTemplate } from "./template.ts";
 
 const DAY_MS = 86_400_000;
-const DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
+export const TASK_DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
 
 type Accounts = Partial<
   Pick<HookPolicySpec, "serviceAccountName"> & Pick<ClusterHookPolicySpec, "serviceAccount">
@@ -25,20 +20,23 @@ type Accounts = Partial<
 export function accountOf(
   { serviceAccountName, serviceAccount }: Accounts,
   { kind, namespace = "" }: PolicyRef,
-): TaskServiceAccount | undefined {
+): TaskAccount | undefined {
   if (kind === "ClusterHookPolicy") return serviceAccount;
   return serviceAccountName === undefined ? undefined : { namespace, name: serviceAccountName };
 }
 
 export function compileTasks(
-  tasks: readonly TaskSpec[] | undefined,
-  account: TaskServiceAccount | undefined,
+  tasks: readonly TaskSpec[],
+  account: TaskAccount | undefined,
 ): readonly CompiledTask[] {
-  return tasks === undefined ? NO_COMPILED_TASKS : tasks.map((task) => compileTask(task, account));
+  return tasks.map((task) => compileTask(task, account));
 }
 
-function compileTask(spec: TaskSpec, account: TaskServiceAccount | undefined): CompiledTask {
-  const { name, when, begins, succeeded, failed, timeout, retries, onFailure } = { ...DEFAULTS, ...spec };
+function compileTask(spec: TaskSpec, account: TaskAccount | undefined): CompiledTask {
+  const { name, when, begins, succeeded, failed, timeout, retries, onFailure } = {
+    ...TASK_DEFAULTS,
+    ...spec,
+  };
   const { verb, template } = actionOf(spec);
   const validForMs = validForOf(spec);
   return {
@@ -77,7 +75,8 @@ export function actionOf({ create, apply, delete: deletion }: TaskSpec): {
   return { verb: "delete", template: { ...deletion } };
 }
 
-function validForOf({ create, validFor }: TaskSpec): number | undefined {
+/** How long a success counts, in milliseconds; `undefined`: for the whole operation. */
+export function validForOf({ create, validFor }: TaskSpec): number | undefined {
   if (validFor !== undefined) return durationOrNever(validFor);
   return create === undefined ? undefined : DAY_MS;
 }

@@ -1,8 +1,6 @@
 /** What the tasks of one rule wait for: a pure function of HookTasks, Cluster and time. */
 
-import type { HookCall } from "../../api/runtime-hooks.ts";
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
-import type { Cluster } from "../../api/meta.ts";
 import { affordTasks, BUDGET_EXHAUSTED } from "../budget.ts";
 import { STEPS_EXCEEDED } from "../cel/meter.ts";
 import { after } from "../instant.ts";
@@ -10,7 +8,7 @@ import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import { targetVersion } from "../target-version.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compiled-task.ts";
-import { renderIntent } from "./task-intent.ts";
+import { renderIntent } from "./render-action.ts";
 import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
@@ -33,18 +31,24 @@ export function judgeTasks(
   gatesMet: boolean,
 ): readonly TaskTrace[] {
   const { cluster, tasks } = situation.world;
-  if (tasks === undefined || policy.account === undefined) return rule.tasks.map(unknown);
+  const unjudged = (reason: string, why: string): readonly TaskTrace[] =>
+    rule.tasks.map((task) => {
+      return { task: task.name, begins: task.begins, ...cannotBeJudged(task, reason, why), run: 0 };
+    });
+  const unknown = (): readonly TaskTrace[] => unjudged(TASKS_UNKNOWN, "its HookTasks are not known");
+  if (tasks === undefined || policy.account === undefined) return unknown();
   const { hook } = situation.call;
   const scope = { clusterUID: cluster.metadata.uid, hook, policyUID: policy.uid, rule: rule.name };
-  if (!affordTasks(rule.tasks.length, tasks.count(scope))) return rule.tasks.map(outOfSteps);
+  if (!affordTasks(rule.tasks.length, tasks.count(scope))) return unjudged(BUDGET_EXHAUSTED, STEPS_EXCEEDED);
   const records = tasks.find(scope);
-  if (records === undefined) return rule.tasks.map(unknown);
+  if (records === undefined) return unknown();
   const traces: TaskTrace[] = [];
   for (const task of rule.tasks) {
     const isNext = traces.every(isDone);
     const identity = firstRun(policy, rule, task, situation);
     const mine = records.filter((record) => isOf(record, identity, policy));
-    const trace = judgeTask(task, latestOf(mine), situation, { isNext, gatesMet });
+    const [latest] = mine.toSorted((a, b) => b.identity.run - a.identity.run);
+    const trace = judgeTask(task, latest, situation, { isNext, gatesMet });
     traces.push(
       trace.state === "Due"
         ? { ...trace, ...begunBy(task, policy, { ...identity, run: trace.run }, situation) }
@@ -69,55 +73,37 @@ export function intentOf(
   situation: Situation,
 ): Partial<TaskTrace> {
   const rendered = renderIntent(task, policy, identity, situation);
-  return rendered.ok ? { intent: rendered.intent } : cannotBegin(task, rendered);
+  if (rendered.ok) return { intent: rendered.intent };
+  const reason = rendered.exhausted === true ? BUDGET_EXHAUSTED : "TemplateError";
+  const message = `task ${task.name} cannot begin (${rendered.problem})`;
+  return { state: "NotEvaluable", reason, message };
 }
 
-function cannotBegin(
-  { name }: CompiledTask,
-  { problem, exhausted }: { readonly problem: string; readonly exhausted?: true },
-): Words {
-  const reason = exhausted === true ? BUDGET_EXHAUSTED : "TemplateError";
-  return { state: "NotEvaluable", reason, message: `task ${name} cannot begin (${problem})` };
+function cannotBeJudged({ name }: CompiledTask, reason: string, why: string): Words {
+  return { state: "NotEvaluable", reason, message: `task ${name} cannot be judged (${why})` };
 }
 
-function outOfSteps({ name, begins }: CompiledTask): TaskTrace {
-  const message = `task ${name} cannot be judged (${STEPS_EXCEEDED})`;
-  return { task: name, begins, state: "NotEvaluable", reason: BUDGET_EXHAUSTED, message, run: 0 };
-}
-
-function unknown({ name, begins }: CompiledTask): TaskTrace {
-  const message = `task ${name} cannot be judged (its HookTasks are not known)`;
-  return { task: name, begins, state: "NotEvaluable", reason: TASKS_UNKNOWN, message, run: 0 };
-}
-
-/** The identity of the task's first run for this operation. */
 export function firstRun(
   { uid, ref }: Pick<CompiledPolicy, "uid" | "ref">,
   { name: rule }: Pick<CompiledRule, "name">,
-  { name: task, actionHash: action }: Pick<CompiledTask, "name" | "actionHash">,
+  { name: task, actionHash }: Pick<CompiledTask, "name" | "actionHash">,
   { world: { cluster }, call }: Situation,
 ): TaskIdentity {
   const { uid: clusterUID, namespace = "", name } = cluster.metadata;
   const version = targetVersion(call);
-  const step = stepOf(call, cluster);
+  // Each step of an upgrade has a version of its own, and is one of the upgrade to this version.
+  const step = STEP_HOOKS.has(call.hook) ? cluster.topology?.version : undefined;
   return {
-    policyUID: uid,
-    policy: ref,
+    policyRef: { ...ref, uid },
     rule,
     task,
-    action,
-    clusterUID,
-    cluster: { namespace, name },
+    clusterRef: { namespace, name, uid: clusterUID },
     hook: call.hook,
     ...(version !== undefined && { version }),
     ...(step !== undefined && { step }),
     run: 1,
+    actionHash,
   };
-}
-
-/** Each step of an upgrade has a version of its own, and is one of the upgrade to this version. */
-function stepOf({ hook }: HookCall, { topology }: Cluster): string | undefined {
-  return STEP_HOOKS.has(hook) ? topology?.version : undefined;
 }
 
 /** A HookTask of another namespace, or whose name is not the one of its identity, does not count. */
@@ -127,10 +113,6 @@ function isOf(record: TaskRecord, identity: TaskIdentity, { account }: CompiledP
     isSameButRun(record.identity, identity) &&
     record.name === taskName(record.identity)
   );
-}
-
-function latestOf(records: readonly TaskRecord[]): TaskRecord | undefined {
-  return records.toSorted((a, b) => b.identity.run - a.identity.run)[0];
 }
 
 interface TaskTurn {
@@ -168,7 +150,7 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace 
   const { namespace, name, attempts, message: observed, identity } = record;
   const words = record.altered === undefined ? wordsOf(task, record) : ofAltered(record.altered, record);
   const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
-  const changesAt = words.state === "Succeeded" ? validUntil(task, record) : future(nextAttempt?.at, now);
+  const edge = words.state === "Succeeded" ? validUntil(task, record) : nextAttempt?.at;
   return {
     task: task.name,
     begins: task.begins,
@@ -178,17 +160,13 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace 
     ...(nextAttempt !== undefined && { nextAttempt }),
     ...(observed !== "" && { observed }),
     run: identity.run,
-    ...(changesAt !== undefined && { changesAt }),
+    ...(edge !== undefined && edge > now && { changesAt: edge }),
   };
 }
 
 function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
   const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
-}
-
-function future(at: Date | undefined, now: Date): Date | undefined {
-  return at !== undefined && at > now ? at : undefined;
 }
 
 function wordsOf(task: CompiledTask, record: TaskRecord): Words {
@@ -200,8 +178,12 @@ function wordsOf(task: CompiledTask, record: TaskRecord): Words {
     const message = `task ${task.name} cannot begin: ${why} (HookTask ${hookTask})`;
     return { state: "Pending", reason: "TaskPending", message };
   }
-  if (phase !== "Running" || nextAttempt === undefined)
-    return STORED[stateOf(phase, task)](task.name, hookTask);
+  if (phase !== "Running" || nextAttempt === undefined) {
+    const state = stateOf(phase, task);
+    const [reason, text] = STORED[state];
+    const said = text(hookTask);
+    return { state, reason, message: said && `task ${task.name} ${said}` };
+  }
   const { number, of } = nextAttempt;
   const message = `task ${task.name} waits for attempt ${number} of ${of} (HookTask ${hookTask})`;
   return { state: "Retrying", reason: "TaskRunning", message };
@@ -224,24 +206,15 @@ function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): Store
   return phase === "Cancelled" ? "Pending" : phase;
 }
 
-const STORED: Readonly<Record<StoredState, (task: string, hookTask: string) => Words>> = {
-  Pending: (task, hookTask) => ({
-    state: "Pending",
-    reason: "TaskPending",
-    message: `task ${task} is about to begin (HookTask ${hookTask})`,
-  }),
-  Running: (task, hookTask) => ({
-    state: "Running",
-    reason: "TaskRunning",
-    message: `task ${task} runs (HookTask ${hookTask})`,
-  }),
-  Succeeded: () => ({ state: "Succeeded", reason: "TaskSucceeded", message: "" }),
-  Failed: (task, hookTask) => ({
-    state: "Failed",
-    reason: "TaskFailed",
-    message: `task ${task} has failed (hookpolicy task retry ${hookTask})`,
-  }),
-  Proceeded: () => ({ state: "Proceeded", reason: "TaskFailed", message: "" }),
+type StoredText = readonly [reason: string, text: (hookTask: string) => string];
+
+/** "" where the task holds nothing. */
+const STORED: Readonly<Record<StoredState, StoredText>> = {
+  Pending: ["TaskPending", (hookTask) => `is about to begin (HookTask ${hookTask})`],
+  Running: ["TaskRunning", (hookTask) => `runs (HookTask ${hookTask})`],
+  Succeeded: ["TaskSucceeded", () => ""],
+  Failed: ["TaskFailed", (hookTask) => `has failed (hookpolicy task retry ${hookTask})`],
+  Proceeded: ["TaskFailed", () => ""],
 };
 
 function ofNone(
@@ -260,15 +233,11 @@ function ofNone(
   return { ...own, state: "Due", reason: "TaskPending", message: `task ${task.name} has not begun` };
 }
 
-function isNeeded({ name, when }: CompiledTask, { world, call, now }: Situation): boolean | Words {
-  if (when === undefined) return true;
+function isNeeded(task: CompiledTask, { world, call, now }: Situation): boolean | Words {
+  if (task.when === undefined) return true;
   const { cluster, namespace } = world;
-  const result = when.evaluate({ cluster, namespace, call, now });
+  const result = task.when.evaluate({ cluster, namespace, call, now });
   if (result.ok) return result.value === true;
   const reason = result.exhausted === true ? BUDGET_EXHAUSTED : "WhenError";
-  return {
-    state: "NotEvaluable",
-    reason,
-    message: `task ${name} cannot be judged (when: ${result.problem})`,
-  };
+  return cannotBeJudged(task, reason, `when: ${result.problem}`);
 }

@@ -1,21 +1,57 @@
-/** What a task does for one Cluster: its template without expressions, completed and checked. */
+/** The HookTask of a task for one Cluster: its template without expressions, completed and checked. */
 
-import type { TaskAction } from "../../api/hook-policy.ts";
-import { DNS_LABEL } from "../../lib/dns-names.ts";
+import type { HookTaskSpec, TaskAccount, TaskAction } from "../../api/hook-policy.ts";
+import { DNS_LABEL, isObjectName } from "../../lib/dns-names.ts";
 import { type Fields, fieldsOf, isFields, withoutNulls } from "../../lib/fields.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
+import type { CompiledPolicy } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
-import { nameOf } from "./task-identity.ts";
+import type { Situation } from "../world.ts";
+import type { CompiledTask } from "./compiled-task.ts";
+import { nameOf, renderedHash, type TaskIdentity, taskName } from "./task-identity.ts";
+import type { TaskIntent } from "./task-trace.ts";
+import type { RenderResult } from "./template.ts";
 import { metadataProblems } from "./template-metadata.ts";
 
-export type RenderedAction =
-  | { readonly ok: true; readonly action: TaskAction }
-  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+type Failure = Extract<RenderResult, { ok: false }>;
+
+export type RenderedAction = { readonly ok: true; readonly action: TaskAction } | Failure;
 
 interface Owner {
   readonly policy: PolicyRef;
-  readonly account: TaskServiceAccount;
+  readonly account: TaskAccount;
+}
+
+/** What would be stored for a run of the task, or why nothing can be. */
+export function renderIntent(
+  task: CompiledTask,
+  { ref, account }: Pick<CompiledPolicy, "ref" | "account">,
+  identity: TaskIdentity,
+  { world: { cluster, namespace }, call, now }: Situation,
+): { readonly ok: true; readonly intent: TaskIntent } | Failure {
+  if (account === undefined) return fails("its policy names no ServiceAccount");
+  const rendered = renderAction(task, { policy: ref, account }, { cluster, namespace, call, now });
+  if (!rendered.ok) return rendered;
+  const { action } = rendered;
+  const { succeeded, failed, timeout, retries } = task;
+  const { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion } = call;
+  const request = {
+    ...(fromKubernetesVersion !== undefined && { fromKubernetesVersion }),
+    ...(toKubernetesVersion !== undefined && { toKubernetesVersion }),
+    ...(kubernetesVersion !== undefined && { kubernetesVersion }),
+  };
+  const spec: HookTaskSpec = {
+    ...identity,
+    serviceAccountName: account.name,
+    ...(Object.keys(request).length > 0 && { request }),
+    action,
+    renderedHash: renderedHash(action),
+    ...(succeeded !== undefined && { succeeded }),
+    ...(failed !== undefined && { failed }),
+    timeout,
+    retries,
+  };
+  return { ok: true, intent: { name: taskName(identity), namespace: account.namespace, task, spec } };
 }
 
 const MAX_RENDERED_BYTES = 64 * 1024;
@@ -40,18 +76,15 @@ export function renderAction(
   return { ok: true, action };
 }
 
-type CompletionResult =
-  { readonly ok: true; readonly value: Fields } | { readonly ok: false; readonly problem: string };
-
-function fails(problem: string): { readonly ok: false; readonly problem: string } {
+function fails(problem: string): Failure {
   return { ok: false, problem };
 }
 
-function objectOf(object: Fields, task: CompiledTask, owner: Owner): CompletionResult {
+function objectOf(object: Fields, task: CompiledTask, owner: Owner): RenderResult {
   const metadata = object["metadata"] ?? {};
   if (!isFields(metadata)) return fails("metadata: it is no object");
-  const { action, name: taskName } = task;
-  const name = action.verb === "create" ? prefixOf(metadata["name"] ?? taskName) : metadata["name"];
+  const { action } = task;
+  const name = action.verb === "create" ? prefixOf(metadata["name"] ?? task.name) : metadata["name"];
   if (!isObjectName(name)) return fails(`metadata.name: ${NO_NAME}`);
   const namespace = namespaceOf(metadata["namespace"], owner);
   if (namespace === undefined) return fails(notThere("metadata.namespace", owner));
@@ -69,11 +102,6 @@ function prefixOf(name: unknown): string | undefined {
 }
 
 const NO_NAME = "it gives no name of an object, which has 1 to 253 characters, none of them / or %";
-
-/** apimachinery: IsValidPathSegmentName */
-function isObjectName(name: unknown): name is string {
-  return typeof name === "string" && /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
-}
 
 /** A HookPolicy reaches its own namespace alone, whatever the API server has stored. */
 function namespaceOf(given: unknown, { policy, account }: Owner): string | undefined {
@@ -96,7 +124,7 @@ function withTimeout(object: Fields, timeoutMs: number): Fields {
   return { ...object, spec: { ...spec, activeDeadlineSeconds: Math.ceil(timeoutMs / 1000) } };
 }
 
-function deletionOf(deletion: Fields, owner: Owner): CompletionResult {
+function deletionOf(deletion: Fields, owner: Owner): RenderResult {
   const { apiVersion, kind, name, selector } = deletion;
   const namespace = namespaceOf(deletion["namespace"], owner);
   if (namespace === undefined) return fails(notThere("namespace", owner));

@@ -42,7 +42,7 @@ function describeLeft(
 ): Pick<RuleFinding, "verdict" | "reason" | "said" | "message"> {
   const holding = left.filter(({ state }) => HOLDING.has(state));
   const failed = left.filter(({ state }) => state === "NotEvaluable");
-  const [first] = holding.length > 0 ? byReason(holding) : failed;
+  const [first] = holding.length > 0 ? holding.toSorted(byReason) : failed;
   return {
     // What has begun decides, whatever the failurePolicy says about the rest.
     verdict: holding.length > 0 ? "Blocked" : "NotEvaluable",
@@ -57,8 +57,8 @@ function describeLeft(
 
 const REASONS: readonly string[] = ["TaskAltered", "TaskFailed", "TaskRunning", "TaskPending"];
 
-function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
-  return tasks.toSorted((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));
+function byReason(a: TaskTrace, b: TaskTrace): number {
+  return REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason);
 }
 
 /** The rule is met but for its tasks, and none of these has failed. */
@@ -81,10 +81,6 @@ export function taskFields(trace: readonly PolicyTrace[], renders: boolean): Tas
   return {
     ...(waits && { waitsForTasks: true }),
     ...(due.length > 0 && { tasksDue: true }),
-    ...(renders && due.length > 0 && { begins: intentsOf(due) }),
+    ...(renders && due.length > 0 && { begins: due.flatMap(({ intent }) => intent ?? []) }),
   };
-}
-
-function intentsOf(tasks: readonly TaskTrace[]): NonNullable<TaskFields["begins"]> {
-  return tasks.flatMap(({ intent }) => intent ?? []);
 }

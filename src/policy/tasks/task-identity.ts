@@ -2,36 +2,24 @@
 
 import { hash } from "node:crypto";
 import type { HookTask, HookTaskSpec, TaskAction } from "../../api/hook-policy.ts";
-import type { HookName } from "../../api/runtime-hooks.ts";
-import { canonicalJson } from "../../lib/canonical-json.ts";
-import type { PolicyRef } from "../policy-ref.ts";
+import { isFields } from "../../lib/fields.ts";
 
-export interface TaskIdentity {
-  readonly policyUID: string;
-  readonly policy: PolicyRef;
-  readonly rule: string;
-  readonly task: string;
-  /** Of the template and the ServiceAccount: see actionHash(). */
-  readonly action: string;
-  readonly clusterUID: string;
-  readonly cluster: { readonly namespace: string; readonly name: string };
-  readonly hook: HookName;
-  /** The Kubernetes version that the operation leads to. */
-  readonly version?: string;
-  /** The version of the topology, for hooks that Cluster API calls for each step of an upgrade. */
-  readonly step?: string;
-  /** 1, and one more for each run after one that no longer counts. */
-  readonly run: number;
-}
+/** `step`: the version of the topology, for hooks that Cluster API calls for each step of an upgrade. */
+export type TaskIdentity = Readonly<
+  Pick<
+    HookTaskSpec,
+    "policyRef" | "rule" | "task" | "clusterRef" | "hook" | "version" | "step" | "run" | "actionHash"
+  >
+>;
 
 const READABLE_LETTERS = 40;
 const HASH_LETTERS = 16;
 
 /** At most 57 characters: readable ones, and those that no other identity has. */
 export function taskName(identity: TaskIdentity): string {
-  const { policyUID, rule, task, action, clusterUID, cluster, hook, version, step, run } = identity;
-  const parts = [policyUID, rule, task, action, clusterUID, hook, version ?? null, step ?? null, run];
-  const readable = nameOf(`${cluster.name}-${task}`, READABLE_LETTERS);
+  const { policyRef, rule, task, actionHash: action, clusterRef, hook, version, step, run } = identity;
+  const parts = [policyRef.uid, rule, task, action, clusterRef.uid, hook, version ?? null, step ?? null, run];
+  const readable = nameOf(`${clusterRef.name}-${task}`, READABLE_LETTERS);
   return `${readable}-${shortHash(JSON.stringify(parts))}`;
 }
 
@@ -63,6 +51,13 @@ export function alterationOf({ spec, status }: Pick<HookTask, "spec" | "status">
   return expected === renderedHash(spec.action) ? undefined : "Changed";
 }
 
+/** One text for all JSON values that are equal, however their keys are ordered. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
+  );
+}
+
 function shortHash(text: string): string {
   return hash("sha256", text).slice(0, HASH_LETTERS);
 }
@@ -76,28 +71,10 @@ export function nameOf(text: string, letters: number): string {
   return cut.replaceAll(/^-+|-+$/g, "");
 }
 
-/** Of a stored HookTask. */
-export function identityOf(spec: HookTaskSpec): TaskIdentity {
-  const { policyRef, rule, task, actionHash: action, clusterRef, hook, version, step, run } = spec;
-  const { kind, namespace, name, uid } = policyRef;
-  return {
-    policyUID: uid,
-    policy: { kind, name, ...(namespace !== undefined && { namespace }) },
-    rule,
-    task,
-    action,
-    clusterUID: clusterRef.uid,
-    cluster: { namespace: clusterRef.namespace, name: clusterRef.name },
-    hook,
-    ...(version !== undefined && { version }),
-    ...(step !== undefined && { step }),
-    run,
-  };
-}
-
-const SAME = ["policyUID", "rule", "task", "action", "clusterUID", "hook", "version", "step"] as const;
+const SAME = ["rule", "task", "actionHash", "hook", "version", "step"] as const;
 
 /** Whether the two are of one task and one operation, whatever their run. */
 export function isSameButRun(a: TaskIdentity, b: TaskIdentity): boolean {
-  return SAME.every((field) => a[field] === b[field]);
+  const isSameUID = a.policyRef.uid === b.policyRef.uid && a.clusterRef.uid === b.clusterRef.uid;
+  return isSameUID && SAME.every((field) => a[field] === b[field]);
 }

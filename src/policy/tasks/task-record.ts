@@ -14,7 +14,6 @@ export interface NextAttempt {
   readonly of: number;
 }
 
-/** What a HookTask says. */
 export interface TaskRecord {
   /** Of the HookTask. */
   readonly namespace: string;
@@ -42,7 +41,6 @@ export interface TaskRecord {
   readonly message: string;
 }
 
-/** What a rule asks for. */
 export interface TaskScope {
   readonly clusterUID: string;
   readonly hook: HookName;
@@ -57,9 +55,10 @@ export interface TaskReader {
   find(scope: TaskScope): readonly TaskRecord[] | undefined;
 }
 
-/** Of HookTasks that have been read. */
 export function readerOf(records: readonly TaskRecord[]): TaskReader {
-  const byScope = Map.groupBy(records, ({ identity }) => scopeKey(identity));
+  const byScope = Map.groupBy(records, ({ identity: { clusterRef, hook, policyRef, rule } }) =>
+    scopeKey({ clusterUID: clusterRef.uid, hook, policyUID: policyRef.uid, rule }),
+  );
   const find = (scope: TaskScope): readonly TaskRecord[] => byScope.get(scopeKey(scope)) ?? [];
   return { count: (scope) => find(scope).length, find };
 }
@@ -68,5 +67,4 @@ function scopeKey({ clusterUID, hook, policyUID, rule }: TaskScope): string {
   return [clusterUID, hook, policyUID, rule].join("/");
 }
 
-/** No HookTask exists. */
 export const NO_TASKS: TaskReader = readerOf([]);

@@ -1,9 +1,8 @@
 /** What a decision says about the tasks of a rule, and what it lets begin. */
 
 import type { HookTaskSpec } from "../../api/hook-policy.ts";
-import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
+import type { CompiledTask } from "./compiled-task.ts";
 import type { NextAttempt } from "./task-record.ts";
-import type { TaskIdentity } from "./task-identity.ts";
 
 /**
  * - NotNeeded: `when` is false, and no HookTask counts.
@@ -54,14 +53,10 @@ export interface TaskTrace {
 
 /** A HookTask to be stored. */
 export interface TaskIntent {
-  readonly identity: TaskIdentity;
-  /** taskName() of the identity. */
+  /** taskName() of the spec. */
   readonly name: string;
   /** The ServiceAccount's namespace, where the HookTask is. */
   readonly namespace: string;
-  readonly account: TaskServiceAccount;
   readonly task: CompiledTask;
-  readonly action: HookTaskSpec["action"];
-  /** The whole spec of the HookTask, made of all this. */
   readonly spec: HookTaskSpec;
 }

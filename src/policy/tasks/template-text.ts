@@ -22,6 +22,11 @@ export function hasExpression(text: string): boolean {
   return text.includes(OPEN);
 }
 
+/** Whether the text of a field is an expression, or has some: of gates and conditions; of tasks; and of their templates. */
+export function isExpressionField(name: string, text: string): boolean {
+  return /expression$|^(?:when|succeeded|failed)$/i.test(name) || hasExpression(text);
+}
+
 export function parseText(text: string): TemplateText {
   const parts: TextPart[] = [];
   let from = 0;

@@ -1,8 +1,9 @@
 /** An object whose string values can have expressions: parsed once, and rendered for a Cluster. Values never become YAML. */
 
 import { type Fields, isFields } from "../../lib/fields.ts";
-import { type Expression, type ExpressionUse, expressionOrBroken } from "../cel/expression.ts";
+import { type Expression, type ExpressionField, expressionOrBroken } from "../cel/expression.ts";
 import { meter, STEPS_EXCEEDED } from "../cel/meter.ts";
+import { atPosition, positionAfter } from "../cel/syntax.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { hasExpression, parseText, type TextPart } from "./template-text.ts";
@@ -17,48 +18,25 @@ export interface Template {
   render(variables: ExpressionVariables): RenderResult;
 }
 
-/** An expression of a template, at a place in the text of a field. */
-export interface TemplateExpression {
-  readonly source: string;
-  readonly use: ExpressionUse;
-  /** Of the field, as in FieldError. */
-  readonly path: string;
-  /** The text of the field before it. */
-  readonly before: string;
-}
-
-/** What is in a template, for checks. */
-export interface TemplateContents {
-  readonly problems: readonly FieldError[];
-  readonly expressions: readonly TemplateExpression[];
-}
-
-export function contentsOf(template: unknown, path: string): TemplateContents {
+export function contentsOf(
+  template: unknown,
+  path: string,
+): { readonly problems: readonly FieldError[]; readonly expressions: readonly ExpressionField[] } {
   const problems: FieldError[] = [];
-  const expressions: TemplateExpression[] = [];
-  for (const { text, path: at } of textsIn(template, path)) {
+  const expressions: ExpressionField[] = [];
+  for (const { value: text, path: at } of textsIn(template, path)) {
     const parsed = parseText(text);
     if (!parsed.ok) {
-      problems.push({ path: at, message: `${placeIn(text, parsed.offset)}${parsed.message}` });
+      const place = atPosition(...positionAfter(text.slice(0, parsed.offset), 1, 1));
+      problems.push({ path: at, message: `${place}${parsed.message}` });
       continue;
     }
+    const use = useIn(parsed.parts);
     for (const part of parsed.parts)
       if (typeof part !== "string")
-        expressions.push({
-          source: part.source,
-          use: useIn(parsed.parts),
-          path: at,
-          before: text.slice(0, part.offset),
-        });
+        expressions.push({ source: part.source, use, path: at, before: text.slice(0, part.offset) });
   }
   return { problems, expressions };
-}
-
-/** As checks of expressions begin their messages. */
-function placeIn(text: string, offset: number): string {
-  const lines = text.slice(0, offset).split("\n");
-  const column = (lines.at(-1)?.length ?? 0) + 1;
-  return lines.length === 1 ? `column ${column}: ` : `line ${lines.length}, column ${column}: `;
 }
 
 /** A value that is one expression alone takes the type of its result. */
@@ -66,27 +44,21 @@ function useIn(parts: readonly TextPart[]): "value" | "text" {
   return parts.length === 1 ? "value" : "text";
 }
 
-export interface PlacedText {
-  readonly text: string;
+interface PlacedValue<T> {
+  readonly value: T;
   readonly path: string;
   /** The names of the fields around it, the innermost last. */
   readonly fields: readonly string[];
 }
 
 /** The string values that have, or look as if they had, expressions. */
-export function textsIn(value: unknown, path: string, fields: readonly string[] = []): PlacedText[] {
-  if (typeof value === "string") return hasExpression(value) ? [{ text: value, path, fields }] : [];
+export function textsIn(value: unknown, path: string, fields: readonly string[] = []): PlacedValue<string>[] {
+  if (typeof value === "string") return hasExpression(value) ? [{ value, path, fields }] : [];
   return placesIn(value, path, fields).flatMap((place) => textsIn(place.value, place.path, place.fields));
 }
 
-export interface PlacedValue {
-  readonly value: unknown;
-  readonly path: string;
-  readonly fields: readonly string[];
-}
-
 /** The items or fields directly below. */
-export function placesIn(value: unknown, path: string, fields: readonly string[]): PlacedValue[] {
+export function placesIn(value: unknown, path: string, fields: readonly string[]): PlacedValue<unknown>[] {
   if (Array.isArray(value))
     return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]`, fields }));
   if (!isFields(value)) return [];

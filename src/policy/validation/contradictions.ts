@@ -2,16 +2,27 @@
 
 import { CATALOG } from "../../api/hook-catalog.ts";
 import type { RuleSpec } from "../../api/hook-policy.ts";
-import type { Contradiction } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
-import { gatesOf, type GateField } from "./sound-parts.ts";
+import { gatesOf } from "./sound-parts.ts";
 
-/** For a rule, or its parts, that fit the schema. */
+/** For a rule, or its parts, that fit the schema. All of its gates must be met at the same time, but of members only one. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
-  const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
+  const conditions = gatesOf(rule, path).flatMap(({ gate, path: at }) =>
+    conditionsOf(gate, at).map((each) => ({ ...each, name: gate.name, isMember: at.includes(".anyOf[") })),
+  );
+  const never = conditions.flatMap(({ field, kind, spec, place, isMember }, index) => {
+    const before = isMember ? [] : conditions.slice(0, index);
+    const earlier = before.filter((each) => each.field === field && !each.isMember);
+    return (kind.contradicts?.(spec, earlier) ?? []).map(place);
+  });
+  return [
+    ...lateWaits(rule, path),
+    ...never.map(({ path: at, why }) => {
+      return { path: at, id: "gate-never-holds", message: `the gate is never met: ${why}` };
+    }),
+  ];
 }
 
 export const UNTIL_MISSING = "until-missing";
@@ -23,57 +34,21 @@ export const UNTIL_MISSING = "until-missing";
 export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldError[] {
   const holding = rules.find(({ until, tasks }) => (until ?? tasks) !== undefined)?.name;
   const meansToObserve = holding === undefined && mode === "Audit";
-  return rules.flatMap((rule, index) => {
-    const found = onlyObserves(rule, holding, meansToObserve);
-    if (found === undefined) return [];
-    return [{ path: `spec.rules[${index}].${found.field}`, id: UNTIL_MISSING, message: found.message }];
-  });
-}
-
-function onlyObserves(
-  { hooks, until, tasks, message, retryAfterSeconds }: RuleSpec,
-  holding: string | undefined,
-  meansToObserve: boolean,
-): { readonly field: keyof RuleSpec; readonly message: string } | undefined {
-  const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
-  if ((until ?? tasks) !== undefined || waiting.length === 0) return undefined;
-  if ((message ?? retryAfterSeconds) !== undefined) {
-    const field = message === undefined ? "retryAfterSeconds" : "message";
-    return {
-      field,
-      message: `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
-    };
-  }
-  // A hook that nothing can hold says that the rule means to observe.
-  if (meansToObserve || waiting.length < hooks.length) return undefined;
   const [than, remedy] =
     holding === undefined
       ? ["", "make the mode Audit, if it is to observe"]
       : [`, unlike rule ${JSON.stringify(holding)}`, "make it a policy of its own in mode Audit"];
-  return {
-    field: "hooks",
-    message: `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`,
-  };
-}
-
-function unmeetable({ gate, path }: GateField): FieldError[] {
-  return conditionsOf(gate, path).flatMap(({ kind, spec, place }) => {
-    const found = kind.neverMet?.(spec);
-    return found === undefined ? [] : [neverHolds(place(found))];
+  return rules.flatMap(({ hooks, until, tasks, message: said, retryAfterSeconds }, index) => {
+    const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
+    if ((until ?? tasks) !== undefined || waiting.length === 0) return [];
+    const of = said === undefined ? "retryAfterSeconds" : "message";
+    const idle = (said ?? retryAfterSeconds) === undefined ? undefined : of;
+    // A hook that nothing can hold says that the rule means to observe.
+    if (idle === undefined && (meansToObserve || waiting.length < hooks.length)) return [];
+    const message =
+      idle === undefined
+        ? `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`
+        : `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${idle}`;
+    return [{ path: `spec.rules[${index}].${idle ?? "hooks"}`, id: UNTIL_MISSING, message }];
   });
-}
-
-/** All gates of a rule must be met at the same time. */
-function exclusive(gates: readonly GateField[]): FieldError[] {
-  const conditions = gates.flatMap(({ gate, path }) =>
-    conditionsOf(gate, path).map((condition) => ({ name: gate.name, ...condition })),
-  );
-  return conditions.flatMap(({ field, kind, spec, place }, index) => {
-    const earlier = conditions.slice(0, index).filter((each) => each.field === field);
-    return (kind.contradicts?.(spec, earlier) ?? []).map((found) => neverHolds(place(found)));
-  });
-}
-
-function neverHolds({ path, why }: Contradiction): FieldError {
-  return { path, id: "gate-never-holds", message: `the gate is never met: ${why}` };
 }

@@ -26,7 +26,8 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
   };
   const { errors, warnings } = checkRuleSet(together);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
-  const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
+  const sound = schemaErrors.length > 0 ? undefined : (spec as HookRolloutSpec);
+  const suspicious = sound === undefined ? [] : [...nothingBegins(sound), ...unreachable(sound)];
   return {
     errors,
     warnings: [...warnings.filter(({ message }) => !ABOUT_TARGET.test(message)).map(named), ...suspicious],
@@ -44,10 +45,6 @@ function asRule(stage: unknown): RuleSpec {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parts that do not fit are left out
   const { name, until } = fieldsOf(stage) as Partial<RolloutStageSpec>;
   return { name: textOf(name), hooks: ["BeforeClusterUpgrade"], ...(until !== undefined && { until }) };
-}
-
-function suspects(spec: HookRolloutSpec): readonly FieldError[] {
-  return [...nothingBegins(spec), ...unreachable(spec)];
 }
 
 function nothingBegins({ maxConcurrency, spread = [], stages = [] }: HookRolloutSpec): readonly FieldError[] {

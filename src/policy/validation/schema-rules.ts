@@ -2,6 +2,7 @@
 
 import { celEnv, type CelInput, isCelError, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
+import { entryOf } from "../../lib/entry-of.ts";
 import type { CrdSchema, ValidationRule } from "../../api/crd-schema.ts";
 
 /** A value of the object with the schema that it must fit. */
@@ -29,9 +30,7 @@ const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
  * are constants of the CRDs: a test compares them with RE2, and none of them backtracks far.
  */
 function compilePattern(pattern: string): RegExp {
-  const known = patterns.get(pattern) ?? new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u");
-  patterns.set(pattern, known);
-  return known;
+  return entryOf(patterns, pattern, () => new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u"));
 }
 
 /** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */

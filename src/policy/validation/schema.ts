@@ -15,7 +15,6 @@ import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from
 import { brokenRules, type FieldPlace } from "./schema-rules.ts";
 import { found } from "../../lib/found.ts";
 import { describeSchemaError, unknownField } from "./field-message.ts";
-import { fits } from "./fits.ts";
 
 export interface FieldError {
   /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */
@@ -148,15 +147,19 @@ export function placesIn({ schema, value, path }: FieldPlace): FieldPlace[] {
 }
 
 /** Keys of a map are written in brackets, as they can contain dots. */
-function child({ additionalProperties }: CrdSchema, path: string, key: string): string {
-  if (additionalProperties !== undefined) return `${path}[${key}]`;
+function child(schema: CrdSchema | undefined, path: string, key: string): string {
+  if (schema?.additionalProperties !== undefined) return `${path}[${key}]`;
   return path === "" ? key : `${path}.${key}`;
 }
 
 function schemaErrors(kind: Kind, input: Fields): FieldError[] {
   const validate = VALIDATORS[kind];
   if (validate(input)) return [];
-  const errors = (validate.errors ?? []).map((error) => ({ error, path: pathOf(CRD_SCHEMAS[kind], error) }));
+  const errors = (validate.errors ?? []).map((error) => {
+    const { schema, path } = placeAt(CRD_SCHEMAS[kind], error);
+    const name: unknown = error.params["missingProperty"] ?? error.params["additionalProperty"];
+    return { error, path: typeof name === "string" ? child(schema, path, name) : path };
+  });
   const wrongType = new Set(errors.filter(({ error }) => error.keyword === "type").map(({ path }) => path));
   return errors
     .filter(({ error, path }) => error.keyword === "type" || !wrongType.has(path))
@@ -170,27 +173,21 @@ function schemaErrors(kind: Kind, input: Fields): FieldError[] {
 /** Suggests only a field that could have the value. */
 function messageOfError(kind: Kind, error: ErrorObject): string {
   const name: unknown = error.params["additionalProperty"];
-  const schema = schemaAt(CRD_SCHEMAS[kind], error);
+  const { schema } = placeAt(CRD_SCHEMAS[kind], error);
   if (typeof name !== "string" || schema?.properties === undefined) return describeSchemaError(error);
   const value = fieldsOf(error.data)[name];
   // It is no misspelt field of a HookPolicy if a ClusterHookPolicy has it there.
-  const wider = kind === "HookPolicy" ? schemaAt(CRD_SCHEMAS.ClusterHookPolicy, error) : undefined;
-  const isWider = couldBe(wider, name, value);
+  const wider = placeAt(CRD_SCHEMAS.ClusterHookPolicy, error).schema;
+  const isWider = kind === "HookPolicy" && couldBe(wider, name, value);
+  // An empty value says nothing about the field that is meant.
+  const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  // One item instead of a list, or a list of one item, is the next mistake, and has a message of its own.
+  const forms = Array.isArray(value) && value.length === 1 ? [value, ...value] : [value, [value]];
   return unknownField(
     name,
     Object.keys(schema.properties),
-    (meant) => !isWider && (isEmpty(value) || formsOf(value).some((each) => couldBe(schema, meant, each))),
+    (meant) => !isWider && (isEmpty || forms.some((each: unknown) => couldBe(schema, meant, each))),
   );
-}
-
-/** One item instead of a list, or a list of one item, is the next mistake, and has a message of its own. */
-function formsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) && value.length === 1 ? [value, ...value] : [value, [value]];
-}
-
-/** It says nothing about the field that is meant. */
-function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function couldBe(schema: CrdSchema | undefined, name: string, value: unknown): boolean {
@@ -198,41 +195,36 @@ function couldBe(schema: CrdSchema | undefined, name: string, value: unknown): b
   return field !== undefined && fits(field, value);
 }
 
+/** Whether a value has the form that a schema wants: its types and fields, not its words, numbers and rules. */
+export function fits(schema: CrdSchema, value: unknown): boolean {
+  const { type, items, required = [] } = schema;
+  if (Array.isArray(value))
+    return type === "array" && (items === undefined || value.every((item) => fits(items, item)));
+  if (isFields(value)) {
+    if (type !== "object" || !required.every((field) => Object.hasOwn(value, field))) return false;
+    return Object.entries(value).every(([key, field]) => {
+      const of = fieldOf(schema, key);
+      return of === undefined ? schema["x-kubernetes-preserve-unknown-fields"] === true : fits(of, field);
+    });
+  }
+  const is = Number.isInteger(value) ? "integer" : typeof value;
+  return typeof type === "string" ? type === is : type.some((each) => each === is);
+}
+
 const UNKNOWN: readonly string[] = ["additionalProperties", "enum"];
 
-function pathOf(root: CrdSchema, error: ErrorObject): string {
-  let path = "";
-  for (const { key, schema } of stepsTo(root, error))
-    path = schema?.items === undefined ? child(schema ?? root, path, key) : `${path}[${key}]`;
-  const { params } = error;
-  const missing: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  return typeof missing === "string" ? child(schemaAt(root, error) ?? root, path, missing) : path;
-}
-
-/** The schema of the value that the error is about. */
-function schemaAt(root: CrdSchema, error: ErrorObject): CrdSchema | undefined {
-  const last = stepsTo(root, error).at(-1);
-  return last === undefined ? root : schemaBelow(last);
-}
-
-interface SchemaStep {
-  /** Of the value in which the key is. */
-  readonly schema: CrdSchema | undefined;
-  readonly key: string;
-}
-
-function stepsTo(root: CrdSchema, { instancePath }: ErrorObject): readonly SchemaStep[] {
-  const keys = instancePath.split("/").slice(1);
-  let schema: CrdSchema | undefined = root;
-  return keys.map((each) => {
-    const step: SchemaStep = { schema, key: each.replaceAll("~1", "/").replaceAll("~0", "~") };
-    schema = schemaBelow(step);
-    return step;
-  });
-}
-
-function schemaBelow({ schema, key }: SchemaStep): CrdSchema | undefined {
-  return schema?.items ?? (schema && fieldOf(schema, key));
+/** Where the value is that the error is about; `schema`: its own, if the root knows it. */
+function placeAt(
+  root: CrdSchema,
+  { instancePath }: ErrorObject,
+): { readonly schema: CrdSchema | undefined; readonly path: string } {
+  let [schema, path]: [CrdSchema | undefined, string] = [root, ""];
+  for (const each of instancePath.split("/").slice(1)) {
+    const key = each.replaceAll("~1", "/").replaceAll("~0", "~");
+    path = schema?.items === undefined ? child(schema, path, key) : `${path}[${key}]`;
+    schema = schema?.items ?? (schema && fieldOf(schema, key));
+  }
+  return { schema, path };
 }
 
 function duplicates({ schema, value, path }: FieldPlace): FieldError[] {

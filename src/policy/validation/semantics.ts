@@ -2,17 +2,22 @@
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { compileExpression, type ExpressionProblem, type ExpressionWarning } from "../cel/expression.ts";
+import {
+  compileExpression,
+  type ExpressionField,
+  type ExpressionProblem,
+  type ExpressionWarning,
+} from "../cel/expression.ts";
+import { atPosition, positionAfter } from "../cel/syntax.ts";
 import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
-import type { ExpressionField } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type GateField, type SoundRule, soundRules } from "./sound-parts.ts";
 import { contradictions, untilMissing } from "./contradictions.ts";
 import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
 import { taskWarnings } from "./task-warnings.ts";
 import { sendsField } from "../target-version.ts";
-import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
+import { MAX_ASKS } from "../window/window.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */
@@ -27,26 +32,29 @@ const MAX_EXPRESSION_LETTERS = 8 * 1024;
 const LETTERS_AT_LEAST = 32;
 /** How many errors of one rule the operator looks for, because suggesting what was meant takes longer than checking. */
 export const ENOUGH_ERRORS = 4;
+/** Entries of all different windows of a policy. */
+const MAX_WINDOW_ENTRIES = 256;
+/** Asks of all searches of a policy together. */
+const MAX_POLICY_ASKS = 16_000;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
-export interface RuleChecks extends Pick<RuleSet, "served" | "max" | "owner"> {
-  /** `spec.mode`, which may be invalid. */
-  readonly mode?: unknown;
-}
-
 /**
  * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` is absent for any version of
- * Cluster API.
+ * Cluster API. `mode`: `spec.mode`, which may be invalid.
  */
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  { served, max, mode, owner }: RuleChecks = {},
+  { mode, ...limits }: Pick<RuleSet, "served" | "max" | "owner"> & { readonly mode?: unknown } = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
-  const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max, owner };
-  const { errors, warnings } = checkRuleSet(together);
+  const { errors, warnings } = checkRuleSet({
+    path: "spec.rules",
+    rules: sound,
+    remedy: "split the policy",
+    ...limits,
+  });
   return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules, mode))] };
 }
 
@@ -70,11 +78,7 @@ export interface RuleSet {
   readonly owner?: TaskOwner | undefined;
 }
 
-interface Findings {
-  readonly errors: FieldError[];
-  readonly warnings: FieldError[];
-  patternWeight: number;
-}
+type Findings = Record<"errors" | "warnings", FieldError[]> & { patternWeight: number };
 
 export function checkRuleSet(together: RuleSet): Semantics {
   const { path: whole, rules, health = [], remedy, served } = together;
@@ -100,6 +104,21 @@ export function checkRuleSet(together: RuleSet): Semantics {
   }
   const { errors, warnings } = findings;
   return { errors, warnings: [...warnings, ...taskWarnings(rules, together.owner)] };
+}
+
+/**
+ * For rules that fit the schema. `asks`: how often each search may ask an entry, because all windows of a policy are searched
+ * at once every hour.
+ */
+export function countWindows(rules: readonly RuleSpec[]): {
+  readonly tooMany: boolean;
+  readonly asks: number;
+} {
+  const windows = rules.flatMap((rule) => gatesOf(rule, "")).flatMap(({ gate }) => gate.window ?? []);
+  const different = new Map(windows.map((window) => [JSON.stringify(window), window]));
+  const entries = [...different.values()].flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]);
+  const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
+  return { tooMany: entries.length > MAX_WINDOW_ENTRIES, asks: Math.min(MAX_ASKS, share) };
 }
 
 /** Equal expressions are compiled once. */
@@ -139,18 +158,14 @@ function checkRule(
   { max = Infinity, owner }: Pick<RuleSet, "max" | "owner">,
 ): void {
   const before = findings.errors.length;
-  const isOver = (): boolean => findings.errors.length - before >= max;
-  for (const condition of matchConditionsOf(rule, path)) {
-    if (isOver()) return;
-    checkExpression(condition, rule.hooks, findings);
-  }
-  for (const placed of gatesOf(rule, path)) {
-    if (isOver()) return;
-    checkGate(placed, rule.hooks, findings);
-  }
-  for (const expression of expressionsOfTasks(rule, path)) {
-    if (isOver()) return;
-    checkExpression(expression, rule.hooks, findings);
+  for (const part of [
+    ...matchConditionsOf(rule, path),
+    ...gatesOf(rule, path),
+    ...expressionsOfTasks(rule, path),
+  ]) {
+    if (findings.errors.length - before >= max) return;
+    if ("gate" in part) checkGate(part, rule.hooks, findings);
+    else checkExpression(part, rule.hooks, findings);
   }
   findings.errors.push(...taskErrors(rule, path, owner));
   findings.warnings.push(
@@ -176,7 +191,7 @@ function checkExpression(
 ): void {
   const { problems, warnings, patternWeight } = compileExpression(source, use);
   const placed = ({ message, line, column }: ExpressionProblem): FieldError => {
-    return { path, message: `${atPosition(...after(before, line, column))}${message}` };
+    return { path, message: `${atPosition(...positionAfter(before, line, column))}${message}` };
   };
   findings.patternWeight += patternWeight;
   findings.errors.push(...problems.map(placed));
@@ -201,25 +216,6 @@ function forHooks(warning: ExpressionWarning, hooks: readonly HookName[]): Expre
   }
   const message = `${path} is missing for ${names}, and then the rule cannot be evaluated: ask first, as in has(${path}) && …`;
   return { ...warning, message };
-}
-
-/** A place in an expression as one in the field that it is a part of. */
-function after(
-  before: string,
-  line: number | undefined,
-  column: number | undefined,
-): [line: number | undefined, column: number | undefined] {
-  if (before === "") return [line, column];
-  const lines = before.split("\n");
-  const last = lines.at(-1) ?? "";
-  const [inner = 1, letter = 1] = [line, column];
-  return [lines.length + inner - 1, inner === 1 ? last.length + letter : letter];
-}
-
-/** The beginning of a message about a place within an expression. */
-export function atPosition(line: number | undefined, column: number | undefined): string {
-  if (column === undefined) return "";
-  return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
 }
 
 /** Cluster API rejects another spec.topology.version during an upgrade (its Cluster webhook). */

@@ -54,25 +54,35 @@ export function soundRules(
   });
 }
 
+/** Whether a part of what is at `path` fits, and whether it has the right form, whatever is wrong in it. */
+function partsAt(
+  path: string,
+  errors: readonly FieldError[],
+): { readonly fits: (part: string) => boolean; readonly isFormed: (part: string) => boolean } {
+  return {
+    fits: (part) => !errors.some((each) => isWithin(each.path, `${path}.${part}`)),
+    isFormed: (part) => !errors.some((each) => each.path === `${path}.${part}`),
+  };
+}
+
 function soundParts(rule: RuleSpec, path: string, errors: readonly FieldError[]): RuleSpec {
-  const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
-  const isList = (field: string): boolean => !errors.some((each) => each.path === `${path}.${field}`);
+  const { fits, isFormed } = partsAt(path, errors);
   const { name, hooks, matchConditions, until, tasks } = rule;
   return {
     name,
     hooks: fits("hooks") ? hooks : [],
     ...(matchConditions !== undefined &&
-      isList("matchConditions") && {
+      isFormed("matchConditions") && {
         matchConditions: matchConditions.map((each, i) =>
           fits(`matchConditions[${i}]`) ? each : NO_CONDITION,
         ),
       }),
     ...(until !== undefined &&
-      isList("until") && {
+      isFormed("until") && {
         until: until.map((gate, i) => soundGate(gate, `${path}.until[${i}]`, errors)),
       }),
     ...(tasks !== undefined &&
-      isList("tasks") && { tasks: tasks.map((task, i) => (fits(`tasks[${i}]`) ? task : NO_TASK)) }),
+      isFormed("tasks") && { tasks: tasks.map((task, i) => (fits(`tasks[${i}]`) ? task : NO_TASK)) }),
   };
 }
 
@@ -82,15 +92,17 @@ function soundGate(gate: GateSpec, path: string, errors: readonly FieldError[]):
   if (mine.length === 0) return gate;
   if (mine.some((each) => each.path === path)) return NO_GATE;
   const { window, anyOf, ...conditions } = gate;
-  const fits = (field: string): boolean => !mine.some((each) => isWithin(each.path, `${path}.${field}`));
-  const is = (field: string): boolean => !mine.some((each) => each.path === `${path}.${field}`);
+  const { fits, isFormed } = partsAt(path, mine);
   const fitting = Object.fromEntries(Object.entries(conditions).filter(([field]) => fits(field)));
   return {
     ...fitting,
     name: fits("name") ? gate.name : "",
-    ...(window !== undefined && is("window") && { window: soundWindow(window, `${path}.window`, mine) }),
+    ...(window !== undefined &&
+      isFormed("window") && { window: soundWindow(window, `${path}.window`, mine) }),
     ...(anyOf !== undefined &&
-      is("anyOf") && { anyOf: anyOf.map((each, i) => soundGate(each, `${path}.anyOf[${i}]`, mine)) }),
+      isFormed("anyOf") && {
+        anyOf: anyOf.map((each, i) => soundGate(each, `${path}.anyOf[${i}]`, mine)),
+      }),
   };
 }
 
@@ -100,33 +112,24 @@ const ANY: Readonly<Record<"allow" | "deny", Required<Pick<WindowEntry, "from" |
   deny: { from: "2000-02-01T00:00:00Z", to: "2000-02-01T00:00:01Z", duration: "2s" },
 };
 
-/** A schedule that fits stays, whatever is wrong beside it. */
-function soundEntry(
-  entry: WindowEntry,
-  list: "allow" | "deny",
-  fits: (field: string) => boolean,
-): WindowEntry {
-  const { duration, ...once } = ANY[list];
-  const { schedule } = fits("schedule") ? entry : {};
-  return schedule === undefined ? once : { schedule, duration };
-}
-
 function soundWindow(window: WindowGateSpec, path: string, errors: readonly FieldError[]): WindowGateSpec {
-  const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
-  const list = (field: "allow" | "deny"): readonly WindowEntry[] | undefined => {
-    if (errors.some((each) => each.path === `${path}.${field}`)) return [soundEntry({}, field, fits)];
-    return window[field]?.map((entry, i) => {
-      const at = `${field}[${i}]`;
-      if (fits(at)) return entry;
-      const isEntry = !errors.some((each) => each.path === `${path}.${at}`);
-      return soundEntry(isEntry ? entry : {}, field, (name) => fits(`${at}.${name}`));
-    });
+  const { fits, isFormed } = partsAt(path, errors);
+  /** A schedule that fits stays, whatever is wrong beside it. */
+  const soundEntry = (entry: WindowEntry, field: "allow" | "deny", at: string): WindowEntry => {
+    if (fits(at)) return entry;
+    const { duration, ...once } = ANY[field];
+    const { schedule } = isFormed(at) && fits(`${at}.schedule`) ? entry : {};
+    return schedule === undefined ? once : { schedule, duration };
   };
+  const list = (field: "allow" | "deny"): WindowEntry[] | undefined =>
+    isFormed(field)
+      ? window[field]?.map((entry, i) => soundEntry(entry, field, `${field}[${i}]`))
+      : [soundEntry({}, field, field)];
   const [allow, deny] = [list("allow"), list("deny")];
   const timeZone = fits("timeZone") ? window.timeZone : "UTC";
   return {
     ...(timeZone !== undefined && { timeZone }),
-    ...(allow !== undefined && { allow: [...allow] }),
-    ...(deny !== undefined && { deny: [...deny] }),
+    ...(allow !== undefined && { allow }),
+    ...(deny !== undefined && { deny }),
   };
 }

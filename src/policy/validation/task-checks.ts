@@ -2,8 +2,7 @@
 
 import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
-import { compileExpression } from "../cel/expression.ts";
-import type { ExpressionField } from "../gates/gate-kind.ts";
+import { compileExpression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf } from "../tasks/compile-task.ts";
 import type { TaskVerb } from "../tasks/compiled-task.ts";
@@ -38,15 +37,11 @@ export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly Placed
 /** The CEL of the tasks of the rule at the path. */
 export function expressionsOfTasks(rule: RuleSpec, path: string): readonly ExpressionField[] {
   return tasksOf(rule, path).flatMap(({ task, path: at, template, at: inside }) => [
-    ...placed(task.when, "when", `${at}.when`),
+    ...expressionAt(task.when, "when", `${at}.when`),
     ...contentsOf(template, inside).expressions,
-    ...placed(task.succeeded, "outcome", `${at}.succeeded`),
-    ...placed(task.failed, "outcome", `${at}.failed`),
+    ...expressionAt(task.succeeded, "outcome", `${at}.succeeded`),
+    ...expressionAt(task.failed, "outcome", `${at}.failed`),
   ]);
-}
-
-function placed(source: string | undefined, use: "when" | "outcome", path: string): ExpressionField[] {
-  return source === undefined ? [] : [{ source, use, path }];
 }
 
 export function taskErrors(
@@ -79,7 +74,7 @@ const COMMANDS: readonly string[] = ["command", "args", "script"];
 const FIXED: readonly string[] = ["apiVersion", "kind"];
 
 function misplaced({ template, at }: PlacedTask): FieldError[] {
-  const inValues = textsIn(template, at).flatMap(({ text, path, fields }): FieldError[] => {
+  const inValues = textsIn(template, at).flatMap(({ value: text, path, fields }): FieldError[] => {
     const command = fields.find((name) => COMMANDS.includes(name));
     if (command !== undefined) return [{ path, message: notInCommand(command, text) }];
     if (!FIXED.includes(fields.at(-1) ?? "")) return [];

@@ -5,6 +5,8 @@ import { compileExpression } from "../cel/expression.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../duration.ts";
 import { reachOf } from "../gates/gates.ts";
+import { TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
+import { groupOf } from "../objects.ts";
 import { textsIn } from "../tasks/template.ts";
 import { parseText } from "../tasks/template-text.ts";
 import type { FieldError } from "./schema.ts";
@@ -19,7 +21,10 @@ export function taskWarnings(
   return rules.flatMap(({ rule, path }) => [
     ...waitingGates(rule, path, rules),
     ...severalHooks(rule, path),
-    ...(owner?.kind === "ClusterHookPolicy" ? tasksOf(rule, path).flatMap(chosenByTenants) : []),
+    ...(owner?.kind === "ClusterHookPolicy" ? tasksOf(rule, path) : []).flatMap((placed) => [
+      ...writtenByTenants(placed),
+      ...sameNameElsewhere(placed),
+    ]),
     ...endless(rule, path),
   ]);
 }
@@ -54,10 +59,6 @@ function isSameKind(
   return a.kind === kind && groupOf(a.apiVersion) === groupOf(String(apiVersion));
 }
 
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
-}
-
 function severalHooks({ hooks, tasks }: RuleSpec, path: string): FieldError[] {
   const upgrade = hooks.filter((hook) => hook.endsWith("Upgrade"));
   const [first, second] = upgrade;
@@ -70,12 +71,8 @@ function severalHooks({ hooks, tasks }: RuleSpec, path: string): FieldError[] {
 /** Fields that choose what is run, with whose rights, or where. */
 const POWERFUL: readonly string[] = ["namespace", "image", "serviceAccountName"];
 
-function chosenByTenants(placed: PlacedTask): FieldError[] {
-  return [...writtenByTenants(placed), ...sameNameElsewhere(placed)];
-}
-
 function writtenByTenants({ template, at, verb }: PlacedTask): FieldError[] {
-  return textsIn(template, at).flatMap(({ text, path, fields }): FieldError[] => {
+  return textsIn(template, at).flatMap(({ value: text, path, fields }): FieldError[] => {
     const field = fields.at(-1) ?? "";
     const chooses =
       POWERFUL.includes(field) || fields.includes("subjects") || (verb === "delete" && path === `${at}.name`);
@@ -104,7 +101,7 @@ function chosen(field: string, verb: string): string {
 }
 
 function textsOf(value: unknown): string[] {
-  return textsIn(value, "").map(({ text }) => text);
+  return textsIn(value, "").map(({ value: text }) => text);
 }
 
 interface Reads {
@@ -132,13 +129,11 @@ function expressionsIn(text: string): string[] {
   return parsed.parts.flatMap((part) => (typeof part === "string" ? [] : part.source));
 }
 
-const [DAY_MS, HOUR_MS] = [86_400_000, 3_600_000];
-
 /** A success that is too old at the release needs another run, after which the next one may be too old. */
 function endless(rule: RuleSpec, path: string): FieldError[] {
   const { tasks = [] } = rule;
   return tasks.flatMap((task, index): FieldError[] => {
-    const validFor = validForOf(task);
+    const validFor = validForOf(task) ?? Infinity;
     const at = `${path}.tasks[${index}].${task.validFor === undefined ? "create" : "validFor"}`;
     const later = tasks.slice(index + 1).find((each) => longestMs(each) >= validFor);
     if (later !== undefined) {
@@ -153,17 +148,11 @@ function endless(rule: RuleSpec, path: string): FieldError[] {
   });
 }
 
-function validForOf({ create, validFor }: TaskSpec): number {
-  if (validFor !== undefined) return durationOrNever(validFor);
-  return create === undefined ? Infinity : DAY_MS;
-}
-
 /** Waiting between attempts included. */
-function longestMs({ timeout, retries = 0 }: TaskSpec): number {
-  const attempt = timeout === undefined ? HOUR_MS : durationOrNever(timeout);
-  return (
-    attempt * (retries + 1) + [0, 30, 90, 210].slice(retries, retries + 1).reduce((a, b) => a + b, 0) * 1000
-  );
+function longestMs(task: TaskSpec): number {
+  const { timeout, retries } = { ...TASK_DEFAULTS, ...task };
+  const pauses = [0, 30, 90, 210][retries] ?? 0;
+  return durationOrNever(timeout) * (retries + 1) + pauses * 1000;
 }
 
 /** Of those that recur and that the rule cannot do without. */

@@ -108,26 +108,26 @@ function newSchedule(fields: Fields): Schedule {
     latest: (wall) => {
       let month = monthAt(wall);
       const today = Math.floor((wall - month.from) / DAY);
-      const time = has(month.days, today) ? times.latest(minuteOfDay(wall)) : undefined;
+      const time = month.days.includes(today) ? times.latest(minuteOfDay(wall)) : undefined;
       if (time !== undefined) return month.from + today * DAY + time * MINUTE;
-      let days = month.days & (bit(today) - 1);
-      for (let i = 0; days === 0 && i < MAX_MONTHS; i++) {
+      let day = month.days.findLast((each) => each < today);
+      for (let i = 0; day === undefined && i < MAX_MONTHS; i++) {
         month = monthAt(month.from - DAY);
-        ({ days } = month);
+        day = month.days.at(-1);
       }
-      return days === 0 ? undefined : month.from + highest(days) * DAY + times.last * MINUTE;
+      return day === undefined ? undefined : month.from + day * DAY + times.last * MINUTE;
     },
     next: (wall) => {
       let month = monthAt(wall);
       const today = Math.floor((wall - month.from) / DAY);
-      const time = has(month.days, today) ? times.next(minuteOfDay(wall) + 1) : undefined;
+      const time = month.days.includes(today) ? times.next(minuteOfDay(wall) + 1) : undefined;
       if (time !== undefined) return month.from + today * DAY + time * MINUTE;
-      let days = month.days & ~(bit(today + 1) - 1);
-      for (let i = 0; days === 0 && i < MAX_MONTHS; i++) {
+      let day = month.days.find((each) => each > today);
+      for (let i = 0; day === undefined && i < MAX_MONTHS; i++) {
         month = monthAt(month.to);
-        ({ days } = month);
+        [day] = month.days;
       }
-      return days === 0 ? undefined : month.from + lowest(days) * DAY + times.first * MINUTE;
+      return day === undefined ? undefined : month.from + day * DAY + times.first * MINUTE;
     },
     lastOfRun: (start, step) => {
       const midnight = start - modulo(start, DAY);
@@ -144,50 +144,32 @@ function minuteOfDay(wall: number): number {
   return Math.floor(modulo(wall, DAY) / MINUTE);
 }
 
-/** Sets of days of a month, starting at 0: a month has fewer days than a number has bits. */
-function bit(day: number): number {
-  return day > 31 ? 0 : (2 ** day) | 0;
-}
-
-function has(days: number, day: number): boolean {
-  return (days & bit(day)) !== 0;
-}
-
-function highest(days: number): number {
-  return 31 - Math.clz32(days);
-}
-
-function lowest(days: number): number {
-  return highest(days & -days);
-}
-
 interface Month {
   readonly from: number;
   /** Start of the next month. */
   readonly to: number;
-  /** The days with a start. */
-  readonly days: number;
+  /** The days with a start; the first day is 0. */
+  readonly days: readonly number[];
 }
 
 /** Caches the last month. */
 function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (wall: number) => Month {
-  const ofMonth = anyDay && !anyWeekday ? 0 : days.reduce((set, day) => set | bit(day - 1), 0);
-  const onWeekdays = (first: number): number =>
-    anyWeekday
-      ? 0
-      : Array.from({ length: 31 }, (_, day) => day)
-          .filter((day) => weekdays.some((at) => at % 7 === (first + day) % 7))
-          .reduce((set, day) => set | bit(day), 0);
-  const byFirstWeekday = Array.from({ length: 7 }, (_, first) => ofMonth | onWeekdays(first));
-  let month: Month = { from: NaN, to: NaN, days: 0 };
+  const starts = (day: number, weekday: number): boolean => {
+    const [ofMonth, ofWeek] = [days.includes(day + 1), weekdays.some((at) => at % 7 === weekday)];
+    return anyDay || anyWeekday ? ofMonth && ofWeek : ofMonth || ofWeek;
+  };
+  const allDays = Array.from({ length: 31 }, (_, day) => day);
+  const byFirstWeekday = Array.from({ length: 7 }, (_, first) =>
+    allDays.filter((day) => starts(day, (first + day) % 7)),
+  );
+  let month: Month = { from: NaN, to: NaN, days: [] };
   return (wall) => {
     if (wall >= month.from && wall < month.to) return month;
     const date = new Date(wall);
     const [year, index] = [date.getUTCFullYear(), date.getUTCMonth()];
     const [from, to] = [Date.UTC(year, index), Date.UTC(year, index + 1)];
-    const inMonth = bit((to - from) / DAY) - 1;
-    const set = months.includes(index + 1) ? (byFirstWeekday[new Date(from).getUTCDay()] ?? 0) & inMonth : 0;
-    month = { from, to, days: set };
+    const ofMonth = months.includes(index + 1) ? (byFirstWeekday[new Date(from).getUTCDay()] ?? []) : [];
+    month = { from, to, days: ofMonth.filter((day) => from + day * DAY < to) };
     return month;
   };
 }

@@ -153,11 +153,7 @@ interface Covers {
   readonly isSeen: (from: number, until: number) => boolean;
   /** When an entry that does not recur begins or ends next; Infinity: never. */
   readonly nextBound: (after: number) => number;
-  readonly tally: Tally;
-}
-
-interface Tally {
-  asks: number;
+  readonly tally: { asks: number };
 }
 
 function coversOf({ allow, deny = [], timeZone }: WindowGateSpec): Covers {
@@ -210,7 +206,7 @@ function searchStart({ allow, deny, isSeen, nextBound }: Covers, from: number, r
 
 const ALWAYS: Cover = { until: () => Infinity, next: () => undefined, bounds: [], isWeekly: true };
 
-function union(entries: readonly WindowEntry[], timeZone: string | undefined, tally: Tally): Cover {
+function union(entries: readonly WindowEntry[], timeZone: string | undefined, tally: Covers["tally"]): Cover {
   const covers = entries.map((entry) => cover(entry, timeZone));
   return {
     until: (instant) => {

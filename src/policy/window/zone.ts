@@ -43,31 +43,20 @@ const OLD_NAMES: ReadonlySet<string> = new Set(
 );
 
 /** A zone for the abbreviations that people write. */
-const CITIES: Readonly<Record<string, string>> = {
-  GMT: "Europe/London",
-  BST: "Europe/London",
-  WET: "Europe/Lisbon",
-  WEST: "Europe/Lisbon",
-  CET: "Europe/Berlin",
-  CEST: "Europe/Berlin",
-  MEZ: "Europe/Berlin",
-  MESZ: "Europe/Berlin",
-  EET: "Europe/Helsinki",
-  EEST: "Europe/Helsinki",
-  EST: "America/New_York",
-  EDT: "America/New_York",
-  CST: "America/Chicago",
-  CDT: "America/Chicago",
-  MST: "America/Denver",
-  MDT: "America/Denver",
-  PST: "America/Los_Angeles",
-  PDT: "America/Los_Angeles",
-  IST: "Asia/Kolkata",
-  JST: "Asia/Tokyo",
-  SGT: "Asia/Singapore",
-  AEST: "Australia/Sydney",
-  AEDT: "Australia/Sydney",
-};
+const CITIES: readonly (readonly [city: string, ...abbreviations: string[]])[] = [
+  ["Europe/London", "GMT", "BST"],
+  ["Europe/Lisbon", "WET", "WEST"],
+  ["Europe/Berlin", "CET", "CEST", "MEZ", "MESZ"],
+  ["Europe/Helsinki", "EET", "EEST"],
+  ["America/New_York", "EST", "EDT"],
+  ["America/Chicago", "CST", "CDT"],
+  ["America/Denver", "MST", "MDT"],
+  ["America/Los_Angeles", "PST", "PDT"],
+  ["Asia/Kolkata", "IST"],
+  ["Asia/Tokyo", "JST"],
+  ["Asia/Singapore", "SGT"],
+  ["Australia/Sydney", "AEST", "AEDT"],
+];
 
 /** Testing a name is slow, so the few hundred valid ones are kept. */
 let zoneNames: readonly string[] | undefined;
@@ -92,7 +81,7 @@ function findProblem(zone: string, names: readonly string[]): string | undefined
 }
 
 function hintFor(zone: string): string | undefined {
-  const city = CITIES[zone.toUpperCase()];
+  const city = CITIES.find(([, ...abbreviations]) => abbreviations.includes(zone.toUpperCase()))?.[0];
   if (city !== undefined) return `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
   const present = OLD_NAMES.has(zone) ? resolve(zone) : undefined;
   if (present !== undefined) return `; ${zone} is an old name of it, write "${present}"`;

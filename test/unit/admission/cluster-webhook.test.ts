@@ -7,8 +7,7 @@ import test from "node:test";
 import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
 import { decodeClusterReview } from "../../../src/admission/cluster-review.ts";
-import { attemptOf } from "../../../src/operations/attempt.ts";
-import { attemptsOf } from "../../../src/operations/worker-attempts.ts";
+import { attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 
 const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };

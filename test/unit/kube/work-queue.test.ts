@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { WorkQueue } from "../../../src/kube/work-queue.ts";
-import type { Result, WorkQueueOptions } from "../../../src/kube/work-queue.ts";
+import type { Requeue } from "../../../src/lib/requeue.ts";
+import type { WorkQueueOptions } from "../../../src/kube/work-queue.ts";
 import { MemoryLogger, until } from "./fixtures.ts";
 
 interface QueueLab {
@@ -13,7 +14,7 @@ interface QueueLab {
   readonly done: Promise<void>;
 }
 
-type Work = (key: string, signal: AbortSignal) => Promise<Result | undefined>;
+type Work = (key: string, signal: AbortSignal) => Promise<Requeue | undefined>;
 
 function startQueue(t: TestContext, reconcile: Work, options: Partial<WorkQueueOptions> = {}): QueueLab {
   const log = new MemoryLogger();

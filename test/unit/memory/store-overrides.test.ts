@@ -6,7 +6,7 @@ import type { HookOverride, HookOverrideStatus } from "../../../src/api/hook-pol
 import type { Cluster } from "../../../src/api/meta.ts";
 import { overrideKey, OverrideSet } from "../../../src/memory/override-set.ts";
 import type { PolicyWriter } from "../../../src/memory/ports.ts";
-import { computeOverrideStatus } from "../../../src/status/override-status.ts";
+import { computeOverrideStatus } from "../../../src/status/override-reconciler.ts";
 import {
   at,
   cluster,

@@ -9,7 +9,7 @@ import type { HookRollout } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/release/confirmation.ts";
 import type { DecisionRequest, RolloutApi } from "../../../src/memory/ports.ts";
-import { Releases, type TaskBeginner } from "../../../src/release/release.ts";
+import { Releases, type TaskBeginner } from "../../../src/release/decisions.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
 import { viewRollout } from "../../../src/memory/stored-views.ts";
@@ -143,9 +143,11 @@ export class RolloutReplica {
       clusters,
       namespaces: { get: () => undefined, byNamespace: () => [], list: () => [] },
       served: ALL_HOOKS,
-      firstAsked: () => firstAsked,
-      policiesHold: () => false,
-      worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
+      decider: {
+        firstAsked: () => firstAsked,
+        policiesHold: () => false,
+        worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
+      },
       enqueue: (rollout) => this.#dirty.add(rollout),
       onDemands: () => undefined,
       onError: () => undefined,

@@ -5,14 +5,14 @@ import type { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import type { TaskRecord } from "../../../src/policy/tasks/task-record.ts";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
-import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
+import { Allowance } from "../../../src/turns/allowance.ts";
 import type { Polls } from "../../../src/tasks/polls.ts";
+import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { StoredTaskBeginner } from "../../../src/tasks/task-beginner.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import type { TaskObjects } from "../../../src/tasks/task-objects.ts";
-import { TaskReconciler } from "../../../src/tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler } from "../../../src/tasks/task-reconciler.ts";
 import type { TaskStore } from "../../../src/tasks/task-store.ts";
 import { namespace } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
@@ -132,8 +132,7 @@ export function startReplica({ world, laws, clock, weakness, requests, isLeading
     objects: objectsFor(world, laws, ask),
     permits,
     polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
-    allowance: new BeginAllowance(() => clock.ms),
-    served: SERVED,
+    allowance: new Allowance(() => clock.ms, BEGINNINGS),
     leading: isLeading,
     loaded: () => true,
     now: () => world.now,

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { type Attempt, attemptOf } from "../../../src/operations/attempt.ts";
-import { attemptsOf } from "../../../src/operations/worker-attempts.ts";
+import { type Attempt, attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
 import type { Workers } from "../../../src/policy/workers.ts";
 import { cluster } from "../builders.ts";
 

@@ -64,7 +64,8 @@ function atRest(
         isRebuilding: false,
         scope: "scope",
         next: [],
-        holds: { held: [], omitted: 0 },
+        held: [],
+        heldOmitted: 0,
       },
       now,
     );

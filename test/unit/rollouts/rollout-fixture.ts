@@ -133,9 +133,11 @@ export function replicaOf({
     clusters: lister(known),
     namespaces: lister(namespaces),
     served: servedHooks(14),
-    firstAsked: () => NOW,
-    policiesHold: (cluster: Cluster) => policiesHold.has(cluster.metadata.name),
-    worldOf: (cluster: Cluster): World => ({ cluster, namespace, objects: NOTHING_READ, overrides: [] }),
+    decider: {
+      firstAsked: () => NOW,
+      policiesHold: (cluster: Cluster) => policiesHold.has(cluster.metadata.name),
+      worldOf: (cluster: Cluster): World => ({ cluster, namespace, objects: NOTHING_READ, overrides: [] }),
+    },
     now: () => time.now,
     nowMs: () => time.nowMs,
     // How much is done at a time must not depend on how fast the machine is.

@@ -7,6 +7,8 @@ import type { RolloutApi } from "../../../src/memory/ports.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "./fixtures.ts";
 
+const NONE = { get: () => undefined, byNamespace: () => [], list: () => [] };
+
 /** Two replicas, and one rollout in their API server. */
 function replicas() {
   let stored: HookRollout = hookRollout({}, readyStatus());
@@ -23,8 +25,8 @@ function replicas() {
     () =>
       new RolloutClaims({
         api,
-        namespaceOf: () => undefined,
-        knownCluster: () => undefined,
+        clusters: NONE,
+        namespaces: NONE,
         compiledOf: compileRollout,
         now: () => NOW,
         onStored: () => undefined,

@@ -81,7 +81,8 @@ function statusOf({
       isRebuilding,
       scope: "scope",
       next: [],
-      holds: { held: [], omitted: 0 },
+      held: [],
+      heldOmitted: 0,
     },
     now,
   );

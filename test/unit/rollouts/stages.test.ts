@@ -19,7 +19,7 @@ function statusOf(canary: object, members = 4): HookRolloutStatus {
 describe("a stage is open", () => {
   const rollout = rolloutOf({ stages: STAGES });
   const closed = (status: HookRolloutStatus | undefined, stage = 1, target = TARGET): string | undefined =>
-    closedBy(rollout, status, { stage: rollout.stages[stage]!, target, now: NOW })?.name;
+    closedBy(rollout, status, { stage: rollout.stages[stage]!, target }, NOW)?.name;
   const ago = (minutes: number): string => new Date(NOW.getTime() - minutes * 60_000).toISOString();
 
   test("if it is the first", () => {

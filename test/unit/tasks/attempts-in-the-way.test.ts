@@ -3,24 +3,23 @@ import { test, type TestContext } from "node:test";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { Allowance } from "../../../src/turns/allowance.ts";
+import { Polls } from "../../../src/tasks/polls.ts";
 import type { Permit } from "../../../src/tasks/next-step.ts";
 import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
-import { Polls } from "../../../src/tasks/polls.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import type { TaskObjects } from "../../../src/tasks/task-objects.ts";
-import { TaskReconciler } from "../../../src/tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler } from "../../../src/tasks/task-reconciler.ts";
 import type { TaskStore } from "../../../src/tasks/task-store.ts";
-import { ALL_HOOKS } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
 /** With the name that its identity has. */
 function named(status?: HookTaskStatus, spec: Partial<HookTaskSpec> = {}): HookTask {
   const task = hookTask(status, spec);
-  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)) } };
+  return { ...task, metadata: { ...task.metadata, name: taskName(task.spec) } };
 }
 
 interface Lab {
@@ -90,15 +89,13 @@ function lab(t: TestContext, world: World): Lab {
     },
   };
   const polls = new Polls({ onDue: () => undefined });
-  t.after(() => polls.stop());
   const reconciler = new TaskReconciler({
     memory,
     store: store as unknown as TaskStore,
     objects: objects as TaskObjects,
     permits: permits as Permits,
     polls,
-    allowance: new BeginAllowance(() => clock.ms),
-    served: ALL_HOOKS,
+    allowance: new Allowance(() => clock.ms, BEGINNINGS),
     leading: () => true,
     loaded: () => true,
     now: () => new Date(NOW.getTime() + clock.ms),

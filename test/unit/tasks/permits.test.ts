@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { oldestSurplus, Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
 function named(task: HookTask): HookTask {
-  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)) } };
+  return { ...task, metadata: { ...task.metadata, name: taskName(task.spec) } };
 }
 
 function permitsOf(tasks: readonly StoredTask[]): Permits {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
 import { pollAfterMs, Polls } from "../../../src/tasks/polls.ts";
+import { BEGINNINGS } from "../../../src/tasks/task-reconciler.ts";
+import { Allowance } from "../../../src/turns/allowance.ts";
 
 test("a look at an old attempt is seldom", () => {
   assert.deepEqual(
@@ -22,7 +23,6 @@ test("one namespace with many tasks leaves every second turn to another", (t) =>
   assert.ok(due.includes("few/0"), due.join(" "));
   for (let turn = 0; turn < 8; turn += 1) t.mock.timers.tick(100);
   assert.equal(due.length, 11);
-  polls.stop();
 });
 
 test("a turn is used once, and a HookTask that is gone has none", (t) => {
@@ -33,7 +33,6 @@ test("a turn is used once, and a HookTask that is gone has none", (t) => {
   polls.forget("a/2");
   t.mock.timers.tick(1000);
   assert.deepEqual([polls.take("a/1"), polls.take("a/1"), polls.take("a/2")], [true, false, false]);
-  polls.stop();
 });
 
 test("an attempt that could not be carried out in its turn gets another one", (t) => {
@@ -45,19 +44,18 @@ test("an attempt that could not be carried out in its turn gets another one", (t
     t.mock.timers.tick(1000);
     assert.equal(due.length, turn);
   }
-  polls.stop();
 });
 
-test("a namespace begins twenty tasks a minute, and others are not affected", () => {
+test("a namespace begins twenty tasks at once and then twenty a minute, and others are not affected", () => {
   let nowMs = 0;
-  const allowance = new BeginAllowance(() => nowMs);
-  for (let count = 0; count < 20; count += 1) {
-    assert.equal(allowance.waitMs("many"), 0);
-    allowance.begin("many");
-    nowMs += 1000;
-  }
-  assert.equal(allowance.waitMs("many"), 40_000);
-  assert.equal(allowance.waitMs("few"), 0);
-  nowMs += 40_001;
-  assert.equal(allowance.waitMs("many"), 0);
+  const allowance = new Allowance(() => nowMs, BEGINNINGS);
+  const begun = (): number => {
+    let count = 0;
+    for (; allowance.restMs("many") <= 0; count += 1) allowance.spend("many", 1);
+    return count;
+  };
+  assert.equal(begun(), 20);
+  assert.equal(allowance.restMs("few"), 0);
+  nowMs += 60_001;
+  assert.equal(begun(), 20);
 });

@@ -23,7 +23,7 @@ function decisionOf(count: number): Decision {
   assert.ok(intent !== undefined);
   const begins = Array.from({ length: count }, (_, index) => {
     const name = `rule-${index}`;
-    return { ...intent, name, identity: { ...intent.identity, rule: name } };
+    return { ...intent, name, spec: { ...intent.spec, rule: name } };
   });
   return { ...decision, begins, basis: { source: "ApiServer", world, policies, since: NOW } };
 }
@@ -35,7 +35,7 @@ function beginnerOf(fails: Failure = () => undefined) {
   const told: string[] = [];
   const beginner = new StoredTaskBeginner({
     store: {
-      create: async ({ identity: { rule } }) => {
+      create: async ({ spec: { rule } }) => {
         asked.push(rule);
         const failure = fails(rule);
         if (failure !== undefined) throw failure;
@@ -43,7 +43,7 @@ function beginnerOf(fails: Failure = () => undefined) {
       },
     },
     served: servedHooks(14),
-    onUnstored: ({ identity: { rule } }) => told.push(rule),
+    onUnstored: ({ spec: { rule } }) => told.push(rule),
     log: silent,
   });
   return { beginner, asked, told };
@@ -54,7 +54,7 @@ const refused = new KubeError("create: forbidden", { code: 403, reason: "Forbidd
 
 /** As it is at the next call: what is stored is not due again. */
 function without({ begins = [], ...rest }: Decision, asked: readonly string[]): Decision {
-  return { ...rest, begins: begins.filter(({ identity: { rule } }) => !asked.includes(rule)) };
+  return { ...rest, begins: begins.filter(({ spec: { rule } }) => !asked.includes(rule)) };
 }
 
 describe("a call", () => {
@@ -95,7 +95,7 @@ describe("a call", () => {
     const { begins: toStore = [], ...rest } = decisionOf(20);
     const { beginner, asked } = beginnerOf();
     assert.equal(await beginner.storeAll({ ...rest, toStore }), false);
-    const left = toStore.filter(({ identity: { rule } }) => !asked.includes(rule));
+    const left = toStore.filter(({ spec: { rule } }) => !asked.includes(rule));
     assert.equal(await beginner.storeAll({ ...rest, toStore: left }), true);
     assert.equal(asked.length, 20);
     assert.equal(await beginnerOf(() => refused).beginner.storeAll({ ...rest, toStore: left }), false);

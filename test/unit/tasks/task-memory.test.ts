@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import type { TaskScope } from "../../../src/policy/tasks/task-record.ts";
 import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
@@ -16,7 +16,7 @@ const SCOPE: TaskScope = {
 };
 
 function named(task: HookTask, resourceVersion = "1"): HookTask {
-  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)), resourceVersion } };
+  return { ...task, metadata: { ...task.metadata, name: taskName(task.spec), resourceVersion } };
 }
 
 function memoryWith(...tasks: readonly HookTask[]): {
@@ -110,7 +110,7 @@ test("HookTasks are found by Cluster, hook, policy and rule", () => {
 
 test("an older copy from the informer does not replace what this replica has written", () => {
   const { memory, changed } = memoryWith(named(hookTask({ phase: "Running" }), "10"));
-  const key = `team-a/${taskName(identityOf(hookTask().spec))}`;
+  const key = `team-a/${taskName(hookTask().spec)}`;
   memory.changed(key, storedTask(named(hookTask({ phase: "Pending" }), "9")));
   assert.equal(memory.find(SCOPE)?.[0]?.phase, "Running");
   assert.equal(changed.length, 1);

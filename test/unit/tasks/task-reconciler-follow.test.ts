@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { HookTask, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
-import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
-import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
+import { taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { Allowance } from "../../../src/turns/allowance.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
-import { TaskReconciler, type TaskReconcilerOptions } from "../../../src/tasks/task-reconciler.ts";
+import {
+  BEGINNINGS,
+  TaskReconciler,
+  type TaskReconcilerOptions,
+} from "../../../src/tasks/task-reconciler.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 import { ago, hookTask, NOW } from "./hook-tasks.ts";
 
@@ -26,7 +30,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
   const bare = hookTask(status);
   let task: HookTask = {
     ...bare,
-    metadata: { ...bare.metadata, name: taskName(identityOf(bare.spec)) },
+    metadata: { ...bare.metadata, name: taskName(bare.spec) },
   };
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   memory.learn(storedTask(task));
@@ -47,7 +51,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
-    allowance: new BeginAllowance(() => ms),
+    allowance: new Allowance(() => ms, BEGINNINGS),
     leading: () => leader.leading,
     loaded: () => leader.loaded,
     now: () => NOW,

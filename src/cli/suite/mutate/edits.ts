@@ -5,9 +5,17 @@
 
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { conditionsOf, membersOf } from "../../../policy/gates/gates.ts";
-import type { Edit, Path } from "./edit.ts";
 import { changedExpressions } from "./expression-edits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
+
+/** Keys of maps and indexes of lists, from the object down. */
+export type Path = readonly (string | number)[];
+
+export interface Edit {
+  readonly path: Path;
+  /** Absent: removed. */
+  readonly to?: unknown;
+}
 
 export function* editsOf(spec: Fields): Generator<Edit> {
   yield* modes(spec);
@@ -33,17 +41,17 @@ function canFail(spec: Fields): boolean {
   if ("namespaceSelector" in spec) return true;
   return listOf(spec["rules"]).some((rule) => {
     const { matchConditions, until, tasks } = fieldsOf(rule);
-    if (matchConditions !== undefined || listOf(tasks).some(taskCanFail)) return true;
-    return listOf(until).flatMap(membersOf).some(gateCanFail);
+    const conditions = listOf(until)
+      .flatMap(membersOf)
+      .flatMap((gate) => conditionsOf(gate));
+    return (
+      matchConditions !== undefined ||
+      listOf(tasks).some(
+        (task) => fieldsOf(task)["when"] !== undefined || JSON.stringify(task).includes("<<"),
+      ) ||
+      conditions.some((condition) => condition.kind.canFail?.(condition.spec) === true)
+    );
   });
-}
-
-function taskCanFail(task: unknown): boolean {
-  return fieldsOf(task)["when"] !== undefined || JSON.stringify(task).includes("<<");
-}
-
-function gateCanFail(gate: unknown): boolean {
-  return conditionsOf(gate).some(({ kind, spec }) => kind.canFail?.(spec) === true);
 }
 
 function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {

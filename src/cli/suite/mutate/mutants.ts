@@ -7,8 +7,7 @@ import { type PolicyKind, policyName } from "../../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
 import type { FilePlace, Suite } from "../suite.ts";
 import { valueAt } from "../../validate/value-at.ts";
-import { type Edit, edited, pathText } from "./edit.ts";
-import { editsOf } from "./edits.ts";
+import { type Edit, editsOf, type Path } from "./edits.ts";
 
 export interface Mutant {
   /** HookPolicy team-a/protect */
@@ -68,26 +67,46 @@ function mutating(
     const object = edited(policy, edit);
     if (!isFields(object)) return undefined;
     const text = JSON.stringify(object["spec"]);
-    if (seen.size === seen.add(text).size || !isValid(kind, object, served)) return undefined;
-    return { policy: policyName(ref), ...placeOf(place, edit), ...describe(policy, edit), object };
+    if (seen.size === seen.add(text).size) return undefined;
+    // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
+    const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
+    if (errors.length + notEnforceable.length > 0) return undefined;
+    const path = pathText(edit.path);
+    const before = valueAt(policy, edit.path);
+    return {
+      policy: policyName(ref),
+      file: place?.file ?? "-",
+      ...(place?.position(path) ?? { line: 1, column: 1 }),
+      path,
+      ...(before !== undefined && { before: JSON.stringify(before) }),
+      ...(edit.to !== undefined && { after: JSON.stringify(edit.to) }),
+      object,
+    };
   };
 }
 
-/** The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed. */
-function isValid(kind: PolicyKind, object: RawObject, served: ServedHooks): boolean {
-  const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
-  return errors.length + notEnforceable.length === 0;
+/** spec.rules[0].until[1], as the API server writes it. */
+export function pathText(path: Path): string {
+  return path
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      return /^[A-Za-z]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+    })
+    .join("")
+    .replace(/^\./, "");
 }
 
-function placeOf(place: FilePlace | undefined, { path }: Edit): Pick<Mutant, "file" | "line" | "column"> {
-  return { file: place?.file ?? "-", ...(place?.position(pathText(path)) ?? { line: 1, column: 1 }) };
-}
-
-function describe(policy: RawObject, { path, to }: Edit): Pick<Mutant, "path" | "before" | "after"> {
-  const before = valueAt(policy, path);
-  return {
-    path: pathText(path),
-    ...(before !== undefined && { before: JSON.stringify(before) }),
-    ...(to !== undefined && { after: JSON.stringify(to) }),
-  };
+export function edited(value: unknown, { path: [key, ...rest], to }: Edit): unknown {
+  if (key === undefined) return to;
+  const isRemoved = rest.length === 0 && to === undefined;
+  if (Array.isArray(value)) {
+    const items: readonly unknown[] = value;
+    return isRemoved
+      ? items.filter((_, index) => index !== key)
+      : items.map((item, index) => (index === key ? edited(item, { path: rest, to }) : item));
+  }
+  const fields = new Map(Object.entries(isFields(value) ? value : {}));
+  if (isRemoved) fields.delete(String(key));
+  else fields.set(String(key), edited(fields.get(String(key)), { path: rest, to }));
+  return Object.fromEntries(fields);
 }

@@ -1,21 +1,51 @@
-/** Runs the suites against each mutant of their policies, and counts those that they notice. */
+/** `hookpolicy test --mutate`: would the suites notice a mistake in the policies? */
 
+import { servedHooks } from "../../../api/hook-catalog.ts";
+import { CommandError, FAILED } from "../../command.ts";
 import { policyKind, type RawObject } from "../../fleet/kinds.ts";
-import type { LoadedSuite, Suite } from "../suite.ts";
+import { colourFor } from "../../terminal/colour.ts";
+import { stderr, stdout } from "../../terminal/output.ts";
+import { Progress } from "../../terminal/progress-line.ts";
+import { DEFAULT_CAPI_MINOR } from "../begin.ts";
+import type { Suite } from "../suite.ts";
 import { runSuite } from "../run-suite.ts";
-import type { Mutant, MutatedPolicy } from "./mutants.ts";
+import { mutatedPolicies, type Mutant, type MutatedPolicy } from "./mutants.ts";
+import { mutationJson, mutationLines, type MutationResult, scoreOf } from "./report.ts";
 
-export interface MutationResult {
-  /** If the time was up: an upper limit, because some of the rest may be invalid. */
-  readonly mutants: number;
-  /** Mutants that the suites were run against; fewer if the time was up. */
-  readonly run: number;
-  readonly noticed: number;
-  /** Those that no suite noticed. */
-  readonly survivors: readonly Mutant[];
+interface MutationFlags {
+  readonly output: string;
+  readonly failUnder?: number;
+  readonly timeout: number;
+  readonly color: boolean;
 }
 
-export interface MutationOptions {
+export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
+  const end = performance.now() + flags.timeout;
+  const progress = new Progress();
+  const result = await runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
+    hasTime: () => performance.now() < end,
+    onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
+  });
+  progress.end();
+  if (flags.output === "json") stdout.json(mutationJson(result));
+  else stdout.lines(mutationLines(result, colourFor(process.stdout, flags)));
+  const missed = missedTarget(result, flags.failUnder);
+  if (missed === undefined) return;
+  stderr.line(missed);
+  throw new CommandError(FAILED);
+}
+
+/** An unknown score misses the target. */
+function missedTarget(result: MutationResult, failUnder: number | undefined): string | undefined {
+  if (failUnder === undefined) return undefined;
+  const score = scoreOf(result);
+  if (score === undefined) return `--fail-under ${failUnder}: no mutant was run`;
+  if (result.run < result.mutants)
+    return `--fail-under ${failUnder}: the time was up before every mutant was run`;
+  return score < failUnder ? `--fail-under ${failUnder}: the score is ${score}` : undefined;
+}
+
+interface MutationOptions {
   /** Whether there is time for another mutant. */
   readonly hasTime: () => boolean;
   readonly onProgress: (done: number, of: number) => void;
@@ -35,15 +65,12 @@ export async function runMutants(
     const mutant = mutantOf(edit);
     if (mutant === undefined) continue;
     run += 1;
-    if (!(await anyNotices(suites, text, mutant))) survivors.push(mutant);
+    let isNoticed = false;
+    for (const suite of suites) isNoticed ||= await notices(suite, text, mutant);
+    if (!isNoticed) survivors.push(mutant);
     onProgress(all.length - left, all.length);
   }
   return { mutants: run + left, run, noticed: run - survivors.length, survivors };
-}
-
-async function anyNotices(suites: readonly Suite[], text: string, mutant: Mutant): Promise<boolean> {
-  for (const suite of suites) if (await notices(suite, text, mutant)) return true;
-  return false;
 }
 
 async function notices(suite: Suite, text: string, { object: mutant }: Mutant): Promise<boolean> {
@@ -53,11 +80,5 @@ async function notices(suite: Suite, text: string, { object: mutant }: Mutant): 
     );
   const changed = { ...suite, objects: replace(suite.objects), created: suite.created.map(replace) };
   const { name, source } = suite;
-  const loaded: LoadedSuite = { name, source, suite: changed, problems: [] };
-  return (await runSuite(loaded)).status !== "passed";
-}
-
-/** In percent, rounded down: 100 means that every mutant was noticed. `undefined`: there is none. */
-export function scoreOf({ run, noticed }: MutationResult): number | undefined {
-  return run === 0 ? undefined : Math.floor((noticed / run) * 100);
+  return (await runSuite({ name, source, suite: changed, problems: [] })).status !== "passed";
 }

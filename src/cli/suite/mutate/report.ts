@@ -2,7 +2,15 @@
 
 import type { Colour } from "../../terminal/colour.ts";
 import type { Mutant } from "./mutants.ts";
-import { type MutationResult, scoreOf } from "./mutation.ts";
+
+export interface MutationResult {
+  /** If the time was up: an upper limit, because some of the rest may be invalid. */
+  readonly mutants: number;
+  /** Mutants that the suites were run against; fewer if the time was up. */
+  readonly run: number;
+  readonly noticed: number;
+  readonly survivors: readonly Mutant[];
+}
 
 /** Longer values are cut to the part in which they differ. */
 const MAX_VALUE = 72;
@@ -58,4 +66,9 @@ export function mutationJson(result: MutationResult): object {
   const score = scoreOf(result);
   const listed = survivors.map(({ object: _, ...mutant }) => mutant);
   return { mutants, run, noticed, ...(score !== undefined && { score }), survivors: listed };
+}
+
+/** In percent, rounded down: 100 means that every mutant was noticed. `undefined`: there is none. */
+export function scoreOf({ run, noticed }: MutationResult): number | undefined {
+  return run === 0 ? undefined : Math.floor((noticed / run) * 100);
 }

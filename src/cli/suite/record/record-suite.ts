@@ -10,9 +10,9 @@ import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
-import { loadPaths, type SourceObject } from "../../files/load.ts";
+import type { SourceObject } from "../../files/load.ts";
 import { readText } from "../../files/read.ts";
-import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
+import { demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
@@ -75,13 +75,12 @@ export async function recordSuite(
     apiVersion: SUITE_API_VERSION,
     kind: SUITE_KIND,
     metadata: { name: `recorded-${at.slice(0, 10)}` },
-    spec: { at, ...sections({ sources, objects, fleet, meant }, folder), ...(asked && { asked }), steps },
+    spec: { at, ...sections(sources, objects, { fleet, meant }, folder), ...(asked && { asked }), steps },
   });
-  const policies = fleet.policies.map(({ compiled }) => compiled);
   const { steps, unrepeated } = await verify(
     recorded,
     async (each) => await run(suiteOf(each), folder),
-    (expect) => nameProblem(expect, policies),
+    (expect) => nameProblem(expect, fleet),
   );
   for (const { answer, why } of unrepeated)
     stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
@@ -91,9 +90,9 @@ export async function recordSuite(
   if (unrepeated.length > 0) throw new CommandError(FAILED);
 }
 
-function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): string | undefined {
+function nameProblem(expect: ExpectSpec, fleet: Fleet): string | undefined {
   try {
-    checkNames(expect, policies);
+    checkNames(expect, fleet);
     return undefined;
   } catch (error) {
     if (error instanceof SuiteError) return error.message;
@@ -115,8 +114,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswe
     const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
     if (!isCluster(object)) return { ...object, metadata: own };
     const { deletionTimestamp: _deleted, ...metadata } = own;
-    const { namespace = "default", name } = viewMetadata(metadata);
-    const key = namespacedName({ namespace, name });
+    const key = keyOf(object);
     const uid = metadata["uid"] ?? uids.get(key);
     const known = { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
     return asNotBegun(known, !isNew.has(key));
@@ -141,15 +139,13 @@ function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
 
-interface RecordInput {
-  readonly sources: readonly SourceObject[];
-  readonly objects: readonly RawObject[];
-  readonly fleet: Fleet;
-  readonly meant: readonly RecordedAnswer[];
-}
-
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
-function sections({ sources, objects, fleet, meant }: RecordInput, folder: string): object {
+function sections(
+  sources: readonly SourceObject[],
+  objects: readonly RawObject[],
+  { fleet, meant }: { readonly fleet: Fleet; readonly meant: readonly RecordedAnswer[] },
+  folder: string,
+): object {
   const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
   const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
@@ -188,7 +184,7 @@ async function run(object: RawObject, folder: string): Promise<SuiteResult> {
     text: "",
     lines: () => [],
   };
-  return await runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
+  return await runSuite(await loadSuite(source));
 }
 
 async function put(text: string, file: string | undefined): Promise<void> {

@@ -1,13 +1,15 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { holdingRules } from "../../../policy/decision.ts";
-import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
+import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
 import { placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
 import { parseDuration } from "../../../policy/duration.ts";
+import type { ClusterCall } from "../../../policy/world.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
 import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
@@ -15,11 +17,9 @@ import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
 import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
-import { type Mark, marksOfGates } from "./gate-marks.ts";
 
 export interface RecordedSteps {
   readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
-  /** The answer of each step. */
   readonly answers: readonly RecordedAnswer[];
 }
 
@@ -41,7 +41,9 @@ export function record(
 function withoutRepeats(answers: readonly RecordedAnswer[]): RecordedAnswer[] {
   const last = new Map<string, string>();
   return answers.filter((answer) => {
-    const [operation, reasons] = [operationOf(answer), reasonsOf(answer)];
+    const operation = operationOf(answer);
+    const policies = answer.decision.policies.map(({ rules, overriddenBy }) => [rules, overriddenBy]);
+    const reasons = JSON.stringify([answer.verdict, policies]);
     const isRepeat = last.get(operation) === reasons;
     last.set(operation, reasons);
     return !isRepeat;
@@ -55,10 +57,6 @@ function operationOf({ kind, cluster, hook, targetVersion }: RecordedAnswer): st
 /** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
 export function answerText(answer: RecordedAnswer): string {
   return callText({ ...callOf(answer), admission: requestOf(answer) });
-}
-
-function reasonsOf({ verdict, decision }: RecordedAnswer): string {
-  return JSON.stringify([verdict, decision.policies.map(({ rules, overriddenBy }) => [rules, overriddenBy])]);
 }
 
 class Recorder {
@@ -200,4 +198,34 @@ function expectationOf(answer: RecordedAnswer): ExpectSpec {
     rule: rule.rule,
     ...(gate !== undefined && { gate: gate.gate, reason: gate.reason }),
   };
+}
+
+/** Inferred from whether gates were met, because an audit log does not contain it. */
+interface Mark {
+  readonly on: "Cluster" | "Namespace";
+  readonly field: "annotations" | "labels";
+  readonly key: string;
+  /** null: it is absent, or has another value. */
+  readonly value: string | null;
+}
+
+/** The marks that explain which gates of the rule were met. */
+function marksOfGates(
+  rule: unknown,
+  gates: readonly { readonly gate: string; readonly holds: boolean | null }[],
+  { cluster, call }: ClusterCall,
+): Mark[] {
+  return gates.flatMap(({ gate: name, holds }) => {
+    const spec = listOf(fieldsOf(rule)["until"]).find((each) => fieldsOf(each)["name"] === name);
+    if (!isFields(spec) || holds === null) return [];
+    const members = membersOf(spec);
+    // If anyOf was met, its first member is taken, because the audit log does not say which of them was.
+    const met = members.every(isMetByMarks) ? members.slice(0, 1) : [];
+    return (holds ? met : members)
+      .flatMap((gate) => marksOf(gate, cluster, call))
+      .map(({ on, field, key, value }): Mark => {
+        const fields = field === "annotation" ? "annotations" : "labels";
+        return { on, field: fields, key, value: holds ? value : null };
+      });
+  });
 }

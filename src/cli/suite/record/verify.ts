@@ -41,13 +41,14 @@ export async function verify(
     if (result.status === "passed") return { steps, unrepeated };
     const [problem] = result.problems;
     const broken = result.steps.find(({ status }) => status === "error");
-    pairs = pairs.flatMap((pair, index) => {
+    pairs = pairs.flatMap((pair, index): Pair[] => {
       const failure = result.steps[index];
       if (problem !== undefined) return [giveUp(pair, problem.message)];
       if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
       if (broken === undefined || !isLike(pair.step, broken)) return [pair];
-      const kept = giveUp(pair, broken.problem?.message ?? "it cannot be run");
-      return withoutRequest(kept);
+      const { call, ...step } = giveUp(pair, broken.problem?.message ?? "it cannot be run").step;
+      // The changes of a request's step show what gates looked at. A call goes with its step.
+      return call !== undefined && "admission" in call ? [{ step }] : [];
     });
   }
   return { steps: [], unrepeated };
@@ -57,11 +58,6 @@ export async function verify(
 function isLike({ name, call }: StepSpec, broken: StepResult): boolean {
   if (call === undefined || "admission" in call) return name === broken.name;
   return call.hook === broken.call?.hook && call.cluster === broken.call.cluster;
-}
-
-/** Drops a call with its step, but keeps the changes of a request's step, which show what gates looked at. */
-function withoutRequest({ step: { call, ...step } }: Pair): Pair[] {
-  return call !== undefined && "admission" in call ? [{ step }] : [];
 }
 
 function whyFailed({ compared }: StepResult): string {

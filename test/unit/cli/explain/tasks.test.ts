@@ -34,26 +34,25 @@ const withTasks = (...rules: readonly object[]): object => ({
 /** Of the first task. */
 function hookTask(status: HookTaskStatus): object {
   const identity: TaskIdentity = {
-    policyUID: "HookPolicy team-a/protect",
-    policy: { kind: "HookPolicy", namespace: "team-a", name: "protect" },
+    policyRef: {
+      kind: "HookPolicy",
+      namespace: "team-a",
+      name: "protect",
+      uid: "HookPolicy team-a/protect",
+    },
     rule: "confirmed",
     task: "clean",
-    action: actionHash(["create", CREATE, false, "team-a", "cluster-tasks"]),
-    clusterUID: "5d2c",
-    cluster: { namespace: "team-a", name: "prod-1" },
+    actionHash: actionHash(["create", CREATE, false, "team-a", "cluster-tasks"]),
+    clusterRef: { namespace: "team-a", name: "prod-1", uid: "5d2c" },
     hook: "BeforeClusterDelete",
     run: 1,
   };
-  const { policyUID: uid, policy: ref, action, clusterUID, cluster: named, ...rest } = identity;
   return {
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookTask",
     metadata: { namespace: "team-a", name: taskName(identity) },
     spec: {
-      ...rest,
-      policyRef: { ...ref, uid },
-      clusterRef: { ...named, uid: clusterUID },
-      actionHash: action,
+      ...identity,
       serviceAccountName: "cluster-tasks",
       action: { create: CREATE },
       renderedHash: renderedHash({ create: CREATE }),

@@ -92,7 +92,7 @@ async function decided(forbidden: string): Promise<{ decision: Decision; unread:
         seen
           .policiesFor("team-a")
           .flatMap(({ rules }) => rules.flatMap(({ gates }) => gates))
-          .flatMap((gate) => gate.queries?.(seen.world(found), call, NOW) ?? []),
+          .flatMap((gate) => gate.queries?.({ world: seen.world(found), call, now: NOW }) ?? []),
     },
   );
   const decision = decide(fleet.policiesFor("team-a"), fleet.world(cluster), call, NOW);

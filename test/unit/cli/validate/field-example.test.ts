@@ -8,7 +8,7 @@ import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { toType } from "../../../../src/cli/validate/suggestion.ts";
 import { checkSuite } from "../../../../src/cli/suite/suite-check.ts";
 import { SUITE_SCHEMA } from "../../../../src/cli/suite/suite-schema.ts";
-import { fits } from "../../../../src/policy/validation/fits.ts";
+import { fits } from "../../../../src/policy/validation/schema.ts";
 import { wrongType } from "../../../../src/policy/validation/field-message.ts";
 
 const RULE = "spec.rules[0]";

@@ -50,7 +50,7 @@ test("every function, variable and field is named", () => {
 function fieldsOf(type: Type): string[] {
   if (type.kind === "list") return fieldsOf(type.element);
   if (type.kind !== "object") return [];
-  return Object.entries(type.fields).flatMap(([name, field]) => [name, ...fieldsOf(field.type)]);
+  return Object.entries(type.fields).flatMap(([name, field]) => [name, ...fieldsOf(field)]);
 }
 
 test("the limits are those of the code", () => {

@@ -110,7 +110,7 @@ test("what its members look at is what it looks at", () => {
   );
   const kind = { apiVersion: "v1", kind: "ConfigMap" };
   assert.deepEqual(gate.demands, [{ kind, whole: false }]);
-  assert.deepEqual(gate.queries?.(world(), DELETE, NOW), [
+  assert.deepEqual(gate.queries?.({ world: world(), call: DELETE, now: NOW }), [
     { kind, whole: false, namespace: "team-a", name: "go" },
   ]);
   const plain = compileGate({ name: "any", anyOf: [approval, labelled] }, { kind: "HookPolicy", name: "p" });

@@ -156,11 +156,11 @@ describe("an expression gate", () => {
 
   test("that does not compile is not evaluable, however it was stored", () => {
     const broken = compileGate({ name: "g", expression: "cluster.(" }, POLICY);
-    assert.deepEqual(broken.evaluate(world(), UPGRADE, NOW).met, undefined);
+    assert.deepEqual(broken.evaluate({ world: world(), call: UPGRADE, now: NOW }).met, undefined);
     for (const field of ["expression", "nameExpression"]) {
       const object = { apiVersion: "v1", kind: "ConfigMap", selector: {}, absent: true, [field]: "object.(" };
       const gateOf = compileGate({ name: "g", object } as GateSpec, POLICY);
-      assert.equal(gateOf.evaluate(world(), UPGRADE, NOW).met, undefined);
+      assert.equal(gateOf.evaluate({ world: world(), call: UPGRADE, now: NOW }).met, undefined);
     }
   });
 });
@@ -168,7 +168,7 @@ describe("an expression gate", () => {
 describe("any gate", () => {
   test("of a kind that this version does not know cannot be evaluated", () => {
     const gate = compileGate({ name: "g", sundial: {} } as GateSpec, POLICY);
-    const { met, reason } = gate.evaluate(world(), DELETE, NOW);
+    const { met, reason } = gate.evaluate({ world: world(), call: DELETE, now: NOW });
     assert.deepEqual([met, reason], [undefined, "UnknownGate"]);
   });
 

@@ -173,7 +173,10 @@ describe("namespaceSelector", () => {
       clusterHookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"], until })] }),
     );
     const queries = rules.flatMap(({ gates }) =>
-      gates.flatMap((gate) => gate.queries?.(world({ namespaces: () => NAMESPACES }), UPGRADE, NOW) ?? []),
+      gates.flatMap(
+        (gate) =>
+          gate.queries?.({ world: world({ namespaces: () => NAMESPACES }), call: UPGRADE, now: NOW }) ?? [],
+      ),
     );
     assert.deepEqual(queries, [
       { kind: CLUSTER, whole: true, namespace: "staging-1" },

@@ -200,7 +200,7 @@ describe("its condition", () => {
     const aged = "now - timestamp(object.metadata.creationTimestamp) > duration('1h')";
     const gate = compiled(policyWith({ name: "final", expression: aged })).rules[0]?.gates[0];
     assert.equal(gate?.opensAt?.(NOW), "Unknown");
-    assert.equal(gate?.evaluate(world(), DELETE, NOW).changesAt, "Unknown");
+    assert.equal(gate?.evaluate({ world: world(), call: DELETE, now: NOW }).changesAt, "Unknown");
   });
 });
 
@@ -358,7 +358,7 @@ describe("a name that is computed", () => {
 
 function queries(gate: Partial<ObjectGateSpec>, at: World, fleet = false): readonly ObjectQuery[] {
   return compiled(policyWith(gate, fleet)).rules.flatMap(({ gates }) =>
-    gates.flatMap((each) => each.queries?.(at, DELETE, NOW) ?? []),
+    gates.flatMap((each) => each.queries?.({ world: at, call: DELETE, now: NOW }) ?? []),
   );
 }
 

@@ -24,8 +24,8 @@ describe("at AfterControlPlaneInitialized", () => {
     const decision = judge(policy, {}, CALL);
     assert.deepEqual([decision.holds, decision.verdict, decision.begins], [false, "Observed", undefined]);
     const [one, second] = decision.toStore ?? [];
-    assert.deepEqual([one?.identity.task, one?.spec.after], ["one", undefined]);
-    assert.deepEqual([second?.identity.task, second?.spec.after], ["two", one?.name]);
+    assert.deepEqual([one?.spec.task, one?.spec.after], ["one", undefined]);
+    assert.deepEqual([second?.spec.task, second?.spec.after], ["two", one?.name]);
   });
 
   test("none of them, if one cannot be rendered or judged", () => {
@@ -54,7 +54,7 @@ describe("at AfterControlPlaneInitialized", () => {
       hooks: [...hooks],
     });
     assert.deepEqual(
-      judge(some, {}, CALL).toStore?.map(({ identity, spec }) => [identity.task, spec.after]),
+      judge(some, {}, CALL).toStore?.map(({ spec }) => [spec.task, spec.after]),
       [["two", undefined]],
     );
   });
@@ -67,7 +67,7 @@ describe("at AfterControlPlaneInitialized", () => {
     assert.ok(one);
     const rest = judge(policy, { tasks: reading(one) }, CALL).toStore;
     assert.deepEqual(
-      rest?.map(({ identity, spec }) => [identity.task, spec.after]),
+      rest?.map(({ spec }) => [spec.task, spec.after]),
       [["two", one.name]],
     );
   });

@@ -74,7 +74,7 @@ test("what the API server has stored as null is as if it were not there", () => 
   const create = { ...JOB, spec: { ...JOB.spec, suspend: null } };
   const policy = compilePolicy("HookPolicy", withTasks([task({ create })]), ALL_HOOKS);
   const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
-  const job = intent?.action.create;
+  const job = intent?.spec.action.create;
   assert.ok(job !== undefined && !("suspend" in (job["spec"] as object)));
 });
 
@@ -82,7 +82,7 @@ test("a template has numbers of any kind", () => {
   const spec = { ...JOB.spec, numbers: [1.5, 1e-7, 1e21, -3] };
   const policy = compilePolicy("HookPolicy", withTasks([task({ create: { ...JOB, spec } })]), ALL_HOOKS);
   const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
-  assert.deepEqual(fieldsOf(intent?.action.create?.["spec"])["numbers"], spec.numbers);
+  assert.deepEqual(fieldsOf(intent?.spec.action.create?.["spec"])["numbers"], spec.numbers);
 });
 
 test("another order of fields is the same task", () => {

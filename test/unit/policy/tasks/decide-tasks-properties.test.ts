@@ -192,7 +192,7 @@ function newest(
   name: string,
 ): TaskRecord | undefined {
   return records.findLast(
-    ({ identity: i }) => i.policyUID === policy.uid && i.rule === rule && i.task === name,
+    ({ identity: i }) => i.policyRef.uid === policy.uid && i.rule === rule && i.task === name,
   );
 }
 
@@ -236,9 +236,9 @@ test("a task that begins last begins only where nothing is held without tasks, a
   law((one, decision) => {
     const last = (decision.begins ?? []).filter(({ task: { begins } }) => begins === "Last");
     if (last.length > 0) assert.equal(withoutTasks(one).holds, false);
-    for (const { identity } of decision.begins ?? []) {
+    for (const { spec: identity } of decision.begins ?? []) {
       const rule = [...inForce(one, decision)].find(
-        ({ policy, rule: { rule: name } }) => policy.uid === identity.policyUID && name === identity.rule,
+        ({ policy, rule: { rule: name } }) => policy.uid === identity.policyRef.uid && name === identity.rule,
       );
       assert.ok(rule, "its policy is in force");
       const before = rule.tasks.slice(
@@ -254,9 +254,9 @@ test("what begins has a name that no HookTask has, and is one run after the last
   law((one, decision) => {
     const names = (decision.begins ?? []).map(({ name }) => name);
     assert.equal(new Set(names).size, names.length);
-    for (const { name, identity } of decision.begins ?? []) {
+    for (const { name, spec: identity } of decision.begins ?? []) {
       assert.ok(one.records.every((record) => record.name !== name));
-      const policy = one.policies.find(({ uid }) => uid === identity.policyUID);
+      const policy = one.policies.find(({ uid }) => uid === identity.policyRef.uid);
       assert.ok(policy);
       assert.equal(identity.run, 1 + (newest(one, policy, identity.rule, identity.task)?.identity.run ?? 0));
     }
@@ -326,8 +326,8 @@ test("policies without tasks are decided as if there were none", () => {
 
 test("one that is not enforced, or overridden, begins nothing", () => {
   law((one, decision) => {
-    for (const { identity } of decision.begins ?? []) {
-      const trace = decision.trace[one.policies.findIndex(({ uid }) => uid === identity.policyUID)];
+    for (const { spec: identity } of decision.begins ?? []) {
+      const trace = decision.trace[one.policies.findIndex(({ uid }) => uid === identity.policyRef.uid)];
       assert.deepEqual([trace?.mode, trace?.holds, trace?.overriddenBy], ["Enforce", true, undefined]);
     }
   });

@@ -232,7 +232,7 @@ describe("nothing begins", () => {
       [decision.verdict, decision.begins, states(decision)],
       ["WouldBlock", undefined, [[["Due"]]]],
     );
-    assert.equal(decision.trace[0]?.rules[0]?.tasks?.[0]?.intent?.identity.task, "backup");
+    assert.equal(decision.trace[0]?.rules[0]?.tasks?.[0]?.intent?.spec.task, "backup");
   });
 
   test("under a HookOverride, which releases past tasks", () => {

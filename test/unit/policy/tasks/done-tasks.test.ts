@@ -58,7 +58,7 @@ describe("a success counts", () => {
   test("for 24 hours of what was created, or for as long as validFor says, and then another run begins", () => {
     assert.equal(of({}, { succeededAt: at("-23h") }).holds, false);
     assert.deepEqual(
-      [of({}, { succeededAt: at("-25h") }).holds, only(of({}, { succeededAt: at("-25h") })).identity.run],
+      [of({}, { succeededAt: at("-25h") }).holds, only(of({}, { succeededAt: at("-25h") })).spec.run],
       [true, 2],
     );
     assert.equal(of({ validFor: "1h" }, { succeededAt: at("-61m") }).holds, true);
@@ -90,7 +90,7 @@ describe("a success counts", () => {
 
   test("never of an operation that is over, or of a task that was cancelled: another run begins", () => {
     for (const over of [{ over: true }, { phase: "Cancelled" }, { phase: "Running", over: true }] as const)
-      assert.equal(only(of({}, over)).identity.run, 2);
+      assert.equal(only(of({}, over)).spec.run, 2);
   });
 
   test("never of another Cluster, version, template or ServiceAccount, nor in another namespace or under another name", () => {
@@ -102,11 +102,11 @@ describe("a success counts", () => {
       judge(by, { tasks: { count: () => 1, find: () => [{ ...record, ...over }] } }).holds;
     assert.equal(holds({}), false);
     for (const other of [
-      { clusterUID: "x" },
+      { clusterRef: { ...identity.clusterRef, uid: "x" } },
       { version: "v1.35.0" },
-      { policyUID: "x" },
+      { policyRef: { ...identity.policyRef, uid: "x" } },
       { step: "v1.36.0" },
-      { action: "x" },
+      { actionHash: "x" },
       { rule: "x" },
       { task: "x" },
     ]) {

@@ -6,7 +6,6 @@ import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
-import { identityOf } from "../../../../src/policy/tasks/task-identity.ts";
 import {
   NO_TASKS,
   readerOf,
@@ -61,7 +60,7 @@ export function stored(intent: TaskIntent, over: Partial<TaskRecord> = {}): Task
   return {
     namespace,
     name,
-    identity: identityOf(spec),
+    identity: spec,
     phase: "Pending",
     over: false,
     attempts: 0,
@@ -92,8 +91,7 @@ export function judge(
   return decide(all.map(compiled), taskWorld(over), call, now);
 }
 
-export const begins = (decision: Decision): string[] =>
-  (decision.begins ?? []).map(({ identity }) => identity.task);
+export const begins = (decision: Decision): string[] => (decision.begins ?? []).map(({ spec }) => spec.task);
 export const reason = ({ trace }: Decision): string | undefined => trace[0]?.rules[0]?.reason;
 export const states = ({ trace }: Decision): unknown =>
   trace.map(({ rules }) => rules.map(({ tasks }) => tasks?.map(({ state }) => state)));

@@ -4,12 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { decide } from "../../../../src/policy/decide.ts";
-import {
-  identityOf,
-  nameOf,
-  type TaskIdentity,
-  taskName,
-} from "../../../../src/policy/tasks/task-identity.ts";
+import { nameOf, type TaskIdentity, taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import { cluster, compiled, DELETE, NOW } from "../../builders.ts";
@@ -30,24 +25,38 @@ const STEP: HookCall = {
 const upgraded = cluster({}, { topology: { className: "lab", version: "v1.35.0" } });
 
 test("a step of an upgrade is one of the upgrade to the version of the topology", () => {
-  const { identity } = intentOf(STEP, upgraded);
+  const { spec: identity } = intentOf(STEP, upgraded);
   assert.deepEqual([identity.version, identity.step], ["v1.34.0", "v1.35.0"]);
-  const whole = intentOf({ ...STEP, hook: "BeforeClusterUpgrade" }).identity;
+  const whole = intentOf({ ...STEP, hook: "BeforeClusterUpgrade" }).spec;
   assert.equal(whole.step, undefined);
   assert.notEqual(taskName({ ...identity, step: "v1.36.0" }), taskName(identity));
   assert.notEqual(taskName(whole), taskName(identity));
 });
 
-test("what is stored has the identity that it was made of", () => {
-  for (const { spec, identity, name } of [intentOf(DELETE), intentOf(STEP, upgraded)]) {
-    assert.deepEqual(identityOf(spec), identity);
-    assert.equal(taskName(identityOf(spec)), name);
-  }
+test("what is stored has the name of its spec", () => {
+  for (const { spec, name } of [intentOf(DELETE), intentOf(STEP, upgraded)])
+    assert.equal(taskName(spec), name);
+});
+
+test("the name is the one that earlier versions of the operator gave", () => {
+  const identity: TaskIdentity = {
+    policyRef: { kind: "HookPolicy", namespace: "team-a", name: "p", uid: "u1" },
+    rule: "r",
+    task: "t",
+    clusterRef: { namespace: "team-a", name: "prod-1", uid: "c1" },
+    hook: "BeforeControlPlaneUpgrade",
+    version: "v1.34.0",
+    step: "v1.35.0",
+    run: 2,
+    actionHash: "abc",
+  };
+  assert.equal(taskName(identity), "prod-1-t-44739538e37d8913");
 });
 
 test("a name has at most 57 letters that a label may have, and says Cluster and task", () => {
-  const { identity } = intentOf(DELETE);
-  const long: TaskIdentity = { ...identity, cluster: { namespace: "n", name: `a.b-${"c".repeat(249)}` } };
+  const { spec: identity } = intentOf(DELETE);
+  const clusterRef = { ...identity.clusterRef, name: `a.b-${"c".repeat(249)}` };
+  const long: TaskIdentity = { ...identity, clusterRef };
   for (const name of [taskName(identity), taskName(long)])
     assert.match(name, /^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?$/);
   assert.match(taskName(identity), /^prod-1-backup-/);
@@ -55,13 +64,13 @@ test("a name has at most 57 letters that a label may have, and says Cluster and 
 });
 
 test("whatever must differ has another name, and the Cluster's name alone does not suffice", () => {
-  const { identity } = intentOf(STEP, upgraded);
+  const { spec: identity } = intentOf(STEP, upgraded);
   const others: Partial<TaskIdentity>[] = [
-    { policyUID: "x" },
+    { policyRef: { ...identity.policyRef, uid: "x" } },
     { rule: "x" },
     { task: "x" },
-    { action: "x" },
-    { clusterUID: "x" },
+    { actionHash: "x" },
+    { clusterRef: { ...identity.clusterRef, uid: "x" } },
     { hook: "BeforeWorkersUpgrade" },
     { version: "x" },
     { step: "x" },

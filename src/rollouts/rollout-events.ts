@@ -1,29 +1,34 @@
-/** The transitions of a rollout that users learn of: between the status that was stored and the one that replaces it. */
+/** The Events about a rollout: between the status that was stored and the one that replaces it. */
 
+import { type EventText, ownReference } from "../api/event-text.ts";
 import {
   CONDITION,
   type HookRollout,
   type HookRolloutStatus,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
-import type { RolloutTransition } from "../memory/transitions.ts";
 
-export function rolloutTransitions(
+interface Change {
+  readonly reason: "StageOpened" | "StagePassed" | "Halted" | "Resumed";
+  readonly note: string;
+  /** Tells one change of this kind from the next. */
+  readonly key: string;
+}
+
+export function rolloutEvents(
   { metadata: { name, uid, resourceVersion } }: HookRollout,
   before: HookRolloutStatus | undefined,
   now: HookRolloutStatus,
-): readonly RolloutTransition[] {
-  const changes = [...stageChanges(before, now), ...haltChange(before, now)];
-  return changes.map((each) => ({
-    type: "RolloutChanged",
-    rollout: name,
-    rolloutUID: uid,
-    ...each,
-    key: `${resourceVersion} ${each.key}`,
+): readonly EventText[] {
+  return [...stageChanges(before, now), ...haltChange(before, now)].map(({ reason, note, key }) => ({
+    identity: [reason, uid, resourceVersion, key].join(" "),
+    type: reason === "Halted" ? "Warning" : "Normal",
+    reason,
+    action: "Rollout",
+    note,
+    regarding: ownReference({ kind: "HookRollout", name }, uid),
   }));
 }
-
-type Change = Pick<RolloutTransition, "change" | "note" | "key">;
 
 function stageChanges(before: HookRolloutStatus | undefined, { targets = [] }: HookRolloutStatus): Change[] {
   return targets.flatMap((target) => {
@@ -39,9 +44,9 @@ function stageChanges(before: HookRolloutStatus | undefined, { targets = [] }: H
   });
 }
 
-function changeOf(change: "StageOpened" | "StagePassed", stage: string, version: string): Change {
-  const what = change === "StageOpened" ? "may be upgraded" : "has passed";
-  return { change, note: `Stage ${stage} ${what} to ${version}`, key: `${stage} ${version}` };
+function changeOf(reason: "StageOpened" | "StagePassed", stage: string, version: string): Change {
+  const what = reason === "StageOpened" ? "may be upgraded" : "has passed";
+  return { reason, note: `Stage ${stage} ${what} to ${version}`, key: `${stage} ${version}` };
 }
 
 function passedIn(target: RolloutTarget | undefined): readonly string[] {
@@ -58,5 +63,5 @@ function haltChange(before: HookRolloutStatus | undefined, now: HookRolloutStatu
   );
   const [was, is] = [old?.status === "True", present?.status === "True"];
   if (was === is || present === undefined) return [];
-  return [{ change: is ? "Halted" : "Resumed", note: present.message, key: present.lastTransitionTime }];
+  return [{ reason: is ? "Halted" : "Resumed", note: present.message, key: present.lastTransitionTime }];
 }

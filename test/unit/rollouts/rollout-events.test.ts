@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../../src/api/hook-policy.ts";
-import { rolloutTransitions } from "../../../src/rollouts/rollout-transitions.ts";
+import { rolloutEvents } from "../../../src/rollouts/rollout-events.ts";
 import { hookRollout, TARGET } from "./fixtures.ts";
 
 function stage(name: string, passed = false): RolloutStageStatus {
@@ -47,10 +47,10 @@ const CASES: readonly (readonly [
 
 for (const [title, before, now, expected] of CASES)
   test(title, () => {
-    const found = rolloutTransitions(hookRollout(), before, now);
+    const found = rolloutEvents(hookRollout(), before, now);
     assert.deepEqual(
-      found.map(({ change, key }) =>
-        change.startsWith("Stage") ? `${change} ${key.split(" ")[1]}` : change,
+      found.map(({ reason, identity }) =>
+        reason.startsWith("Stage") ? `${reason} ${identity.split(" ")[3]}` : reason,
       ),
       expected,
     );
@@ -60,24 +60,29 @@ test("each names the rollout, and is told from the same change of another time",
   const told = (resourceVersion: string) => {
     const object = hookRollout();
     const metadata = { ...object.metadata, resourceVersion };
-    return rolloutTransitions({ ...object, metadata }, stages(0), stages(1));
+    return rolloutEvents({ ...object, metadata }, stages(0), stages(1));
   };
   const [passed, opened] = told("7");
   assert.deepEqual(passed, {
-    type: "RolloutChanged",
-    rollout: "upgrades",
-    rolloutUID: "rollout",
-    change: "StagePassed",
+    identity: `StagePassed rollout 7 canary ${TARGET}`,
+    type: "Normal",
+    reason: "StagePassed",
+    action: "Rollout",
     note: `Stage canary has passed to ${TARGET}`,
-    key: `7 canary ${TARGET}`,
+    regarding: {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      name: "upgrades",
+      uid: "rollout",
+    },
   });
   assert.equal(opened?.note, `Stage rest may be upgraded to ${TARGET}`);
-  assert.notEqual(told("8")[0]?.key, passed?.key);
+  assert.notEqual(told("8")[0]?.identity, passed?.identity);
 });
 
 test("each version has changes of its own", () => {
   const both = { targets: [...(stages(0, "v1.36.0").targets ?? []), ...(stages(1).targets ?? [])] };
-  const found = rolloutTransitions(hookRollout(), stages(0), both);
+  const found = rolloutEvents(hookRollout(), stages(0), both);
   assert.deepEqual(
     found.map(({ note }) => note),
     [

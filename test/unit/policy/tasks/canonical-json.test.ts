@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { canonicalJson } from "../../../src/lib/canonical-json.ts";
-import { isFields } from "../../../src/lib/fields.ts";
-import { runs } from "../../generated.ts";
+import { canonicalJson } from "../../../../src/policy/tasks/task-identity.ts";
+import { isFields } from "../../../../src/lib/fields.ts";
+import { runs } from "../../../generated.ts";
 
 const json = fc.jsonValue({ maxDepth: 4 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutStatus, RolloutClaim } from "../../../src/api/hook-policy.ts";
-import { untilDue } from "../../../src/rollouts/rollout-due.ts";
+import { untilDue } from "../../../src/rollouts/stages.ts";
 import { NOW, rolloutOf, TARGET } from "./fixtures.ts";
 
 const MINUTE = 60_000;

@@ -1,21 +1,17 @@
-/** Compares what admission answers before and after: which Clusters could be created, upgraded or deleted. */
+/** What admission answers: which Clusters could be created, upgraded or deleted. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { nextLook } from "../../operations/timeline.ts";
 import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
-import { clusterKey } from "../../policy/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
 import { answerOf } from "./answer.ts";
-import type { FleetPair } from "./changed-fleet.ts";
-import { type Change, differences } from "./comparison.ts";
 import { isSameTurn, type WalkTurn, turnWith } from "./walks.ts";
 
-/** The simulated time. */
 export interface Times {
   readonly from: Date;
   /** Absent: one instant. */
@@ -30,50 +26,8 @@ export interface SimulationOptions extends Times {
   readonly fromVersion?: string;
 }
 
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-}
-
-export interface RequestChanges {
-  readonly changes: readonly Change[];
-  /** The number of requests at admission that rules of either side are about. */
-  readonly requests: number;
-  /** How many of them the API server refuses at the start of the time. */
-  readonly deniedBefore: number;
-  readonly deniedAfter: number;
-}
-
-/** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
-export function* requestChanges(
-  pair: FleetPair,
-  options: SimulationOptions,
-  progress: Progress,
-): Generator<Progress, RequestChanges> {
-  const compared = { end: options.to ?? options.from, changed: pair.changed };
-  const changes: Change[] = [];
-  let [requests, deniedBefore, deniedAfter] = [0, 0, 0];
-  for (const cluster of pair.after.clusters()) {
-    const { namespace = "", name } = cluster.metadata;
-    for (const request of requestsOf(cluster, [pair.before, pair.after], options)) {
-      const known = pair.before.cluster(namespace, name) ?? cluster;
-      const before = turnsOf(pair.before, request, known, options);
-      const after = turnsOf(pair.after, request, cluster, options);
-      if (before === undefined || after === undefined) continue;
-      requests += 1;
-      deniedBefore += Number(before[0]?.answer.holds === true);
-      deniedAfter += Number(after[0]?.answer.holds === true);
-      const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
-      for (const { old, now, ...change } of differences(before, after, compared))
-        changes.push({ ...change, before: old.answer, after: now.answer, ...subject });
-    }
-    yield progress;
-  }
-  return { changes, requests, deniedBefore, deniedAfter };
-}
-
 /** The requests that a rule of either side is about; an upgrade only if the user names its version. */
-function requestsOf(
+export function requestsOf(
   { metadata: { namespace = "" } }: Cluster,
   sides: readonly Fleet[],
   { hooks, version }: SimulationOptions,
@@ -92,7 +46,7 @@ function requestsOf(
 const MAX_LOOKS = 10_000;
 
 /** `undefined`: the API server sends no review for the request. */
-function turnsOf(
+export function requestTurns(
   fleet: Fleet,
   name: RequestName,
   cluster: Cluster,
