@@ -48,8 +48,6 @@ const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remed
 
 const ALARM_INTERVAL_MS = 60_000;
 
-const now = (): Date => new Date();
-
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: ServingCertificate;
@@ -70,7 +68,6 @@ export class Certificates {
       namespace: this.#namespace,
       leading,
       log,
-      now,
       onChange: (pair) => {
         for (const server of serving()) server.setCertificate(pair);
       },
@@ -87,7 +84,6 @@ export class Certificates {
       lagging: options.certManagement === "Files",
       leading,
       log,
-      now,
     });
   }
 
@@ -131,13 +127,13 @@ export class Certificates {
     if (clients === undefined) return undefined;
     const { log, servers } = this.#options;
     const onChange = (): void => servers()[listener].clientsChanged();
-    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, now, onChange });
+    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, onChange });
   }
 
   #warn(): void {
     const { events, log, options } = this.#options;
     const self = options.certManagement === "Self";
-    for (const warning of this.#alarm.look(this.#all(), now())) {
+    for (const warning of this.#alarm.look(this.#all(), new Date())) {
       const text = expiryEvent(warning, { self, secret: this.#secret() });
       log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
       events.tell(text);
