@@ -6,7 +6,6 @@ import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { every } from "../lib/signals.ts";
-import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
 import { ClientAuthority } from "./client-authority.ts";
@@ -21,7 +20,7 @@ import { createServing, type ServingCertificate, watched } from "./serving-certi
 export interface CertificatesOptions {
   readonly options: CertificateSettings;
   readonly client: KubeClient;
-  readonly leadership: Leadership;
+  readonly leading: () => boolean;
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
   /** The servers; called only when something changes. */
@@ -58,8 +57,7 @@ export class Certificates {
   readonly #namespace: string;
 
   constructor(own: CertificatesOptions) {
-    const { options, client, leadership, events, log, serving } = own;
-    const leading = (): boolean => leadership.leading();
+    const { options, client, leading, events, log, serving } = own;
     this.#options = own;
     this.#namespace = ownNamespace(options);
     this.#serving = createServing({

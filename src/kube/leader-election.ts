@@ -19,11 +19,6 @@ import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } 
 import { type KubeObject, microTime, type ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
 
-/** Work that needs a leader checks this before each write. */
-export interface Leadership {
-  leading(): boolean;
-}
-
 export interface LeaderElectionOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
   readonly lease: ObjectKey & { readonly namespace: string };
@@ -48,9 +43,6 @@ export interface LeaseTuning {
 /** The defaults of client-go. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** For a process without leader election. */
-export const ALWAYS_LEADING: Leadership = { leading: () => true };
-
 /** The part of a LeaseSpec that is used. */
 interface LeaseSpec {
   readonly holderIdentity: string;
@@ -72,7 +64,7 @@ interface ObservedLease {
 
 const JITTER = 1.2; // client-go's JitterFactor: candidates must not try at the same moment
 
-export class LeaderElection implements Leadership {
+export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #tuning: LeaseTuning;
   readonly #now: () => number;
@@ -90,7 +82,7 @@ export class LeaderElection implements Leadership {
     this.#date = options.date ?? ((): Date => new Date());
   }
 
-  /** True only while no other replica can be leading. */
+  /** True only while no other replica can be leading. Work that needs a leader checks this before each write. */
   leading(): boolean {
     return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
   }

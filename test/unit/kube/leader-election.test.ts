@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import {
-  ALWAYS_LEADING,
-  DEFAULT_LEASE_TUNING,
-  type LeaderElection,
-} from "../../../src/kube/leader-election.ts";
+import { DEFAULT_LEASE_TUNING, type LeaderElection } from "../../../src/kube/leader-election.ts";
 import { candidate, LEASE, LeaseServer } from "./lease-lab.ts";
 
 const { leaseMs, renewMs, retryMs } = DEFAULT_LEASE_TUNING;
@@ -272,8 +268,6 @@ test("without permission it says once what to grant", async () => {
     /grant get, create and patch on leases\.coordination\.k8s\.io in namespace hookpolicy-system/,
   );
 });
-
-test("without an election every replica leads", () => assert.equal(ALWAYS_LEADING.leading(), true));
 
 test("candidates do not ask together", { timeout: 10_000 }, async (t) => {
   const server = new LeaseServer();
