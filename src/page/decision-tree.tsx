@@ -1,8 +1,8 @@
 /** Shows what every policy, rule and gate says about an operation, and what it has observed. */
 
-import { Fragment, type VNode } from "preact";
+import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { Connection, CopyButton, Verdict } from "./parts.tsx";
+import { Connection, CopyButton, Facts, Verdict } from "./parts.tsx";
 import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, ExplainedTask } from "./wire.ts";
 
 export function DecisionTree({ operation }: { operation: ExplainedOperation }): VNode | null {
@@ -111,7 +111,6 @@ function Gates({ gates }: { gates: readonly ExplainedGate[] }) {
 }
 
 function Gate({ gate: explained }: { gate: ExplainedGate }) {
-  const connection = useContext(Connection);
   const { gate, holds, wanted, observed, remedy, withheld, members = [] } = explained;
   const tone = holds === true ? "free" : "held";
   const word = holds === true ? "is met" : holds === false ? "waits" : "cannot be evaluated";
@@ -125,38 +124,22 @@ function Gate({ gate: explained }: { gate: ExplainedGate }) {
       {members.length > 0 ? (
         <Gates gates={members} />
       ) : (
-        <dl class="facts">
-          <dt>wanted</dt>
-          <dd>{wanted}</dd>
-          <dt>{holds === undefined ? "because" : "observed"}</dt>
-          <dd>
-            <output>{observed}</output>
-          </dd>
-          {remedy !== undefined && holds !== true && (
-            <>
-              <dt>run</dt>
-              <dd>
-                <code>{`${remedy}${connection}`}</code> <CopyButton text={`${remedy}${connection}`} />
-              </dd>
-            </>
-          )}
-          {withheld !== undefined && (
-            <>
-              <dt>no command</dt>
-              <dd>{withheld}</dd>
-            </>
-          )}
-        </dl>
+        <Facts
+          facts={[
+            ["wanted", wanted],
+            [holds === undefined ? "because" : "observed", <output>{observed}</output>],
+            remedy !== undefined && holds !== true && ["run", <Run command={remedy} />],
+            withheld !== undefined && ["no command", withheld],
+          ]}
+        />
       )}
     </>
   );
 }
 
-/** Of the states, those that hold nothing. */
 const DONE: ReadonlySet<ExplainedTask["state"]> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
 function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
-  const connection = useContext(Connection);
   return (
     <ul class="gates">
       {tasks.map(({ task, state, message, observed = message, nextAttempt, commands }) => {
@@ -167,35 +150,29 @@ function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
               <span class={`mark ${tone}`} aria-hidden="true" />
               task <b>{task}</b> <span class={`tone ${tone}`}>{state}</span>
             </p>
-            <dl class="facts">
-              {nextAttempt !== undefined && (
-                <>
-                  <dt>waits for</dt>
-                  <dd>
-                    attempt {nextAttempt.number} of {nextAttempt.of}, not before {nextAttempt.at}
-                  </dd>
-                </>
-              )}
-              {observed !== "" && (
-                <>
-                  <dt>observed</dt>
-                  <dd>
-                    <output>{observed}</output>
-                  </dd>
-                </>
-              )}
-              {commands.map((command) => (
-                <Fragment key={command}>
-                  <dt>run</dt>
-                  <dd>
-                    <code>{`${command}${connection}`}</code> <CopyButton text={`${command}${connection}`} />
-                  </dd>
-                </Fragment>
-              ))}
-            </dl>
+            <Facts
+              facts={[
+                nextAttempt !== undefined && ["waits for", attemptText(nextAttempt)],
+                observed !== "" && ["observed", <output>{observed}</output>],
+                ...commands.map((command) => ["run", <Run command={command} />] as const),
+              ]}
+            />
           </li>
         );
       })}
     </ul>
+  );
+}
+
+function attemptText({ number, of, at }: NonNullable<ExplainedTask["nextAttempt"]>): string {
+  return `attempt ${number} of ${of}, not before ${at}`;
+}
+
+function Run({ command }: { command: string }) {
+  const text = `${command}${useContext(Connection)}`;
+  return (
+    <>
+      <code>{text}</code> <CopyButton text={text} />
+    </>
   );
 }

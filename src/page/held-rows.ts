@@ -16,7 +16,6 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** What can be chosen, and its value in a row. */
 export const CHOICES = [
   { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => policy },
   { label: "Namespace", name: "namespace", of: ({ cluster }: HeldRow) => cluster.split("/")[0] ?? "" },
@@ -33,7 +32,6 @@ export function filterHeld(rows: readonly HeldRow[], params: Params): readonly H
   );
 }
 
-/** Whether a text contains every word that is searched, in any case. */
 export function wordSearch(searched: string): (text: string) => boolean {
   const words = searched.toLowerCase().split(/\s+/);
   return (text) => words.every((word) => text.toLowerCase().includes(word));
@@ -44,7 +42,6 @@ function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornD
   return [cluster, hook, policy, rule, gate, reason, message, why, what].join(" ");
 }
 
-/** The distinct values in the rows, sorted. */
 export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {
   return [...new Set(rows.map(of))].toSorted();
 }

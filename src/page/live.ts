@@ -5,11 +5,8 @@ import type { HeldChange, HeldRow, RolloutsChange } from "./wire.ts";
 
 export interface Live {
   readonly connected: boolean;
-  /** Whether the first state has arrived. */
   readonly isReady: boolean;
-  /** Why the server cannot read the API server. */
   readonly lost: string | undefined;
-  /** The longest held first. */
   readonly rows: readonly HeldRow[];
   readonly notes: readonly string[];
   readonly rollouts: RolloutsChange;

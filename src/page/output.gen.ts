@@ -287,3 +287,83 @@ export interface GetJson {
   /** Operations that policies and rollouts of mode Audit would hold. */
   wouldBlock: number;
 }
+export interface RolloutPlanJson {
+  /** The name of the HookRollout. */
+  rollout: string;
+  /** The version of the plan. Absent: none is being rolled out, and the plan is about all Clusters. */
+  target?: string;
+  /** The time from which the plan is made. */
+  from: string;
+  /** In their order. */
+  stages: {
+    name: string;
+    /** How many it has. */
+    clusters: number;
+    /** How many of them have succeeded already. */
+    succeeded: number;
+    /** It has passed already; then passes is absent. */
+    passed: boolean;
+    /** Absent: none of its Clusters runs, or begins at a time that is known. */
+    begins?: string;
+    /** When the last of them ends. Absent as begins. */
+    ends?: string;
+    /** When the next stage may begin. Absent: it has passed, or does so never or at no time that is known. */
+    passes?: string;
+    /** The Clusters without which it does not pass, and that waiting alone does not bring there. */
+    waitsFor: {
+      namespace: string;
+      name: string;
+      /** Failed, Unhealthy, WorkersPinned, NotCalled or NotAsked, as in status.targets of a HookRollout. */
+      reason: string;
+      /** What the reason means for this Cluster; absent: the reason says it. */
+      message?: string;
+    }[];
+  }[];
+  /** Those that run or begin, in the order in which they begin. */
+  clusters: {
+    namespace: string;
+    name: string;
+    stage: string;
+    begins: string;
+    ends: string;
+    /** A user has to act first; the plan assumes that this is done. */
+    needsAction: boolean;
+    /** It runs already. */
+    runs: boolean;
+  }[];
+  /** Clusters that wait for those that a stage waits for, or for the end of a halt (namespace/name). */
+  later: string[];
+  /** Clusters that are known never to begin. */
+  never: string[];
+  /** Those of them that no stage selects. */
+  noStage: string[];
+  /** Those of them of which a window does not open again. */
+  past: string[];
+  /** Clusters whose windows are not found open together. */
+  closed: string[];
+  /** Clusters whose stage is unknown, because their Namespaces are. */
+  stageUnknown: string[];
+  /** Clusters that the plan leaves out, because they failed, are unhealthy or paused. */
+  stand: string[];
+  /** Times in which Clusters with a free slot wait for windows or clocks. */
+  pauses: {
+    from: string;
+    to: string;
+    /** The windows and other gates that hold them. */
+    by: string;
+    /** How many of them wait for its end. */
+    clusters: number;
+  }[];
+  /** Clusters that do not ask for the version yet; the plan assumes that they do. */
+  unasked: string[];
+  /** The rollout is halted: nothing begins. */
+  halted: boolean;
+  /** Clusters that no rollout of the operation selects. */
+  outside: string[];
+  /** Selected Clusters without spec.topology, about which Cluster API asks nothing. */
+  withoutTopology: string[];
+  /** Why nothing of the plan can happen. */
+  impossible: string[];
+  /** Why the plan may not be what happens. */
+  doubts: string[];
+}

@@ -1,13 +1,12 @@
 /** Small parts that several pages have in common. */
 
-import { type ComponentChildren, createContext, type VNode } from "preact";
+import { type ComponentChildren, createContext, Fragment, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Params, withParams } from "./route.ts";
 
 /** The text to append to commands, so that they use the same cluster. */
 export const Connection = createContext("");
 
-/** NAMESPACE/NAME, with the name standing out. */
 export function ClusterName({ cluster }: { cluster: string }): VNode | null {
   const [namespace, name] = cluster.split("/");
   return (
@@ -18,13 +17,30 @@ export function ClusterName({ cluster }: { cluster: string }): VNode | null {
   );
 }
 
-/** A command, and a button that copies it. */
 export function Command({ text }: { text: string }): VNode | null {
   return (
     <span class="command">
       <code>{text}</code>
       <CopyButton text={text} />
     </span>
+  );
+}
+
+export function Facts({
+  facts,
+}: {
+  facts: readonly (readonly [string, ComponentChildren] | false)[];
+}): VNode | null {
+  const told = facts.filter((fact) => fact !== false);
+  return (
+    <dl class="facts">
+      {told.map(([label, value], index) => (
+        <Fragment key={index}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
   );
 }
 
@@ -47,7 +63,6 @@ export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-/** A verdict, in the colour of what it means for the operation. */
 export function Verdict({ verdict }: { verdict: string }): VNode | null {
   return <span class={`verdict ${toneOf(verdict)}`}>{verdict}</span>;
 }

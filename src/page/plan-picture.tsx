@@ -18,7 +18,6 @@ interface Props {
   readonly now: Date;
 }
 
-/** The bars that a stage shows; the others are counted. */
 const MAX_BARS = 60;
 
 export function PlanPicture({ plan, rollout, now }: Props): VNode | null {

@@ -24,12 +24,10 @@ export interface Time {
   readonly to: number;
 }
 
-/** Where `at` lies in the span, as CSS takes it. */
 export function percent(at: number, { from, to }: Time): string {
   return `${((at - from) / (to - from)) * 100}%`;
 }
 
-/** The value of an input for a local date and time. */
 export function localInput(at: Date): string {
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);

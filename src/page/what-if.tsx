@@ -1,6 +1,6 @@
 /** Shows what a policy file would change in the live fleet; nothing is stored. */
 
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { counted } from "../lib/counted.ts";
 import { fetchJson, messageOf, urlOf } from "./ask.ts";
@@ -169,75 +169,74 @@ const TONES: Readonly<Record<string, string>> = {
   "changed-reason": "busy",
   unknown: "audit",
 };
-/** Further Clusters are only counted. */
 const MAX_NAMED = 200;
 
-function Group({
-  group: { change, hook, before, after, clusters },
-}: {
-  group: SimulationReport["groups"][number];
-}) {
+function Group({ group }: { group: SimulationReport["groups"][number] }) {
+  const { change, before, after } = group;
+  return (
+    <Effect
+      of={group}
+      tone={TONES[change] ?? ""}
+      title={change.replace("-", " ")}
+      facts={[
+        ["before", before],
+        ["after", after],
+      ]}
+    />
+  );
+}
+
+function Task({ task }: { task: SimulationReport["tasks"][number] }) {
+  const { policy, rule, mode, deed, problem } = task;
+  const does =
+    deed === undefined
+      ? `nothing, and the rule holds: ${problem}`
+      : `${deed}, once nothing else holds the operation`;
+  return (
+    <Effect
+      of={task}
+      tone={deed === undefined ? "held" : "busy"}
+      title={`task ${task.task}`}
+      facts={[
+        ["of", `${policy} ${rule}`],
+        ["does", mode === "Audit" ? "nothing, in mode Audit" : does],
+      ]}
+    />
+  );
+}
+
+interface EffectProps {
+  readonly of: { readonly hook: string; readonly clusters: readonly string[] };
+  readonly tone: string;
+  readonly title: string;
+  readonly facts: readonly (readonly [string, string])[];
+}
+
+function Effect({ of: { hook, clusters }, tone, title, facts }: EffectProps) {
   return (
     <details class="policy" open={clusters.length <= 20}>
       <summary>
-        <span class={`verdict ${TONES[change] ?? ""}`}>{change.replace("-", " ")}</span>
+        <span class={`verdict ${tone}`}>{title}</span>
         {hook}
         <span class="num soft">{counted(clusters.length, "Cluster")}</span>
       </summary>
       <dl class="facts">
-        <dt>before</dt>
-        <dd>{before}</dd>
-        <dt>after</dt>
-        <dd>{after}</dd>
-        <Names clusters={clusters} />
-      </dl>
-    </details>
-  );
-}
-
-function Task({
-  task: { task, hook, policy, rule, mode, deed, problem, clusters },
-}: {
-  task: SimulationReport["tasks"][number];
-}) {
-  return (
-    <details class="policy" open={clusters.length <= 20}>
-      <summary>
-        <span class={`verdict ${deed === undefined ? "held" : "busy"}`}>task {task}</span>
-        {hook}
-        <span class="num soft">{counted(clusters.length, "Cluster")}</span>
-      </summary>
-      <dl class="facts">
-        <dt>of</dt>
-        <dd>
-          {policy} {rule}
-        </dd>
-        <dt>does</dt>
-        <dd>
-          {mode === "Audit"
-            ? "nothing, in mode Audit"
-            : deed === undefined
-              ? `nothing, and the rule holds: ${problem}`
-              : `${deed}, once nothing else holds the operation`}
-        </dd>
-        <Names clusters={clusters} />
-      </dl>
-    </details>
-  );
-}
-
-function Names({ clusters }: { clusters: readonly string[] }) {
-  return (
-    <>
-      <dt>Clusters</dt>
-      <dd class="names">
-        {clusters.slice(0, MAX_NAMED).map((cluster) => (
-          <a key={cluster} class="chip" href={clusterHref(cluster)}>
-            {cluster}
-          </a>
+        {facts.map(([label, value]) => (
+          <Fragment key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </Fragment>
         ))}
-        {clusters.length > MAX_NAMED && <span class="soft">and {clusters.length - MAX_NAMED} more</span>}
-      </dd>
-    </>
+        <dt>Clusters</dt>
+        <dd class="names">
+          {clusters.slice(0, MAX_NAMED).map((cluster) => (
+            <a key={cluster} class="chip" href={clusterHref(cluster)}>
+              {cluster}
+            </a>
+          ))}
+          {clusters.length > MAX_NAMED && <span class="soft">and {clusters.length - MAX_NAMED} more</span>}
+        </dd>
+      </dl>
+    </details>
   );
 }

@@ -43,7 +43,7 @@ export function WindowsPage({ params }: { params: Params }): VNode | null {
           </button>
         </span>
       </div>
-      <Notes notes={[error, calendar?.unread, invalidText(calendar)]} />
+      <Notes notes={[error, invalidText(calendar)]} />
       <p class="legend">
         <i class="bar open" /> open <i class="bar freeze" /> freeze <i class="clock" /> clocks change{" "}
         <i class="today" /> now
@@ -76,7 +76,6 @@ function invalidText(calendar: Calendar | undefined): string | undefined {
 interface WeekProps {
   readonly calendar: Calendar;
   readonly windows: readonly CalendarWindow[];
-  /** The index of its first day. */
   readonly first: number;
 }
 

@@ -1,13 +1,12 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
-import type { ExplainJson, GetJson } from "./output.gen.ts";
+import type { ExplainJson, GetJson, RolloutPlanJson } from "./output.gen.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
   /** Appended to printed commands, so that they use the same cluster: " --context prod". */
   readonly connection: string;
-  /** Where the API server is. */
   readonly server: string;
   /** The hooks that Cluster API calls, in the order of a Cluster's life. */
   readonly hooks: readonly string[];
@@ -18,10 +17,8 @@ type Json<T> = T extends object
   ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
   : T;
 
-/** A row of `hookpolicy get -o json`. */
 export type HeldObject = Json<GetJson>["held"][number];
 
-/** An operation that a policy or a rollout holds. */
 export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
   /** Does not change while the operation waits. */
   readonly key: string;
@@ -52,13 +49,11 @@ export interface StageRow {
   readonly waitsFor: readonly string[];
 }
 
-/** A Cluster in a lane. */
 export interface LaneCluster {
   readonly cluster: string;
   readonly stage: string;
   readonly target: string;
   readonly since: string;
-  /** Why it has failed. */
   readonly reason?: string;
 }
 
@@ -104,7 +99,6 @@ export interface ClusterExplanation {
   readonly to: string;
 }
 
-/** The report of `hookpolicy explain -o json`. */
 export type ExplainReport = Json<ExplainJson>;
 export type ExplainedOperation = ExplainReport["operations"][number];
 export type ExplainedPolicy = ExplainedOperation["policies"][number];
@@ -133,37 +127,13 @@ export interface Calendar {
   /** Four weeks of days from Monday on; each begins at this instant. */
   readonly days: readonly { readonly at: string; readonly date: string }[];
   readonly end: string;
-  /** The changes of the zone's clocks. */
   readonly changes: readonly { readonly at: string; readonly text: string }[];
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
-  readonly unread?: string;
 }
 
-/** The parts of `hookpolicy rollout plan -o json` that the page shows. */
-export interface PlanReport {
-  readonly stages: readonly {
-    readonly name: string;
-    readonly waitsFor: readonly {
-      readonly namespace: string;
-      readonly name: string;
-      readonly reason: string;
-      readonly message?: string;
-    }[];
-  }[];
-  readonly clusters: readonly {
-    readonly namespace: string;
-    readonly name: string;
-    readonly stage: string;
-    readonly begins: string;
-    readonly ends: string;
-    readonly needsAction: boolean;
-  }[];
-  readonly later: readonly string[];
-  readonly never: readonly string[];
-  readonly impossible: readonly string[];
-  readonly doubts: readonly string[];
-}
+/** `hookpolicy rollout plan -o json` */
+export type PlanReport = Json<RolloutPlanJson>;
 
 export interface SimulationReport {
   /** The file cannot be simulated: where, and why. */

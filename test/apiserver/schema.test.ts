@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
-import { metadataErrors, statusErrors } from "../../src/cli/validate/object-fields.ts";
+import { metadataErrors, statusErrors } from "../../src/cli/validate/beyond-schema.ts";
 import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";

@@ -1,13 +1,25 @@
-/** Checks whether the webhook for Clusters enforces rules with admission, and which other webhooks judge Clusters. */
+/** Checks what refuses requests at admission: the webhook for Clusters, and the ValidatingAdmissionPolicies of HookPolicy. */
 
 import { type Fields, fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { EXTENSION_NAME } from "../../hooks/registration.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
+import { shellQuote } from "../../policy/message.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { apiServerTrust } from "./check-certificate.ts";
-import { nameOf, type CoverageSurvey } from "./check-coverage.ts";
-import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
+import { apiServerTrust } from "./check-registration.ts";
+import { APPLY } from "./check-install.ts";
+import {
+  error,
+  type Examined,
+  type Finding,
+  isAbsent,
+  judged,
+  known,
+  nameOf,
+  ok,
+  some,
+  warning,
+} from "./doctor.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
@@ -15,28 +27,27 @@ const INSTALL =
 const PINS_WEBHOOK = "workers.hookpolicy.dev";
 const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
-export function admission(evidence: Evidence, settings: Settings, { fleet }: CoverageSurvey): Finding {
-  const { clusterWebhook: read } = evidence;
-  const withAdmission = fleet.policies.filter(({ compiled }) =>
-    compiled.rules.some((rule) => rule.admission !== undefined),
-  );
-  if (!read.ok) {
-    if (read.why !== "NotFound") return unread(read);
-    if (!evidence.policies.ok) return unread(evidence.policies);
+export function admission(examined: Examined): Finding {
+  const { clusterWebhook, fleet, policies } = examined;
+  if (isAbsent(clusterWebhook)) {
+    known(policies);
+    const withAdmission = fleet.policies.filter(({ compiled }) =>
+      compiled.rules.some((rule) => rule.admission !== undefined),
+    );
     if (withAdmission.length === 0) return ok("no rule has admission, and no webhook is installed for it");
-    const policies = some(withAdmission.map(nameOf));
-    return error(`no webhook for Clusters: admission has no effect in ${policies}`, INSTALL);
+    return error(
+      `no webhook for Clusters: admission has no effect in ${some(withAdmission.map(nameOf))}`,
+      INSTALL,
+    );
   }
-  const webhooks = listOf(read.value["webhooks"]);
+  const configuration = known(clusterWebhook);
+  const webhooks = listOf(configuration["webhooks"]);
   if (webhooks.length === 0) return error("the configuration for Clusters has no webhook", INSTALL);
-  const trusted = apiServerTrust(
-    read.value,
-    evidence,
-    settings,
-    "ValidatingWebhookConfiguration for Clusters",
+  const trusted = judged(() =>
+    apiServerTrust(configuration, examined, "ValidatingWebhookConfiguration for Clusters"),
   );
   if (trusted.state === "warning") return error(`${trusted.detail}; ${UNTIL_THEN}`, trusted.remedy ?? "");
-  const unreachable = unreachableService(read.value, evidence);
+  const unreachable = unreachableService(configuration, examined);
   if (unreachable !== undefined) return unreachable;
   if (webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail")) {
     return warning(
@@ -50,7 +61,7 @@ export function admission(evidence: Evidence, settings: Settings, { fleet }: Cov
       INSTALL,
     );
   }
-  return trusted.state === "ok" ? ok(`${trusted.detail}${besides(evidence)}`) : trusted;
+  return trusted.state === "ok" ? ok(`${trusted.detail}${besides(examined)}`) : trusted;
 }
 
 /** The Service that the webhook calls; `undefined`: it calls a URL. */
@@ -63,7 +74,7 @@ export function serviceOf(
 }
 
 /** Endpoints that cannot be read are not reported, because the check "operator" counts the replicas, too. */
-function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Evidence): Finding | undefined {
+function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Examined): Finding | undefined {
   const service = serviceOf(webhook);
   if (service === undefined || !read.ok) return undefined;
   const endpoints = read.value.flatMap((slice) => listOf(slice["endpoints"]).map(fieldsOf));
@@ -76,7 +87,7 @@ function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Evid
 }
 
 /** Other webhooks for Clusters can refuse or change the requests that HookPolicy admits. */
-function besides({ webhooks: read }: Evidence): string {
+function besides({ webhooks: read }: Examined): string {
   if (!read.ok) return "; which other webhooks there are is unknown";
   const others = read.value.filter(
     ({ metadata }) => viewMetadata(metadata).name !== `${EXTENSION_NAME}-clusters`,
@@ -114,4 +125,79 @@ function operationsOf(rule: Fields): readonly string[] {
   const named = listOf(rule["operations"]).map(textOf);
   const all = ["CREATE", "UPDATE", "DELETE"];
   return named.includes("*") ? all : all.filter((operation) => named.includes(operation));
+}
+
+export const FOREGROUND_POLICY = "hookpolicy-refuse-foreground-deletion";
+const FOREGROUND = `ValidatingAdmissionPolicy ${FOREGROUND_POLICY}`;
+const FOREGROUND_OPT_OUT = "hookpolicy.dev/foreground-deletion";
+/** The first version of Kubernetes that serves admissionregistration.k8s.io/v1 ValidatingAdmissionPolicies. */
+const SERVED_SINCE = 30;
+
+/** In the foreground, the garbage collector waits for no hook. */
+export function foreground(examined: Examined): Finding {
+  const { foregroundPolicy: policy, policyBindings, namespaces } = examined;
+  if (isAbsent(policy)) return unprotected(`there is no ${FOREGROUND}`, examined);
+  known(policy);
+  if (!isBound(known(policyBindings), FOREGROUND_POLICY))
+    return unprotected(`${FOREGROUND} is not bound with Deny`, examined);
+  const exceptions = namespaces.ok
+    ? optOutText(optedOut(namespaces.value, FOREGROUND_OPT_OUT), FOREGROUND_OPT_OUT)
+    : "; which Namespaces have opted out is unknown";
+  return ok(`${FOREGROUND} is bound${exceptions}`);
+}
+
+/** The webhook of Clusters refuses a deletion in the foreground, too, while a hook would hold it. */
+function unprotected(detail: string, { serverVersion, clusterWebhook }: Examined): Finding {
+  const minor = Number(/^v1\.(\d+)/.exec(serverVersion)?.[1] ?? SERVED_SINCE);
+  const remedy =
+    minor < SERVED_SINCE
+      ? "Kubernetes serves them since 1.30: until then install the webhook for Clusters (admission.clusters, or manifests/cluster-admission)"
+      : APPLY;
+  if (clusterWebhook.ok)
+    return warning(`${detail}; the webhook for Clusters refuses while it is asked`, remedy);
+  return error(`${detail}: kubectl delete --cascade=foreground destroys a Cluster that is held`, remedy);
+}
+
+/** Whether the policy refuses everywhere, by one of these bindings. */
+function isBound(bindings: readonly RawObject[], policy: string): boolean {
+  return bindings.some(({ spec }) => {
+    const { policyName, validationActions, matchResources } = fieldsOf(spec);
+    const denies = listOf(validationActions).includes("Deny");
+    return textOf(policyName) === policy && denies && matchResources === undefined;
+  });
+}
+
+function optedOut(namespaces: readonly RawObject[], label: string): string[] {
+  return namespaces
+    .map(({ metadata }) => viewMetadata(metadata))
+    .filter(({ labels }) => labels?.[label] === "allowed")
+    .map(({ name }) => name);
+}
+
+function optOutText(out: readonly string[], label: string): string {
+  return out.length === 0 ? "" : `; Namespaces that opt out by the label ${label}: ${some(out)}`;
+}
+
+const MARKS_POLICY = "hookpolicy-protect-marks";
+const REFERENCES_OPT_OUT = "hookpolicy.dev/references";
+
+/** A reference to a control plane leads to an object of the Cluster's own namespace (Cluster API's webhook). */
+export function references({ policyBindings, namespaces, clusters, fleet }: Examined): Finding {
+  if (!isBound(known(policyBindings), MARKS_POLICY))
+    return ok(`nothing refuses them: ValidatingAdmissionPolicy ${MARKS_POLICY} is not bound with Deny`);
+  const out = optedOut(known(namespaces), REFERENCES_OPT_OUT);
+  known(clusters);
+  const inDanger = fleet
+    .clusters()
+    .filter(
+      ({ topology, metadata: { namespace = "" } }) => topology !== undefined && out.includes(namespace),
+    );
+  const [first] = inDanger;
+  const named = optOutText(out, REFERENCES_OPT_OUT);
+  if (first === undefined) return ok(`ValidatingAdmissionPolicy ${MARKS_POLICY} is bound${named}`);
+  const { namespace = "" } = first.metadata;
+  return warning(
+    `a Cluster without topology can take along the control plane of ${some(inDanger.map(clusterKey))} when it is deleted${named}`,
+    `keep held Clusters in other namespaces: kubectl label namespace ${shellQuote(namespace)} ${REFERENCES_OPT_OUT}-`,
+  );
 }

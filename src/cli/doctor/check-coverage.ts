@@ -1,89 +1,38 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
 import { counted } from "../../lib/counted.ts";
-import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { matches } from "../../policy/decide.ts";
-import type { ObjectKind } from "../../policy/objects.ts";
-import { demandsOf, isGated, mergeDemands } from "../../policy/policy.ts";
+import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
+import { isGated } from "../../policy/policy.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  isAbsent,
+  known,
+  nameOf,
   ok,
   type Problem,
   problems,
-  type Settings,
   some,
   together,
-  unread,
   warning,
 } from "./doctor.ts";
-import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
+import { kubectl } from "../fleet/caveats.ts";
+import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
-import { policyName } from "../../policy/policy-ref.ts";
-import { stageDemands } from "../../rollouts/promotion.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 
-/** The fleet, and which policies match which of its Clusters. */
-export interface CoverageSurvey {
-  readonly fleet: Fleet;
-  /** Policies with gates, with the Clusters that they match. */
-  readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
-  readonly matched: ReadonlySet<string>;
-  /** The namespaces of gated HookPolicies and of the Clusters that gated policies match or rollouts select. */
-  readonly namespaces: ReadonlySet<string>;
+export function gatedIn(matches: Examined["matches"]): Examined["matches"] {
+  return new Map([...matches].filter(([{ compiled }]) => compiled.rules.some(isGated)));
 }
 
-export function survey(evidence: Evidence, settings: Settings): CoverageSurvey {
-  const { policies, overrides, rollouts, clusters, namespaces } = evidence;
-  const objects = [policies, overrides, rollouts, clusters, namespaces].flatMap((read) =>
-    read.ok ? read.value : [],
-  );
-  const fleet = new Fleet(objects, settings);
-  const clustersIn = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
-  const matching = ({ compiled }: FleetPolicy): readonly Cluster[] => {
-    const { namespace } = compiled.ref;
-    const scope = namespace === undefined ? fleet.clusters() : (clustersIn.get(namespace) ?? []);
-    return scope.filter((cluster) => matches(compiled, fleet.world(cluster)) !== "no");
-  };
-  const all = new Map(fleet.policies.map((policy) => [policy, matching(policy)]));
-  const gated = new Map([...all].filter(([{ compiled }]) => compiled.rules.some(isGated)));
-  const scopes = [...gated].flatMap(([{ compiled }, found]) => [
-    compiled.ref.namespace ?? "",
-    ...found.map(({ metadata }) => metadata.namespace ?? ""),
-  ]);
-  const selected = fleet.rollouts.flatMap((rollout) => fleet.selectedBy(rollout));
-  return {
-    fleet,
-    gated,
-    matched: new Set([...all.values()].flat().map(clusterKey)),
-    namespaces: new Set([...scopes, ...selected.map(({ metadata }) => metadata.namespace ?? "")]),
-  };
-}
-
-/** The distinct kinds of objects that gates of policies and of rollouts' stages look at, as far as these were read. */
-export function kindsIn(
-  { policies, rollouts }: Pick<Evidence, "policies" | "rollouts">,
-  settings: Settings,
-): ObjectKind[] {
-  const objects = [policies, rollouts].flatMap((read) => (read.ok ? read.value : []));
-  const fleet = new Fleet(objects, settings);
-  const demands = [
-    ...fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)),
-    ...fleet.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
-  ];
-  return [...mergeDemands(demands).values()].map(({ kind }) => kind);
-}
-
-export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
-
-export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey): Finding {
-  const missing = unreadMatches(evidence, fleet);
-  if (missing !== undefined) return missing;
-  const found = together([withoutUntil(fleet), withoutCluster(fleet, gated)]);
+export function effective(examined: Examined): Finding {
+  checkMatches(examined);
+  const { fleet, matches } = examined;
+  const found = together([withoutUntil(fleet), withoutCluster(fleet, gatedIn(matches))]);
   return found ?? ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
 }
 
@@ -95,7 +44,7 @@ function withoutUntil({ policies }: Fleet): Finding | undefined {
   return problems("warning", detail, forgotten);
 }
 
-function withoutCluster(fleet: Fleet, gated: CoverageSurvey["gated"]): Finding | undefined {
+function withoutCluster(fleet: Fleet, gated: Examined["matches"]): Finding | undefined {
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => policy);
   if (idle.length === 0) return undefined;
   const all = idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) }));
@@ -123,22 +72,21 @@ function cureOfIdle({ compiled: { ref } }: FleetPolicy, fleet: Fleet): string {
   return "correct spec.clusterSelector or the labels of the Clusters, or delete it";
 }
 
-/** A failed read, because of which it is unknown which policies match which Clusters. */
-function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Fleet): Finding | undefined {
-  const selects = fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined);
-  const needed = [policies, clusters, ...(selects ? [namespaces] : [])];
-  const [missing] = needed.flatMap((read) => (read.ok ? [] : [unread(read)]));
-  return missing;
+/** Whether it is known which policies match which Clusters. */
+function checkMatches({ policies, clusters, namespaces, fleet }: Examined): void {
+  known(policies);
+  known(clusters);
+  if (fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined)) known(namespaces);
 }
 
-export function topology({ clusters }: Evidence, { fleet, gated }: CoverageSurvey): Finding {
-  if (!clusters.ok) return unread(clusters);
+export function topology({ clusters, fleet, matches }: Examined): Finding {
+  known(clusters);
   const without = fleet
     .clusters()
     .filter((cluster) => cluster.topology === undefined)
     .map(clusterKey);
   if (without.length === 0) return ok("every Cluster has one");
-  const believed = new Set([...gated.values()].flat().map(clusterKey));
+  const believed = new Set([...gatedIn(matches).values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
   const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${some(without)})`;
   const refuse =
@@ -150,9 +98,10 @@ export function topology({ clusters }: Evidence, { fleet, gated }: CoverageSurve
   );
 }
 
-export function unmatched(evidence: Evidence, { fleet, matched }: CoverageSurvey): Finding {
-  const missing = unreadMatches(evidence, fleet);
-  if (missing !== undefined) return missing;
+export function unmatched(examined: Examined): Finding {
+  checkMatches(examined);
+  const { fleet, matches } = examined;
+  const matched = new Set([...matches.values()].flat().map(clusterKey));
   const alone = fleet
     .clusters()
     .map(clusterKey)
@@ -164,13 +113,14 @@ export function unmatched(evidence: Evidence, { fleet, matched }: CoverageSurvey
   );
 }
 
-export function grants(evidence: Evidence): Finding {
-  const { grants: asked, policies, rollouts, deployments } = evidence;
-  if (!policies.ok) return unread(policies);
-  const ofAll = (finding: Finding): Finding => (rollouts.ok ? finding : unread(rollouts));
-  if (asked.length === 0) return ofAll(ok("no gate looks at objects"));
+export function grants({ grants: asked, policies, rollouts, deployments }: Examined): Finding {
+  known(policies);
+  if (asked.length === 0) {
+    known(rollouts);
+    return ok("no gate looks at objects");
+  }
   // A Deployment names the operator's ServiceAccount.
-  if (!deployments.ok) return unread(deployments);
+  known(deployments);
   const lacking = asked.flatMap(({ resource, missing }) =>
     missing.ok && missing.value.length > 0 ? [{ resource, verbs: missing.value.join(", ") }] : [],
   );
@@ -181,13 +131,55 @@ export function grants(evidence: Evidence): Finding {
       grantCommand(resources),
     );
   }
-  const { resource: unservedKind, missing: unsure } = asked.find(({ missing }) => !missing.ok) ?? {};
-  if (unsure?.ok === false)
-    return unsure.why === "NotFound"
-      ? error(
-          `the API server serves no ${unservedKind}, which a gate looks at`,
-          "install it, or correct the gate",
-        )
-      : unread(unsure);
-  return ofAll(ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`));
+  const unsure = asked.find(({ missing }) => !missing.ok);
+  if (unsure !== undefined && isAbsent(unsure.missing))
+    return error(
+      `the API server serves no ${unsure.resource}, which a gate looks at`,
+      "install it, or correct the gate",
+    );
+  if (unsure !== undefined) known(unsure.missing);
+  known(rollouts);
+  return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);
+}
+
+/** An annotation of a restore, or of a forgotten break-glass. Cluster API looks for it at the deletion, not for when it was set. */
+export function okToDelete({ clusters, fleet }: Examined): Finding {
+  known(clusters);
+  const { count, names, remedy } = marked(fleet, ["ok-to-delete"]);
+  if (count === 0) return ok("no Cluster has it ahead of its deletion");
+  return error(
+    `Cluster API will not ask before it deletes ${counted(count, "Cluster")} with ${BYPASSES["ok-to-delete"]}, although no deletion has begun: ${names}`,
+    remedy,
+  );
+}
+
+export function unsafe({ clusters, fleet }: Examined): Finding {
+  known(clusters);
+  const { count, names, remedy } = marked(fleet, [
+    "disable-update-version-check",
+    "disable-update-class-name-check",
+  ]);
+  if (count === 0) return ok("no Cluster has one");
+  return warning(
+    `checks of Cluster API are disabled by an annotation unsafe.topology.cluster.x-k8s.io/… on ${counted(count, "Cluster")}: ${names}`,
+    remedy,
+  );
+}
+
+/** The Clusters with one of these annotations, and how to remove it from the first. */
+function marked(
+  fleet: Fleet,
+  wanted: readonly Bypass[],
+): Record<"names" | "remedy", string> & { count: number } {
+  const found = fleet.clusters().flatMap((cluster) => {
+    const bypasses = bypassesOf(cluster).filter((each) => wanted.includes(each));
+    return bypasses.length === 0 ? [] : [{ cluster, bypasses }];
+  });
+  const [first] = found;
+  const removed = (first?.bypasses ?? []).map((bypass) => `${BYPASSES[bypass]}-`);
+  return {
+    count: found.length,
+    names: some(found.map(({ cluster }) => clusterKey(cluster))),
+    remedy: first === undefined ? "" : kubectl("annotate", first.cluster.metadata, ...removed),
+  };
 }

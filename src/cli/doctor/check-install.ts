@@ -8,12 +8,14 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import {
   error,
   type Evidence,
+  type Examined,
   type Finding,
+  isAbsent,
+  judged,
+  known,
   ok,
-  type Settings,
   some,
   unknown,
-  unread,
   warning,
   worse,
 } from "./doctor.ts";
@@ -21,58 +23,54 @@ import type { RawObject } from "../fleet/kinds.ts";
 
 export const APPLY = "apply the manifests of this release: kubectl apply -k .";
 
-export function definitions({ definitions: read }: Evidence): Finding {
-  const problems = [...read].flatMap(([kind, crd]): Finding[] => {
-    if (crd.ok) return definitionProblems(kind, crd.value);
-    return [
-      crd.why === "NotFound"
-        ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_CRDS)
-        : unread(crd),
-    ];
-  });
-  return (
-    problems.toSorted(worse)[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`)
+export function definitions({ definitions: read }: Examined): Finding {
+  const served = ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
+  const found = [...read].map(([kind, crd]) =>
+    isAbsent(crd)
+      ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_CRDS)
+      : judged(() => definitionProblem(kind, known(crd)) ?? served),
   );
+  return found.toSorted(worse)[0] ?? served;
 }
 
-function definitionProblems(kind: string, crd: RawObject): Finding[] {
+function definitionProblem(kind: string, crd: RawObject): Finding | undefined {
   const conditions = listOf(fieldsOf(crd["status"])["conditions"]).map(fieldsOf);
   const established = conditions.find(({ type }) => type === "Established");
   const name = textOf(fieldsOf(crd["metadata"])["name"]);
   if (established?.["status"] !== "True") {
-    return [error(`${name} is not established`, `kubectl describe crd ${name}`)];
+    return error(`${name} is not established`, `kubectl describe crd ${name}`);
   }
   const versions = listOf(fieldsOf(crd["spec"])["versions"]).map(fieldsOf);
   const version = versions.find((each) => each["name"] === VERSION && each["served"] === true);
-  if (version === undefined) return [error(`${name} does not serve ${VERSION}`, APPLY_CRDS)];
-  return schemaProblems(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
+  if (version === undefined) return error(`${name} does not serve ${VERSION}`, APPLY_CRDS);
+  return schemaProblem(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
 }
 
 /** The API server drops unknown fields from an applied policy, which then hold nothing. */
-function schemaProblems(name: string, kind: string, schema: unknown): Finding[] {
+function schemaProblem(name: string, kind: string, schema: unknown): Finding | undefined {
   const { missing, more } = compareFields(kind, schema);
   if (missing.length > 0) {
-    return [error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS)];
+    return error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS);
   }
-  if (more.length === 0) return [];
+  if (more.length === 0) return undefined;
   const detail = `${name} is newer than this program, which does not know ${some(more)}`;
-  return [warning(detail, "use the hookpolicy of the release that is installed")];
+  return warning(detail, "use the hookpolicy of the release that is installed");
 }
 
-/** The operator or Cluster API's core manager. */
-export interface Program {
+export type Deployed = Pick<Evidence, "deployments">;
+
+interface Program {
   readonly namespace: string;
   readonly name: string;
   readonly wanted: number;
   readonly available: number;
   readonly image: string;
-  /** The label app.kubernetes.io/version. */
   readonly version: string | undefined;
   readonly args: readonly string[];
   readonly serviceAccount: string;
 }
 
-function programs(deployments: Evidence["deployments"], label: string, value: string): Program[] {
+function programs({ deployments }: Deployed, label: string, value: string): Program[] {
   if (!deployments.ok) return [];
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
@@ -80,11 +78,11 @@ function programs(deployments: Evidence["deployments"], label: string, value: st
     .toSorted((a, b) => compareText(a.namespace, b.namespace));
 }
 
-export const operators = ({ deployments }: Pick<Evidence, "deployments">): Program[] =>
-  programs(deployments, "app.kubernetes.io/name", "hookpolicy");
+export const operators = (deployed: Deployed): Program[] =>
+  programs(deployed, "app.kubernetes.io/name", "hookpolicy");
 
-const coreManagers = ({ deployments }: Evidence): Program[] =>
-  programs(deployments, "cluster.x-k8s.io/provider", "cluster-api");
+const coreManagers = (deployed: Deployed): Program[] =>
+  programs(deployed, "cluster.x-k8s.io/provider", "cluster-api");
 
 function viewProgram(deployment: RawObject): Program {
   const { namespace = "", name, labels } = viewMetadata(deployment["metadata"]);
@@ -111,9 +109,9 @@ export function flagOf({ args }: Pick<Program, "args">, name: string): string | 
   return arg?.includes("=") === true ? arg.slice(arg.indexOf("=") + 1) : args[index + 1 || args.length];
 }
 
-export function operator(evidence: Evidence): Finding {
-  if (!evidence.deployments.ok) return unread(evidence.deployments);
-  const found = operators(evidence);
+export function operator(examined: Examined): Finding {
+  known(examined.deployments);
+  const found = operators(examined);
   if (found.length === 0) {
     return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
   }
@@ -136,16 +134,13 @@ export function operator(evidence: Evidence): Finding {
  * The version of Cluster API, such as "v1.14.2", from the first source that names one: the user, the records of clusterctl
  * and of the Cluster API Operator, the manager's image, the label of its Deployment or of the CRD; `undefined`: unknown.
  */
-export function capiVersion(
-  evidence: Evidence,
-  { toldCapi }: Pick<Settings, "toldCapi">,
-): string | undefined {
-  const { providers, coreProviders, clusterDefinition } = evidence;
+export function capiVersion(examined: Examined): string | undefined {
+  const { providers, coreProviders, clusterDefinition, toldCapi } = examined;
   const provider = providers.ok
     ? providers.value.find((each) => each["providerName"] === "cluster-api")
     : undefined;
   const core = coreProviders.ok ? coreProviders.value[0] : undefined;
-  const [manager] = coreManagers(evidence);
+  const [manager] = coreManagers(examined);
   const tag = /:([^:@/]+)(?:@.*)?$/.exec(manager?.image ?? "")?.[1];
   const crd = clusterDefinition.ok ? viewMetadata(clusterDefinition.value["metadata"]).labels : undefined;
   const told = [
@@ -161,7 +156,7 @@ export function capiVersion(
 
 const VERSION_LABEL = "app.kubernetes.io/version";
 
-function servesV1Beta2({ clusterDefinition }: Evidence): boolean {
+function servesV1Beta2({ clusterDefinition }: Examined): boolean {
   if (!clusterDefinition.ok) return false;
   const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);
   return versions.some(({ name, served }) => name === "v1beta2" && served === true);
@@ -172,20 +167,18 @@ export function minorOf(version: string | undefined): number | undefined {
   return minor === undefined ? undefined : Number(minor);
 }
 
-export function clusterApi(evidence: Evidence, settings: Settings): Finding {
-  const { registrations, clusters } = evidence;
-  if (!clusters.ok && clusters.why === "NotFound") {
+export function clusterApi(examined: Examined): Finding {
+  if (isAbsent(examined.clusters))
     return error("the API server serves no Clusters: Cluster API is not installed", "clusterctl init");
-  }
-  if (!registrations.ok && registrations.why === "NotFound") {
+  if (isAbsent(examined.registrations)) {
     return error(
       "the API server serves no ExtensionConfigs: this Cluster API has no Runtime SDK",
       "clusterctl upgrade plan",
     );
   }
-  const version = capiVersion(evidence, settings);
+  const version = capiVersion(examined);
   if (version !== undefined) return ok(`Cluster API ${version}`);
-  const least = servesV1Beta2(evidence) ? " (1.11 or newer: it serves v1beta2)" : "";
+  const least = servesV1Beta2(examined) ? " (1.11 or newer: it serves v1beta2)" : "";
   return unknown(`Cluster API is installed, but its version is unknown${least}`, TELL_CAPI);
 }
 
@@ -195,17 +188,16 @@ export const TELL_CAPI =
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 
 /** Judges the manager's flags and its webhook, which rejects ExtensionConfigs while RuntimeSDK is off. */
-export function featureGates(evidence: Evidence): Finding {
-  const { creation, registrations } = evidence;
-  const managers = coreManagers(evidence);
+export function featureGates(examined: Examined): Finding {
+  const { creation, registrations } = examined;
+  const managers = coreManagers(examined);
   const off = managers.flatMap((manager) => GATES.filter((gate) => !hasGate(manager, gate)));
   if (off.length > 0) return gatesOff(off, managers[0]);
   if (creation.ok) return ok(managers.length > 0 ? `${GATES.join(" and ")} are on` : "RuntimeSDK is on");
   if (/RuntimeSDK feature flag/.test(creation.message)) return gatesOff(["RuntimeSDK"], managers[0]);
   if (managers.length > 0 && creation.why === "Forbidden") return ok(`${GATES.join(" and ")} are on`);
-  if (!registrations.ok && registrations.why === "NotFound")
-    return unknown("there is no Cluster API to have it", "clusterctl init");
-  if (creation.why === "Forbidden") return unread(creation);
+  if (isAbsent(registrations)) return unknown("there is no Cluster API to have it", "clusterctl init");
+  if (creation.why === "Forbidden") known(creation);
   return error(
     `Cluster API's manager does not answer: ${creation.message}`,
     "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api",

@@ -10,25 +10,24 @@ import { heldBy } from "../get/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { nameOf, type CoverageSurvey } from "./check-coverage.ts";
 import { operators } from "./check-install.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  known,
+  nameOf,
   ok,
   type Problem,
   problems,
-  type Settings,
   some,
   unknown,
-  unread,
   warning,
 } from "./doctor.ts";
 
-export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
-  const { policies, deployments } = evidence;
-  if (!policies.ok) return unread(policies);
+export function ready(examined: Examined): Finding {
+  const { policies, deployments, fleet } = examined;
+  known(policies);
   if (fleet.policies.length === 0) return withoutPolicies(fleet);
   const bad = fleet.policies.flatMap(notReady);
   if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
@@ -38,7 +37,7 @@ export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
     const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
     return error(detail, "do what the check operator says, or delete the policies");
   }
-  if (deployments.ok && !operators(evidence).some(({ available }) => available > 0)) {
+  if (deployments.ok && !operators(examined).some(({ available }) => available > 0)) {
     const detail = `${all}, whose statuses are old: no replica of the operator runs`;
     return unknown(detail, "do first what the check operator says");
   }
@@ -46,18 +45,17 @@ export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
     ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
   );
   if (unseen.length > 0) {
-    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
     return error(
       `the operator has not looked at ${some(unseen.map(nameOf))}`,
       `kubectl logs -n ${namespace} deployment/${name}`,
     );
   }
   const isKnown = deployments.ok ? "" : " by their statuses; whether the operator runs is not known";
-  return ok(`${all}, all Ready${isKnown}${heldNote(evidence)}`);
+  return ok(`${all}, all Ready${isKnown}${heldNote(examined)}`);
 }
 
-/** Of the Clusters that `hookpolicy get` lists. */
-function heldNote({ policies, rollouts }: Evidence): string {
+function heldNote({ policies, rollouts }: Examined): string {
   const objects = [policies, rollouts].flatMap((each) => (each.ok ? each.value : []));
   const { held, omitted } = heldBy(objects);
   const clusters = new Set(held.map(({ row }) => row.clusterUID));
@@ -65,7 +63,7 @@ function heldNote({ policies, rollouts }: Evidence): string {
   return `; ${omitted.length > 0 ? "at least " : ""}${counted(clusters.size, "Cluster")} held: hookpolicy get -A`;
 }
 
-function withoutPolicies({ rollouts }: CoverageSurvey["fleet"]): Finding {
+function withoutPolicies({ rollouts }: Fleet): Finding {
   return rollouts.some(({ compiled }) => compiled.mode === "Enforce")
     ? ok("there is no policy: only HookRollouts hold Clusters")
     : warning("there is no policy: nothing is held", "hookpolicy init");
@@ -102,8 +100,8 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-export function called(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
-  if (!evidence.policies.ok) return unread(evidence.policies);
+export function called({ policies, fleet }: Examined): Finding {
+  known(policies);
   const silent = fleet.policies.flatMap(notCalled);
   if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
   return problems("error", `Cluster API does not ask ${counted(silent.length, "policy")}`, silent);
@@ -115,9 +113,8 @@ function notCalled(policy: FleetPolicy): Problem[] {
   return [{ detail: `${nameOf(policy)}: ${condition.reason}`, remedy: condition.message }];
 }
 
-/** Whether others delete what Clusters own. */
-export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: CoverageSurvey): Finding {
-  if (!clusters.ok) return unread(clusters);
+export function owned({ clusters, ownedUnseen, fleet }: Examined): Finding {
+  known(clusters);
   const find = findTearDowns(fleet);
   const torn = fleet.clusters().flatMap((cluster) => {
     const found = find(cluster);
@@ -136,11 +133,12 @@ export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: CoverageSu
   return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
 }
 
-export function overrides(evidence: Evidence, { fleet }: CoverageSurvey, { now }: Settings): Finding {
-  if (!evidence.overrides.ok) return unread(evidence.overrides);
+export function overrides(examined: Examined): Finding {
+  const { fleet, now } = examined;
+  known(examined.overrides);
   const active = fleet.overrides.filter(
     (override) =>
-      override.problem === undefined && now < override.expiresAt && mayConcern(override, fleet, evidence),
+      override.problem === undefined && now < override.expiresAt && mayConcern(override, examined),
   );
   if (active.length === 0) return ok("none is active");
   return problems(
@@ -151,7 +149,7 @@ export function overrides(evidence: Evidence, { fleet }: CoverageSurvey, { now }
 }
 
 /** An override with a uid has no effect on another Cluster of that name. */
-function mayConcern({ clusterRef }: Override, fleet: Fleet, { clusters }: Evidence): boolean {
+function mayConcern({ clusterRef }: Override, { fleet, clusters }: Examined): boolean {
   const { namespace, name, uid } = clusterRef;
   if (uid === undefined || !clusters.ok) return true;
   return fleet.cluster(namespace, name)?.metadata.uid === uid;

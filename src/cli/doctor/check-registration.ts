@@ -1,4 +1,4 @@
-/** Checks whether Cluster API calls the operator, and for which hooks and namespaces. */
+/** Checks whether Cluster API calls the operator, for which hooks and namespaces, and whether callers trust its certificate. */
 
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { counted } from "../../lib/counted.ts";
@@ -13,39 +13,39 @@ import {
 } from "../../hooks/registration.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  isAbsent,
+  judged,
+  known,
   ok,
-  type Settings,
   some,
+  Undecided,
   unknown,
-  unread,
   warning,
+  worse,
 } from "./doctor.ts";
-import type { CoverageSurvey } from "./check-coverage.ts";
+import { gatedIn } from "./check-coverage.ts";
 import { capiVersion, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import type { X509Certificate } from "node:crypto";
+import { warningOf } from "../../certificates/lifetime.ts";
+import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 
-function ours({ registrations }: Evidence, { serviceName }: Pick<Settings, "serviceName">): Registration[] {
-  return registrations.ok ? registrations.value.filter((each) => isOurs(each, serviceName)) : [];
+function ours({ registrations, serviceName }: Examined): Registration[] {
+  return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 
-/** The operator's ExtensionConfigs, at least one, or why there is none to look at. */
-export function foundOurs(
-  evidence: Evidence,
-  settings: Pick<Settings, "serviceName">,
-): readonly [Registration, ...Registration[]] | Finding {
-  const { registrations } = evidence;
-  if (!registrations.ok) return unread(registrations);
-  const [first, ...others] = ours(evidence, settings);
-  return first === undefined
-    ? unknown("no ExtensionConfig points to the operator", "do first what the check ExtensionConfig says")
-    : [first, ...others];
+function foundOurs(examined: Examined): readonly Registration[] {
+  const found = ours(examined);
+  if (found.length > 0) return found;
+  const remedy = "do first what the check ExtensionConfig says";
+  throw new Undecided(unknown("no ExtensionConfig points to the operator", remedy));
 }
 
-export function registered(evidence: Evidence, settings: Settings): Finding {
-  const { registrations } = evidence;
-  if (!registrations.ok) return unread(registrations);
-  const found = ours(evidence, settings);
+export function registered(examined: Examined): Finding {
+  const found = ours(examined);
   const names = found.map(({ metadata }) => metadata.name);
   if (found.length === 0) {
     return error(
@@ -53,8 +53,9 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
       "kubectl apply -f manifests/extensionconfig.yaml",
     );
   }
-  const place = operators(evidence)[0]?.namespace;
-  const elsewhere = place === undefined ? undefined : misplaced(found, { ...settings, namespace: place });
+  const place = operators(examined)[0]?.namespace;
+  const { serviceName } = examined;
+  const elsewhere = place === undefined ? undefined : misplaced(found, { serviceName, namespace: place });
   if (elsewhere !== undefined) return error(elsewhere, MOVE);
   if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
@@ -64,9 +65,8 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
   );
 }
 
-export function discovered(evidence: Evidence, settings: Settings): Finding {
-  const found = foundOurs(evidence, settings);
-  if ("state" in found) return found;
+export function discovered(examined: Examined): Finding {
+  const found = foundOurs(examined);
   const failed = found.find((each) => !isDiscovered(each));
   if (failed !== undefined) {
     const { metadata, discovered: status = "missing", message } = failed;
@@ -86,19 +86,18 @@ export function discovered(evidence: Evidence, settings: Settings): Finding {
   return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
 }
 
-export function hooks(evidence: Evidence, settings: Settings): Finding {
+export function hooks(examined: Examined): Finding {
   // The Deployment's --capi-version determines which hooks the operator offers.
-  if (!evidence.deployments.ok) return unread(evidence.deployments);
-  const { advertised, capiVersion: told } = settings.served;
-  const minor = minorOf(capiVersion(evidence, settings));
-  const known = minor === undefined ? advertised : servedHooks(minor).advertised;
-  const strange = [...advertised.difference(known)];
+  known(examined.deployments);
+  const { advertised, capiVersion: told } = examined.served;
+  const minor = minorOf(capiVersion(examined));
+  const called = minor === undefined ? advertised : servedHooks(minor).advertised;
+  const strange = [...advertised.difference(called)];
   if (strange.length > 0) {
     const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
-    return error(detail, capiFlag(evidence, minor));
+    return error(detail, capiFlag(examined, minor));
   }
-  if (!evidence.registrations.ok) return unread(evidence.registrations);
-  const found = ours(evidence, settings).filter(isDiscovered);
+  const found = ours(examined).filter(isDiscovered);
   const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
   const unlearnt = [...advertised.difference(learnt)];
   if (found.length > 0 && unlearnt.length > 0) {
@@ -108,11 +107,11 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
       `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
     );
   }
-  const unserved = [...known.difference(advertised)];
+  const unserved = [...called.difference(advertised)];
   if (unserved.length > 0) {
     return warning(
       `the operator does not answer ${some(unserved)}, which Cluster API 1.${minor} calls`,
-      capiFlag(evidence, minor),
+      capiFlag(examined, minor),
     );
   }
   if (minor === undefined)
@@ -126,23 +125,23 @@ const NOT_DISCOVERED = unknown(
   "do first what the checks ExtensionConfig and discovery say",
 );
 
-function capiFlag(evidence: Evidence, minor: number | undefined): string {
-  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+function capiFlag(examined: Examined, minor: number | undefined): string {
+  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 
 /** Finds namespaces with policies or matched Clusters that the namespaceSelector of no ExtensionConfig selects. */
-export function namespaces(evidence: Evidence, settings: Settings, surveyed: CoverageSurvey): Finding {
-  const { registrations, policies, clusters } = evidence;
-  for (const read of [registrations, policies, clusters]) if (!read.ok) return unread(read);
-  if (!evidence.namespaces.ok) return unread(evidence.namespaces);
-  const found = ours(evidence, settings).filter(isDiscovered);
+export function namespaces(examined: Examined): Finding {
+  known(examined.registrations);
+  known(examined.policies);
+  known(examined.clusters);
+  const metadata = known(examined.namespaces).map((raw) => viewMetadata(raw["metadata"]));
+  const found = ours(examined).filter(isDiscovered);
   if (found.length === 0) return NOT_DISCOVERED;
-  const metadata = evidence.namespaces.value.map((raw) => viewMetadata(raw["metadata"]));
+  const toProtect = namespacesToProtect(examined);
   const left = metadata
     .filter(
-      ({ name, labels }) =>
-        surveyed.namespaces.has(name) && !found.some((each) => selectsNamespace(each, labels)),
+      ({ name, labels }) => toProtect.has(name) && !found.some((each) => selectsNamespace(each, labels)),
     )
     .map(({ name }) => name);
   if (left.length === 0) return ok("every namespace with something to protect is selected");
@@ -150,5 +149,141 @@ export function namespaces(evidence: Evidence, settings: Settings, surveyed: Cov
   return error(
     `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${some(left)}`,
     `label them, or select all: ${patch}`,
+  );
+}
+
+/** Those of gated HookPolicies, and of the Clusters that gated policies match or rollouts select. */
+function namespacesToProtect({ fleet, matches }: Examined): ReadonlySet<string> {
+  const gated = [...gatedIn(matches)];
+  const clusters = [
+    ...gated.flatMap(([, found]) => found),
+    ...fleet.rollouts.flatMap((rollout) => fleet.selectedBy(rollout)),
+  ];
+  return new Set([
+    ...gated.map(([{ compiled }]) => compiled.ref.namespace ?? ""),
+    ...clusters.map(({ metadata }) => metadata.namespace ?? ""),
+  ]);
+}
+
+const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
+
+/** "namespace/name" of the Secret with the serving certificate; absent if unknown. */
+export function secretOf({ metadata, service }: Registration): string | undefined {
+  const annotated = metadata.annotations?.[INJECTED_FROM];
+  return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
+}
+
+export function trust(examined: Examined): Finding {
+  return foundOurs(examined)
+    .map((each) => judged(() => trusts(each, examined)))
+    .reduce((a, b) => (worse(b, a) < 0 ? b : a));
+}
+
+function trusts(registration: Registration, { secrets, now }: Examined): Finding {
+  const { metadata, caBundle } = registration;
+  const { name } = metadata;
+  const key = secretOf(registration);
+  const secret = secrets.get(key ?? "");
+  const inject = `kubectl annotate extensionconfig ${name} --overwrite ${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`;
+  if (caBundle === undefined) {
+    return error(
+      `ExtensionConfig ${name} has no caBundle: Cluster API trusts no certificate of ours`,
+      inject,
+    );
+  }
+  if (key === undefined || secret === undefined) {
+    return unknown(`the Secret with the serving certificate of ExtensionConfig ${name} is unknown`, inject);
+  }
+  if (isAbsent(secret))
+    return unknown(`there is no Secret ${key}: the certificate is issued elsewhere`, inject);
+  const pem = known(secret);
+  const leaf = leafOf(pem);
+  if (leaf === undefined) {
+    return error(`Secret ${key} holds no certificate in tls.crt`, `put one into tls.crt of Secret ${key}`);
+  }
+  if (!isSigned(leaf, decoded(caBundle))) {
+    return error(
+      `the caBundle of ExtensionConfig ${name} does not hold the authority that signed tls.crt of Secret ${key}`,
+      isSigned(leaf, pem["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
+    );
+  }
+  return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, now);
+}
+
+function nameProblem({ service }: Registration, leaf: X509Certificate, key: string): Finding | undefined {
+  const host = service && `${service.name}.${service.namespace}.svc`;
+  if (host === undefined || leaf.checkHost(host) !== undefined) return undefined;
+  return error(
+    `the certificate in Secret ${key} is not for ${host}, by which Cluster API calls`,
+    `issue it for the DNS name ${host}`,
+  );
+}
+
+function lifetime({ validFromDate, validToDate }: X509Certificate, key: string, now: Date): Finding {
+  const end = validToDate.toISOString();
+  const renew = `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
+  if (validToDate <= now) return error(`the certificate in Secret ${key} ended at ${end}`, renew);
+  if (warningOf({ notBefore: validFromDate, notAfter: validToDate }) <= now)
+    return warning(`the certificate in Secret ${key} ends at ${end} and has not been renewed`, renew);
+  return ok(`Cluster API trusts the certificate in Secret ${key}, which ends at ${end}`);
+}
+
+function leafOf(pem: Readonly<Record<string, string>>): X509Certificate | undefined {
+  return parseCertificates(pem["tls.crt"] ?? "")[0];
+}
+
+function decoded(base64: string): string {
+  return Buffer.from(base64, "base64").toString("utf8");
+}
+
+function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
+  return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
+}
+
+/** A problem of this webhook is only a warning, because it helps authors, and decisions do not depend on it. */
+export function webhook(examined: Examined): Finding {
+  if (isAbsent(examined.webhook)) {
+    return warning(
+      "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
+      "kubectl apply -f manifests/webhook.yaml",
+    );
+  }
+  return apiServerTrust(known(examined.webhook), examined, "ValidatingWebhookConfiguration");
+}
+
+/** Whether the API server trusts the serving certificate for the webhooks of a configuration. */
+export function apiServerTrust(configuration: RawObject, examined: Examined, name: string): Finding {
+  const bundles = listOf(configuration["webhooks"]).map((each) =>
+    textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
+  );
+  const keep =
+    "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
+  if (bundles.length === 0) {
+    return warning(
+      `the ${name} has no webhook: only the status of a policy shows its errors`,
+      "kubectl apply -f manifests/webhook.yaml",
+    );
+  }
+  if (bundles.some((bundle) => bundle === "")) {
+    return warning(`the ${name} has no caBundle: the API server trusts no certificate of ours`, keep);
+  }
+  const certificate = servingCertificate(examined);
+  if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
+    return ok("the API server trusts the serving certificate");
+  return warning(`the caBundle of the ${name} does not hold the authority of the serving certificate`, keep);
+}
+
+function servingCertificate(examined: Examined): X509Certificate {
+  const secrets = foundOurs(examined)
+    .map(secretOf)
+    .map((key) => examined.secrets.get(key ?? ""));
+  const leaf = secrets.find((each) => each?.ok === true) ?? secrets[0];
+  const certificate = leaf === undefined || isAbsent(leaf) ? undefined : leafOf(known(leaf));
+  if (certificate !== undefined) return certificate;
+  throw new Undecided(
+    unknown(
+      "it has a caBundle; there is no Secret with a serving certificate to compare it with",
+      "compare it with the authority that issues the operator's certificate",
+    ),
   );
 }

@@ -6,25 +6,24 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
-import type { CoverageSurvey } from "./check-coverage.ts";
 import {
   error,
-  type Evidence,
+  type Examined,
   type Finding,
+  known,
   ok,
   type Problem,
   problems,
   some,
   together,
-  unread,
   warning,
 } from "./doctor.ts";
 import { memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");
 
-export function rollouts({ rollouts: read }: Evidence, { fleet }: CoverageSurvey): Finding {
-  if (!read.ok) return unread(read);
+export function rollouts({ rollouts: read, fleet }: Examined): Finding {
+  known(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
   const found = together([unready(all), halted(all), paused(all)]);
@@ -74,9 +73,9 @@ function paused(all: readonly FleetRollout[]): Finding | undefined {
 }
 
 /** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
-export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: CoverageSurvey): Finding {
-  if (!read.ok) return unread(read);
-  if (!clusters.ok) return unread(clusters);
+export function rolloutClusters({ rollouts: read, clusters, fleet }: Examined): Finding {
+  known(read);
+  known(clusters);
   if (fleet.rollouts.length === 0) return NONE;
   const selected = fleet.rollouts.map((rollout) => ({ rollout, members: fleet.selectedBy(rollout) }));
   const all = selected.flatMap(({ members }) => members);

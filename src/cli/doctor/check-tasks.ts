@@ -5,31 +5,30 @@ import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../../lib/counted.ts";
 import { operators } from "./check-install.ts";
 import {
-  type Evidence,
+  type Examined,
   type Finding,
+  isAbsent,
+  known,
   ok,
   type Problem,
   problems,
   some,
   type TaskAccount,
-  unread,
   warning,
 } from "./doctor.ts";
 
-export function tasks(evidence: Evidence): Finding {
-  const { policies, deployments, taskAccounts: accounts } = evidence;
-  if (!policies.ok) return unread(policies);
+export function tasks(examined: Examined): Finding {
+  const { policies, deployments, taskAccounts: accounts } = examined;
+  known(policies);
   if (accounts.length === 0) return ok("no policy has tasks");
   // A Deployment names the operator's ServiceAccount.
-  if (!deployments.ok) return unread(deployments);
-  const operator = operatorFlag(evidence);
+  known(deployments);
+  const operator = operatorFlag(examined);
   const broken = accounts.flatMap((account) => problemsOf(account, operator));
   if (broken.length > 0)
     return problems("error", `tasks cannot act, for ${counted(broken.length, "reason")}`, broken);
-  const unsure = accounts.flatMap(({ exists, optedIn, rights }) =>
-    [exists, optedIn, ...rights.map(({ missing }) => missing)].flatMap((read) => (read.ok ? [] : [read])),
-  )[0];
-  if (unsure !== undefined) return unread(unsure);
+  for (const { exists, optedIn, rights } of accounts)
+    for (const read of [exists, optedIn, ...rights.map(({ missing }) => missing)]) known<unknown>(read);
   const names = some(accounts.map((account) => namespacedName(account)));
   const [gone] = accounts.filter(({ exists }) => exists.ok && !exists.value);
   if (gone !== undefined)
@@ -37,44 +36,27 @@ export function tasks(evidence: Evidence): Finding {
       `there is no ServiceAccount ${namespacedName(gone)}: its rights are there all the same`,
       `create it, or revoke what is left: ${setUp(gone, operator)}`,
     );
-  return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(evidence)}`);
+  return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(examined)}`);
 }
 
 function problemsOf(account: TaskAccount, operator: string): Problem[] {
   const name = namespacedName(account);
-  const optIn = account.optedIn.ok && !account.optedIn.value;
-  const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }) => {
-    if (strays.length > 0)
-      return [
-        {
-          detail: `${some(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`,
-          remedy: "make it a ClusterHookPolicy",
-        },
-      ];
-    if (!missing.ok)
-      return missing.why === "NotFound"
-        ? [{ detail: `${some(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL }]
-        : [];
-    if (missing.value.length === 0 || namespace === undefined) return [];
-    const verbs = missing.value.join(", ");
-    return [
-      {
-        detail: `ServiceAccount ${name} may not ${verbs} ${resource}${namespace === "" ? "" : ` in namespace ${namespace}`}`,
-        remedy: namespace === "" ? "bind a ClusterRole with these rights to it" : setUp(account, operator),
-      },
-    ];
+  const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }): Problem[] => {
+    if (strays.length > 0) {
+      const detail = `${some(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`;
+      return [{ detail, remedy: "make it a ClusterHookPolicy" }];
+    }
+    if (isAbsent(missing))
+      return [{ detail: `${some(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL }];
+    if (!missing.ok || missing.value.length === 0 || namespace === undefined) return [];
+    const where = namespace === "" ? "" : ` in namespace ${namespace}`;
+    const detail = `ServiceAccount ${name} may not ${missing.value.join(", ")} ${resource}${where}`;
+    const bind = "bind a ClusterRole with these rights to it";
+    return [{ detail, remedy: namespace === "" ? bind : setUp(account, operator) }];
   });
-  return [
-    ...(optIn
-      ? [
-          {
-            detail: `the operator may not act as ServiceAccount ${name} of ${some(account.policies)}`,
-            remedy: setUp(account, operator),
-          },
-        ]
-      : []),
-    ...lacking,
-  ];
+  if (!account.optedIn.ok || account.optedIn.value) return lacking;
+  const detail = `the operator may not act as ServiceAccount ${name} of ${some(account.policies)}`;
+  return [{ detail, remedy: setUp(account, operator) }, ...lacking];
 }
 
 const INSTALL = "install the kind, or correct the task";
@@ -87,8 +69,8 @@ function setUp({ namespace, name, rights }: TaskAccount, operator: string): stri
 }
 
 /** Empty: it is what `init tasks` takes it for. */
-function operatorFlag(evidence: Evidence): string {
-  const [found] = operators(evidence);
+function operatorFlag(examined: Examined): string {
+  const [found] = operators(examined);
   const name = found === undefined ? OPERATOR : `${found.namespace}/${found.serviceAccount}`;
   return name === OPERATOR ? "" : ` --operator ${name}`;
 }
@@ -104,7 +86,7 @@ function unsureWhere(accounts: readonly TaskAccount[]): string {
 }
 
 /** Whether the author of a policy is always asked for the right to impersonate. */
-function unreviewed({ webhook }: Evidence): string {
+function unreviewed({ webhook }: Examined): string {
   const asked = webhook.ok
     ? listOf(webhook.value["webhooks"]).some((each) => fieldsOf(each)["failurePolicy"] === "Fail")
     : false;

@@ -11,7 +11,6 @@ import { stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
 
-/** The flags that determine what is examined. */
 interface Sought extends ConnectionFlags {
   readonly capiVersion?: string;
 }
@@ -60,7 +59,6 @@ async function runDoctor(flags: Flags): Promise<void> {
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
-/** Returns the checks that the command prints. */
 export async function diagnose(flags: Sought): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
@@ -81,7 +79,6 @@ function isBlind({ name, state }: Check): boolean {
   return state === "unknown" && ESSENTIAL.has(name);
 }
 
-/** The settings that follow from the operator's flags. */
 async function settingsFor(told: FlagValues): Promise<Settings> {
   const { servedHooks } = await import("../../api/hook-catalog.ts");
   const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);

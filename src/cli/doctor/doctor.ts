@@ -1,8 +1,12 @@
 /** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
 import { firstNames } from "../../lib/first-names.ts";
-import type { ServedHooks } from "../../api/hook-catalog.ts";
+import { messageOf } from "../../lib/thrown.ts";
+import type { Cluster } from "../../api/meta.ts";
 import type { Registration } from "../../hooks/registration.ts";
+import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
@@ -26,10 +30,9 @@ export interface Check extends Finding {
   readonly name: string;
 }
 
-/** The result of reading something. */
 export type ReadResult<T> = { readonly ok: true; readonly value: T } | FailedRead;
 
-export interface FailedRead {
+interface FailedRead {
   readonly ok: false;
   /** A definite answer of the API server: it does not exist, or the user may not read it. */
   readonly why: "NotFound" | "Forbidden" | "Failed";
@@ -38,7 +41,6 @@ export interface FailedRead {
 
 /** Everything that was read from the API server, once. */
 export interface Evidence {
-  /** Version of Kubernetes. */
   readonly serverVersion: string;
   /** HookPolicy's CustomResourceDefinitions, by kind. */
   readonly definitions: ReadonlyMap<string, ReadResult<RawObject>>;
@@ -47,7 +49,6 @@ export interface Evidence {
   readonly providers: ReadResult<readonly RawObject[]>;
   /** The core provider that the Cluster API Operator has installed. */
   readonly coreProviders: ReadResult<readonly RawObject[]>;
-  /** The CustomResourceDefinition of Clusters. */
   readonly clusterDefinition: ReadResult<RawObject>;
   readonly registrations: ReadResult<readonly Registration[]>;
   /** Cluster API's answer to the creation of an ExtensionConfig (a dry run). */
@@ -62,37 +63,28 @@ export interface Evidence {
   readonly clusterEndpoints: ReadResult<readonly RawObject[]>;
   /** HookPolicy's ValidatingAdmissionPolicy of deletions in the foreground. */
   readonly foregroundPolicy: ReadResult<RawObject>;
-  /** Every ValidatingAdmissionPolicyBinding. */
   readonly policyBindings: ReadResult<readonly RawObject[]>;
-  /** Every ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
   readonly webhooks: ReadResult<readonly RawObject[]>;
-  /** HookPolicies and ClusterHookPolicies. */
   readonly policies: ReadResult<readonly RawObject[]>;
-  /** HookOverrides. */
   readonly overrides: ReadResult<readonly RawObject[]>;
   /** Empty if the CRD of HookRollouts is missing. */
   readonly rollouts: ReadResult<readonly RawObject[]>;
   readonly clusters: ReadResult<readonly RawObject[]>;
   readonly namespaces: ReadResult<readonly RawObject[]>;
-  readonly grants: readonly Grant[];
+  /** For each kind that gates look at, such as "backups.velero.io": the verbs that the operator lacks. */
+  readonly grants: readonly {
+    readonly resource: string;
+    readonly missing: ReadResult<readonly string[]>;
+  }[];
   /** As which the tasks of policies act. */
   readonly taskAccounts: readonly TaskAccount[];
   /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
   readonly ownedUnseen: boolean;
 }
 
-/** Whether the operator may read a kind that gates look at. */
-export interface Grant {
-  /** "backups.velero.io". */
-  readonly resource: string;
-  /** The verbs that it lacks. */
-  readonly missing: ReadResult<readonly string[]>;
-}
-
 export interface TaskAccount {
   readonly namespace: string;
   readonly name: string;
-  /** Whose tasks act as it. */
   readonly policies: readonly string[];
   readonly exists: ReadResult<boolean>;
   /** Whether the operator may impersonate it. */
@@ -100,7 +92,6 @@ export interface TaskAccount {
   readonly rights: readonly TaskRight[];
 }
 
-/** The rights of a ServiceAccount that its tasks need. */
 export interface TaskRight {
   /** "jobs.batch" */
   readonly resource: string;
@@ -112,16 +103,18 @@ export interface TaskRight {
   readonly missing: ReadResult<readonly string[]>;
 }
 
-export interface Settings {
-  readonly now: Date;
-  /** The hooks that the operator serves with its `--capi-version`. */
-  readonly served: ServedHooks;
+/** As the flags of the operator say. */
+export interface Settings extends Pick<FleetOptions, "now" | "served" | "maxOverrideMs"> {
   /** The Cluster API that the user says is installed, such as "1.13". */
   readonly toldCapi?: string | undefined;
-  /** Longer HookOverrides have no effect. */
-  readonly maxOverrideMs: number;
   /** Name of the Service that callers use: it identifies HookPolicy's ExtensionConfig. */
   readonly serviceName: string;
+}
+
+export interface Examined extends Evidence, Settings {
+  /** Of all policies, overrides, rollouts, Clusters and Namespaces that were read. */
+  readonly fleet: Fleet;
+  readonly matches: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
 }
 
 export const ok = (detail: string): Finding => ({ state: "ok", detail });
@@ -129,9 +122,34 @@ export const warning = (detail: string, remedy: string): Finding => ({ state: "w
 export const error = (detail: string, remedy: string): Finding => ({ state: "error", detail, remedy });
 export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
 
-/** Makes a failed read unknown, with a remedy for its cause. */
-export function unread({ why, message }: FailedRead): Finding {
-  return unknown(message, READ_REMEDIES[why]);
+/** An unreachable API server ends the command. */
+export async function read<T>(work: Promise<T>): Promise<ReadResult<T>> {
+  try {
+    return { ok: true, value: await work };
+  } catch (failure) {
+    if (isUnreachable(failure)) throw failure;
+    const why = isNotFound(failure) ? "NotFound" : isForbidden(failure) ? "Forbidden" : "Failed";
+    return { ok: false, why, message: messageOf(failure) };
+  }
+}
+
+export function isAbsent(result: ReadResult<unknown>): boolean {
+  return !result.ok && result.why === "NotFound";
+}
+
+export class Undecided extends Error {
+  readonly finding: Finding;
+
+  constructor(finding: Finding) {
+    super(finding.detail);
+    this.finding = finding;
+  }
+}
+
+/** What a check cannot do without: if it was not read, the check is unknown, with a remedy for the cause. */
+export function known<T>(result: ReadResult<T>): T {
+  if (result.ok) return result.value;
+  throw new Undecided(unknown(result.message, READ_REMEDIES[result.why]));
 }
 
 const READ_REMEDIES: Readonly<Record<FailedRead["why"], string>> = {
@@ -139,6 +157,16 @@ const READ_REMEDIES: Readonly<Record<FailedRead["why"], string>> = {
   NotFound: "the API server does not serve that: do first what the checks above say",
   Failed: "run it again: the API server could not answer that",
 };
+
+/** What the check finds, or why it is not decided. */
+export function judged(look: () => Finding): Finding {
+  try {
+    return look();
+  } catch (failure) {
+    if (failure instanceof Undecided) return failure.finding;
+    throw failure;
+  }
+}
 
 /** Objects with a problem each. Where only one remedy is shown, it is that of the first. */
 export function problems(state: "error" | "warning", detail: string, all: readonly Problem[]): Finding {
@@ -162,9 +190,10 @@ export function some(names: readonly string[]): string {
   return firstNames(names, SHOWN);
 }
 
+export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
+
 const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];
 
-/** Sorts the worst first. */
 export function worse(a: Finding, b: Finding): number {
   return WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state);
 }

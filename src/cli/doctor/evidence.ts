@@ -1,17 +1,21 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written, as the only creation is a dry run. */
 
-import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
-import { secretOf } from "./check-certificate.ts";
-import { kindsIn } from "./check-coverage.ts";
-import type { Evidence, Grant, ReadResult, Settings } from "./doctor.ts";
-import { serviceOf } from "./check-admission.ts";
-import { FOREGROUND_POLICY } from "./check-foreground.ts";
-import { operators } from "./check-install.ts";
-import { read } from "./read.ts";
-import { missingVerbs, readTaskAccounts } from "./task-evidence.ts";
-import type { RawObject } from "../fleet/kinds.ts";
+import { secretOf } from "./check-registration.ts";
+import {
+  type Evidence,
+  read,
+  type ReadResult,
+  type Settings,
+  type TaskAccount,
+  type TaskRight,
+} from "./doctor.ts";
+import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
+import { type Deployed, operators } from "./check-install.ts";
+import { Fleet } from "../fleet/fleet.ts";
+import { policyKind, type RawObject } from "../fleet/kinds.ts";
 import {
   ADMISSION_BINDINGS,
   ADMISSION_POLICIES,
@@ -20,15 +24,18 @@ import {
   ENDPOINT_SLICES,
   HOOK_TASKS,
   MUTATING_WEBHOOKS,
-  SECRETS,
-  VALIDATING_WEBHOOKS,
   NAMESPACES,
   OVERRIDES,
   POLICY_RESOURCES,
   ROLLOUTS,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+  SUBJECT_REVIEWS,
+  VALIDATING_WEBHOOKS,
+  isAllowed,
 } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { discoverResource } from "../../kube/api-discovery.ts";
+import { discoverKind, discoverResource } from "../../kube/api-discovery.ts";
 import {
   apiResource,
   type KubeObject,
@@ -41,8 +48,13 @@ import { extensionConfigs } from "../../kube/extension-configs.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { PART_GROUPS } from "../../policy/owned-parts.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
+import { demandsOf, mergeDemands } from "../../policy/policy.ts";
+import { stageDemands } from "../../rollouts/promotion.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
+import { unlessNotFound } from "../../kube/kube-error.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { userOf } from "../../tasks/task-objects.ts";
 
 const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
 const CORE_PROVIDERS = apiResource(
@@ -77,14 +89,15 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),
   });
+  const user = accountIn(first);
   return {
     serverVersion: textOf(fieldsOf(version)["gitVersion"]),
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
-    grants: await readGrants(client, kindsIn(first, settings), first),
-    taskAccounts: await readTaskAccounts(client, first.policies, accountIn(first)),
-    ownedUnseen: await isOwnedUnseen(client, first),
+    grants: await readGrants(client, kindsIn(first, settings), user),
+    taskAccounts: await readTaskAccounts(client, first.policies, user),
+    ownedUnseen: await isOwnedUnseen(client, user),
   };
 }
 
@@ -166,35 +179,187 @@ async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<st
 }
 
 /** `false` also if that is not known. */
-async function isOwnedUnseen(client: KubeClient, deployed: Pick<Evidence, "deployments">): Promise<boolean> {
-  const user = accountIn(deployed);
-  const kinds = PART_GROUPS.map((group) => ({ group, plural: "*" }));
-  const missing = await read(
-    Promise.all(
-      kinds.map(async (each) => await missingVerbs(client, user, each, { verbs: ["list", "watch"] })),
-    ),
+async function isOwnedUnseen(client: KubeClient, user: string): Promise<boolean> {
+  const groups = PART_GROUPS.map(
+    async (group) => await missingVerbs(client, user, { group, plural: "*" }, { verbs: ["list", "watch"] }),
   );
+  const missing = await read(Promise.all(groups));
   return missing.ok && missing.value.flat().length > 0;
 }
 
-function accountIn(deployed: Pick<Evidence, "deployments">): string {
+function accountIn(deployed: Deployed): string {
   const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
+/** The distinct kinds of objects that gates of policies and of rollouts' stages look at, as far as these were read. */
+function kindsIn(
+  { policies, rollouts }: Pick<Evidence, "policies" | "rollouts">,
+  settings: Settings,
+): ObjectKind[] {
+  const objects = [policies, rollouts].flatMap((each) => (each.ok ? each.value : []));
+  const fleet = new Fleet(objects, settings);
+  const demands = [
+    ...fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)),
+    ...fleet.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
+  ];
+  return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }
 
 async function readGrants(
   client: KubeClient,
   kinds: readonly ObjectKind[],
-  deployed: Pick<Evidence, "deployments">,
-): Promise<readonly Grant[]> {
-  const user = accountIn(deployed);
+  user: string,
+): Promise<Evidence["grants"]> {
   const wanted = kinds.filter((kind) => !isSecret(kind));
-  return await Promise.all(wanted.map(async (kind) => await readGrant(client, kind, user)));
+  return await Promise.all(
+    wanted.map(async (kind) => {
+      const found = await read(discoverResource(client, kind));
+      if (!found.ok) return { resource: `${kind.kind} in ${kind.apiVersion}`, missing: found };
+      const verbs = ["get", "list", "watch"];
+      const missing = await read(missingVerbs(client, user, found.value, { verbs }));
+      return { resource: resourceName(found.value), missing };
+    }),
+  );
 }
 
-async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Promise<Grant> {
-  const found = await read(discoverResource(client, kind));
-  if (!found.ok) return { resource: `${kind.kind} in ${kind.apiVersion}`, missing: found };
-  const missing = await read(missingVerbs(client, user, found.value, { verbs: ["get", "list", "watch"] }));
-  return { resource: resourceName(found.value), missing };
+interface Need {
+  readonly account: Pick<TaskAccount, "namespace" | "name">;
+  readonly policy: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+  /** `undefined`: an expression says where. */
+  readonly namespace: string | undefined;
+}
+
+/** `operator`: as whom it acts without impersonation. */
+async function readTaskAccounts(
+  client: KubeClient,
+  policies: ReadResult<readonly RawObject[]>,
+  operator: string,
+): Promise<readonly TaskAccount[]> {
+  const needs = policies.ok ? policies.value.flatMap(needsOf) : [];
+  const byAccount = Map.groupBy(needs, ({ account: { namespace, name } }) => `${namespace}/${name}`);
+  return await Promise.all(
+    [...byAccount.values()].map(async (all) => await readAccount(client, all, operator)),
+  );
+}
+
+function needsOf(policy: RawObject): Need[] {
+  const kind = policyKind(policy);
+  if (kind === undefined) return [];
+  const { name, namespace = "" } = viewMetadata(policy["metadata"]);
+  const { rules, serviceAccountName, serviceAccount } = fieldsOf(policy["spec"]);
+  const given = fieldsOf(serviceAccount);
+  const account =
+    kind === "HookPolicy"
+      ? { namespace, name: textOf(serviceAccountName) }
+      : { namespace: textOf(given["namespace"]), name: textOf(given["name"]) };
+  // Such a policy is not Ready, as another check says.
+  if (account.name === "" || account.namespace === "") return [];
+  const owner = policyName({ kind, ...(kind === "HookPolicy" && { namespace }), name });
+  return listOf(rules)
+    .flatMap((rule) => listOf(fieldsOf(rule)["tasks"]))
+    .flatMap((task) => needOf(fieldsOf(task), account.namespace))
+    .map((need) => ({ ...need, account, policy: owner }));
+}
+
+/** By verb of a task: what the operator asks the API server for. */
+const VERBS = {
+  create: ["create", "get", "delete"],
+  apply: ["get", "patch", "create"],
+  delete: ["get", "delete"],
+} as const;
+
+function needOf(
+  task: Readonly<Record<string, unknown>>,
+  standard: string,
+): Omit<Need, "account" | "policy">[] {
+  return (["create", "apply", "delete"] as const).flatMap((verb) => {
+    if (task[verb] === undefined) return [];
+    const template = fieldsOf(task[verb]);
+    const place = verb === "delete" ? template : fieldsOf(template["metadata"]);
+    const namespace = textOf(place["namespace"]) || standard;
+    return [
+      {
+        apiVersion: textOf(template["apiVersion"]),
+        kind: textOf(template["kind"]),
+        verbs: [...VERBS[verb], ...(template["selector"] === undefined ? [] : ["list"])],
+        namespace: namespace.includes("<<") ? undefined : namespace,
+      },
+    ];
+  });
+}
+
+async function readAccount(
+  client: KubeClient,
+  needs: readonly Need[],
+  operator: string,
+): Promise<TaskAccount> {
+  const [first] = needs;
+  const { namespace = "", name = "" } = first?.account ?? {};
+  const impersonate = { group: "", resource: "serviceaccounts", verb: "impersonate", namespace, name };
+  const distinct = Map.groupBy(needs, ({ apiVersion, kind, namespace: place }) =>
+    JSON.stringify([apiVersion, kind, place]),
+  );
+  const [exists, optedIn, rights] = await Promise.all([
+    read(
+      unlessNotFound(client.get(SERVICE_ACCOUNTS, { namespace, name })).then((found) => found !== undefined),
+    ),
+    read(mayDo(client, operator, impersonate)),
+    Promise.all([...distinct.values()].map(async (same) => await readRight(client, same))),
+  ]);
+  return {
+    namespace,
+    name,
+    policies: [...new Set(needs.map(({ policy }) => policy))],
+    exists,
+    optedIn,
+    rights,
+  };
+}
+
+async function readRight(client: KubeClient, same: readonly Need[]): Promise<TaskRight> {
+  const [first] = same;
+  const { apiVersion = "", kind = "", namespace, account = { namespace: "", name: "" } } = first ?? {};
+  const verbs = [...new Set(same.flatMap((need) => need.verbs))];
+  const found = await read(discoverKind(client, { apiVersion, kind }));
+  if (!found.ok)
+    return { resource: `${kind} in ${apiVersion}`, verbs, namespace, missing: found, strays: [] };
+  const user = userOf(account);
+  const { namespaced } = found.value;
+  // Where an expression says where, only the right in all namespaces is known to be enough.
+  const place = namespaced ? namespace : undefined;
+  const missing = await read(missingVerbs(client, user, found.value, { verbs, namespace: place }));
+  const strays = namespaced ? [] : same.filter(({ policy }) => policy.startsWith("HookPolicy "));
+  return {
+    resource: resourceName(found.value),
+    verbs,
+    namespace: namespaced ? namespace : "",
+    missing,
+    strays: [...new Set(strays.map(({ policy }) => policy))],
+  };
+}
+
+/** `namespace` absent: in all namespaces. */
+async function missingVerbs(
+  client: KubeClient,
+  user: string,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+  { verbs, namespace }: { readonly verbs: readonly string[]; readonly namespace?: string | undefined },
+): Promise<readonly string[]> {
+  const place = namespace === undefined ? {} : { namespace };
+  const answers = verbs.map(async (verb) => {
+    const may = await mayDo(client, user, { group, resource: plural, verb, ...place });
+    return may ? [] : [verb];
+  });
+  return (await Promise.all(answers)).flat();
+}
+
+/** With the groups that the API server gives a ServiceAccount, also one that is impersonated. */
+async function mayDo(client: KubeClient, user: string, resourceAttributes: object): Promise<boolean> {
+  const [, , namespace = ""] = user.split(":");
+  const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
+  return isAllowed(await client.review(SUBJECT_REVIEWS, { user, groups, resourceAttributes }));
 }

@@ -5,7 +5,9 @@ import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,
   type Evidence,
+  type Examined,
   type Finding,
+  judged,
   ok,
   type Problem,
   type Settings,
@@ -13,23 +15,20 @@ import {
   STATES,
   worse,
 } from "./doctor.ts";
-import { admission } from "./check-admission.ts";
-import * as bypasses from "./check-bypasses.ts";
-import { foreground } from "./check-foreground.ts";
-import { references } from "./check-references.ts";
-import { tasks } from "./check-tasks.ts";
-import * as certificate from "./check-certificate.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { matches } from "../../policy/decide.ts";
+import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
+import * as admission from "./check-admission.ts";
 import * as coverage from "./check-coverage.ts";
-import * as policies from "./check-policies.ts";
 import * as install from "./check-install.ts";
-import * as rollout from "./check-rollouts.ts";
+import * as policies from "./check-policies.ts";
 import * as registration from "./check-registration.ts";
+import * as rollout from "./check-rollouts.ts";
+import { tasks } from "./check-tasks.ts";
 import { tableLines } from "../terminal/table.ts";
 
-type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.CoverageSurvey) => Finding;
-
 /** Checks come after those that they depend on. */
-const CHECKS: Readonly<Record<string, Examine>> = {
+const CHECKS: Readonly<Record<string, (examined: Examined) => Finding>> = {
   "API server": ({ serverVersion }) => ok(`Kubernetes ${serverVersion}`),
   CRDs: install.definitions,
   operator: install.operator,
@@ -39,29 +38,44 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   discovery: registration.discovered,
   handlers: registration.hooks,
   namespaces: registration.namespaces,
-  certificate: certificate.trust,
-  webhook: certificate.webhook,
-  admission,
-  foreground,
-  references: (evidence, _, surveyed) => references(evidence, surveyed),
-  policies: (evidence, _, surveyed) => policies.ready(evidence, surveyed),
-  calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
-  effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),
-  topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
-  "ok-to-delete": (evidence, _, surveyed) => bypasses.okToDelete(evidence, surveyed),
-  "unsafe marks": (evidence, _, surveyed) => bypasses.unsafe(evidence, surveyed),
-  coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
-  "owned objects": (evidence, _, surveyed) => policies.owned(evidence, surveyed),
-  overrides: (evidence, settings, surveyed) => policies.overrides(evidence, surveyed, settings),
-  rollouts: (evidence, _, surveyed) => rollout.rollouts(evidence, surveyed),
-  "rollout Clusters": (evidence, _, surveyed) => rollout.rolloutClusters(evidence, surveyed),
+  certificate: registration.trust,
+  webhook: registration.webhook,
+  admission: admission.admission,
+  foreground: admission.foreground,
+  references: admission.references,
+  policies: policies.ready,
+  calls: policies.called,
+  effect: coverage.effective,
+  topology: coverage.topology,
+  "ok-to-delete": coverage.okToDelete,
+  "unsafe marks": coverage.unsafe,
+  coverage: coverage.unmatched,
+  "owned objects": policies.owned,
+  overrides: policies.overrides,
+  rollouts: rollout.rollouts,
+  "rollout Clusters": rollout.rolloutClusters,
   grants: coverage.grants,
   tasks,
 };
 
 export function examine(evidence: Evidence, settings: Settings): Check[] {
-  const surveyed = coverage.survey(evidence, settings);
-  return Object.entries(CHECKS).map(([name, look]) => ({ name, ...look(evidence, settings, surveyed) }));
+  const { policies: own, overrides, rollouts, clusters, namespaces } = evidence;
+  const objects = [own, overrides, rollouts, clusters, namespaces].flatMap((read) =>
+    read.ok ? read.value : [],
+  );
+  const fleet = new Fleet(objects, settings);
+  const examined = { ...evidence, ...settings, fleet, matches: matchesIn(fleet) };
+  return Object.entries(CHECKS).map(([name, look]) => ({ name, ...judged(() => look(examined)) }));
+}
+
+function matchesIn(fleet: Fleet): Examined["matches"] {
+  const inNamespace = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
+  const matched = ({ compiled }: FleetPolicy): readonly Cluster[] => {
+    const { namespace } = compiled.ref;
+    const scope = namespace === undefined ? fleet.clusters() : (inNamespace.get(namespace) ?? []);
+    return scope.filter((cluster) => matches(compiled, fleet.world(cluster)) !== "no");
+  };
+  return new Map(fleet.policies.map((policy) => [policy, matched(policy)]));
 }
 
 function problemRows({ detail, remedy }: Partial<Problem>): string[][] {

@@ -8,39 +8,26 @@ import { targetVersion } from "../../policy/target-version.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { approveCommand } from "../../policy/settable.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import type { AdmissionDecision } from "../../policy/admission.ts";
+import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { requestOf } from "../fleet/admission-request.ts";
+import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
 import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
-import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
-import { explainRequest, verdictAt } from "./request-explanation.ts";
+import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./policy-explanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
-import { underRollouts } from "./rollout-spans.ts";
-import type { StatusContext, UnreadPart } from "./stored-status.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { namespaceWarning } from "../fleet/missing-namespaces.ts";
+import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
-import {
-  type Look,
-  lookAt,
-  type OperationInputs,
-  remembered,
-  type Span,
-  spansOf,
-  walk,
-} from "../../operations/timeline.ts";
+import { lookAt, remembered } from "../../operations/timeline.ts";
 
-/** The user's question. */
 export interface ExplainWish {
   /** Absent, like `request`: the operations that wait now. */
   readonly hook?: HookName | undefined;
   /** The request that a user would send to the API server. */
   readonly request?: RequestName | undefined;
-  /** An instant other than now. */
   readonly at?: Date | undefined;
   readonly toVersion?: string | undefined;
   readonly fromVersion?: string | undefined;
@@ -49,7 +36,8 @@ export interface ExplainWish {
 export interface ExplainOptions extends ExplainWish {
   readonly cluster: Cluster;
   readonly now: Date;
-  readonly unread: readonly UnreadPart[];
+  /** What the operator can read and the user cannot; `policies`: of what could hold the Cluster although others release it. */
+  readonly unread: readonly { readonly text: string; readonly policies: boolean }[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
   /** That the operator does not answer. */
@@ -77,7 +65,6 @@ export interface ExplainedOperation extends WayOut {
   readonly targetVersion?: string;
   /** Absent: Cluster API is not calling now. */
   readonly firstAsked?: Date;
-  /** Whether the Cluster shows that it has passed this hook. */
   readonly passed: boolean;
   readonly verdict: Verdict;
   /** Absent: policies that the user may not read could hold it. */
@@ -112,7 +99,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
-    operations: found.map((subject) => explainOperation(fleet, subject, options)),
+    operations: found.map(({ attempt, ...subject }) =>
+      attempt === undefined
+        ? explainOperation(fleet, subject, options)
+        : explainAttempt(fleet, { ...subject, attempt }, options),
+    ),
   };
 }
 
@@ -128,19 +119,16 @@ function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | unde
   ];
 }
 
-interface OwnHold {
-  readonly text: string;
-  /** Otherwise it would hold the upgrade that is asked about. */
-  readonly isNow: boolean;
-}
-
-function ownHoldOf({ served }: Fleet, { cluster, hook, request }: ExplainOptions): OwnHold | undefined {
+/** `isNow`: otherwise it would hold the upgrade that is asked about. */
+function ownHoldOf(
+  { served }: Fleet,
+  { cluster, hook, request }: ExplainOptions,
+): { readonly text: string; readonly isNow: boolean } | undefined {
   if (request !== undefined || (hook ?? UPGRADE) !== UPGRADE) return undefined;
   const text = heldByClusterAPI(cluster, served, hook === UPGRADE);
   return text === undefined ? undefined : { text, isNow: cluster.progress?.heldAt === UPGRADE };
 }
 
-/** The objects that gates look at for the whole explanation. */
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
@@ -149,24 +137,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   });
 }
 
-/** The verdicts of policies and rollouts from now on, for each operation of the explanation; slots are as they are now. */
-export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
-  const { cluster, now } = options;
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  return subjects(fleet, options).map(({ call, state }) => {
-    const operation = { policies, world: fleet.world(cluster, state), call, state };
-    const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
-    const spans = spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
-    const ahead = { spans, sampleMs: seconds * 1000, asOf: now, live: options.live };
-    return underRollouts(fleet, { world: operation.world, call }, ahead);
-  });
-}
-
-/** Limits the samples of an expression that reads the clock, whose value can change at any time. */
-const MAX_SAMPLES = 400;
-
 interface Subject {
-  /** The Cluster as the request would store it. */
   readonly attempt?: Attempt;
   readonly call: HookCall;
   readonly state: PendingOperation;
@@ -174,7 +145,8 @@ interface Subject {
   readonly isPending: boolean;
 }
 
-function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
+/** What is explained: the request, the call of the hook, or what waits now. */
+export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   const { cluster, hook, request, now } = options;
   if (request !== undefined) return requested(request, options);
   const pending = fleet.pendingOperations(cluster);
@@ -209,71 +181,97 @@ function notReviewedNote(
   return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
 }
 
-function explainOperation(
-  fleet: Fleet,
-  { attempt, call, state: before, isPending }: Subject,
-  options: ExplainOptions,
-): ExplainedOperation {
-  if (attempt !== undefined) return explainAttempt(fleet, attempt, options);
+function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOptions): ExplainedOperation {
+  const { call, state: before, isPending } = subject;
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const operation = { policies, world: fleet.world(cluster, before), call, state: before };
-  const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
+  // With the timers that the operator will have then.
+  const then = isPending && at > now ? remembered(operation, now, at) : before;
+  const { decision, state } = lookAt({ ...operation, state: then }, at);
   const world = fleet.world(cluster, state);
-  const status = statusContext(options, isPending ? state : undefined);
-  const remedy = approvalOf(options, call);
-  const situation = { fleet, world, call, now: at, policies, before, status, ...remedy };
+  const ofOperator = options.live ? whereOperatorRuns(options, call, isPending ? state : undefined) : {};
+  const situation = { fleet, world, call, now: at, policies, before, ...ofOperator };
   const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);
-  const then = byPolicies instanceof Date ? { ...situation, now: byPolicies } : situation;
-  const next = explainRollouts(fleet, then, statusTime(options)).filter(({ holds }) => holds);
+  const released = byPolicies instanceof Date ? { ...situation, now: byPolicies } : situation;
+  const next = explainRollouts(fleet, released, statusTime(options)).filter(({ holds }) => holds);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...askedSince({ before, isPending }, options),
-    passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
-    ...answerOf(decision, rollouts, options),
+    ...(isPending && firstAskedIn(before, options)),
+    passed: !isPending && hasPassed(fleet, before, options),
+    ...outcomeOf(decision, rollouts, options),
     steps,
     byPolicies,
     release: afterRollouts(byPolicies, decision, next),
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
     next,
-    ...admissionOf(fleet, { call, isPending }, options),
+    ...(!isPending && admissionOf(fleet, call, options)),
   };
 }
 
-/** Files have no Cluster that a command could mark. */
-function approvalOf({ live, cluster }: ExplainOptions, { hook }: HookCall): { readonly approve?: string } {
-  return live ? { approve: approveCommand(clusterKey(cluster), hook) } : {};
+function hasPassed(
+  { served }: Fleet,
+  before: PendingOperation,
+  { cluster, toVersion }: ExplainOptions,
+): boolean {
+  return toVersion === undefined && hasEnded(before, cluster, served);
+}
+
+/** Files have no Cluster that a command could mark, and no status; that of the operator is about the present. */
+function whereOperatorRuns(
+  { at, cluster, unread }: ExplainOptions,
+  { hook }: HookCall,
+  pending: PendingOperation | undefined,
+): Pick<PolicySituation, "approve" | "status"> {
+  const approve = approveCommand(clusterKey(cluster), hook);
+  return at === undefined ? { approve, status: { pending, isPartial: unread.length > 0 } } : { approve };
 }
 
 /** Cluster API asks nothing yet about a manifest that no API server has stored. */
-function askedSince(
-  { before, isPending }: { readonly before: PendingOperation; readonly isPending: boolean },
+function firstAskedIn(
+  { firstAsked }: PendingOperation,
   { live, cluster: { metadata, progress } }: ExplainOptions,
 ): Pick<ExplainedOperation, "firstAsked"> {
   const { creationTimestamp, deletionTimestamp } = metadata;
   const isStored = [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
-  return isPending && (live || isStored) ? { firstAsked: before.firstAsked } : {};
+  return live || isStored ? { firstAsked } : {};
 }
 
-function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions): ExplainedOperation {
+function explainAttempt(
+  fleet: Fleet,
+  { attempt, state: before }: Subject & { readonly attempt: Attempt },
+  options: ExplainOptions,
+): ExplainedOperation {
+  const { cluster, call } = attempt;
   const { now, at = now, request } = options;
-  const { admission, verdict, ...rest } = explainRequest(fleet, attempt, at);
-  const version = targetVersion(attempt.call);
+  const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const found = admitted(fleet, attempt, at);
+  const { verdict: admission, message, decision } = answerOf(attempt, found);
+  const world = fleet.world(cluster);
+  const policies = admission === "Denied" ? denying(all) : warning(all);
+  const situation = { fleet, world, call, now: at, policies, before };
+  const { steps, release } = wayOut(decision, situation);
+  const version = targetVersion(call);
   const isUnknown = admission !== "Denied" && lacksPolicies(options);
+  // Policies only warn.
+  const verdict = admission === "Warned" ? "WouldBlock" : decision.verdict;
   return {
-    hook: attempt.call.hook,
+    hook: call.hook,
     ...(request !== undefined && { request }),
     ...(version !== undefined && { targetVersion: version }),
     passed: false,
     retryAfterSeconds: 0,
-    ...rest,
+    message,
     ...(isUnknown ? { verdict: "NotEvaluable" } : { verdict, admission, holds: admission === "Denied" }),
+    steps,
+    release,
+    policies: all.map((each) => explainPolicy(...traceOf(each, world, found), situation)),
     rollouts: [],
-    byPolicies: rest.release,
+    byPolicies: release,
     next: [],
   };
 }
@@ -292,24 +290,17 @@ function afterRollouts(
 /** Admission's answer to the request that leads to the hook's call; not for a creation, because it gets another uid. */
 function admissionOf(
   fleet: Fleet,
-  { call, isPending }: Pick<Subject, "call" | "isPending">,
+  call: HookCall,
   options: ExplainOptions,
 ): Pick<ExplainedOperation, "admission"> {
   const { cluster, now, at = now, fromVersion: from } = options;
   const request = (["Delete", "Upgrade"] as const).find((each) => REQUEST_HOOKS[each] === call.hook);
-  if (isPending || request === undefined || lacksPolicies(options)) return {};
+  if (request === undefined || lacksPolicies(options)) return {};
   const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
-  const admission = "why" in attempt ? undefined : verdictAt(fleet, attempt, at);
-  return admission === undefined ? {} : { admission };
-}
-
-/** Nothing to compare if another time is explained: the operator's status is about the present. */
-function statusContext(
-  { live, at, cluster, now, unread }: ExplainOptions,
-  pending: PendingOperation | undefined,
-): StatusContext | undefined {
-  if (!live || at !== undefined) return undefined;
-  return { cluster, now, unread, pending };
+  if ("why" in attempt) return {};
+  const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
+  const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
+  return speak ? { admission: verdict } : {};
 }
 
 /** Files that are explained for a chosen time are about an earlier one. */
@@ -317,16 +308,7 @@ function statusTime({ live, at, now }: ExplainOptions): StatusTime {
   return { asOf: live || at === undefined ? now : new Date(0), live };
 }
 
-/** Looks at the operation at that instant, with the timers that the operator will have then. */
-function lookAhead(
-  operation: OperationInputs<PendingOperation>,
-  now: Date,
-  at: Date,
-): Look<PendingOperation> {
-  return lookAt({ ...operation, state: remembered(operation, now, at) }, at);
-}
-
-function answerOf(
+function outcomeOf(
   { verdict, holds, retryAfterSeconds, message }: Decision,
   rollouts: readonly ExplainedRollout[],
   options: ExplainOptions,

@@ -13,18 +13,12 @@ import { signOfLife } from "../get/report.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
-/** The arguments of explain(). */
-export interface Explainable {
-  readonly fleet: Fleet;
-  readonly options: ExplainOptions;
-}
-
-/** Every failure is a KubeError or a CommandError. */
+/** Gives the arguments of explain(). Every failure is a KubeError or a CommandError. */
 export async function readExplainable(
   client: KubeClient,
   name: ClusterName,
   { wish, options }: { readonly wish: ExplainWish; readonly options: Options },
-): Promise<Explainable> {
+): Promise<{ readonly fleet: Fleet; readonly options: ExplainOptions }> {
   const now = new Date();
   const { fleet, cluster, raw, unread } = await readCluster(client, name, {
     options,
@@ -40,35 +34,35 @@ export async function readExplainable(
 
 /** That calls fail, or that the operator has stopped. */
 function silenceNote(
-  cluster: RawObject | undefined,
+  cluster: RawObject,
   { policies }: Fleet,
   { seen, now }: { readonly seen: Date | undefined; readonly now: Date },
 ): string | undefined {
-  const failed = cluster && failedCall(cluster);
+  const failed = failedCall(cluster);
   if (failed !== undefined)
     return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
   // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
   if (seen === undefined || hasNoLease(seen)) return undefined;
-  const held = policies.flatMap(({ status }) =>
-    listOf(status.decisions).map((row) => ({ row: { since: textOf(fieldsOf(row)["since"]) } })),
-  );
-  const silent = silentSince({ held, operatorSeen: seen }, now);
+  const rows = policies.flatMap(({ status }) => listOf(status.decisions));
+  const since = rows.map((row) => ({ since: textOf(fieldsOf(row)["since"]) }));
+  const silent = silentSince(seen, since, now);
   if (silent === undefined) return undefined;
   return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
-const WHAT: Readonly<Partial<Record<UnreadKind["what"], string>>> = {
+const HOLDS = "one of them can hold the Cluster";
+const OTHERS = "what depends on it is not evaluable here, though it can be for the operator";
+
+const MAY: Readonly<Record<UnreadKind["what"], string>> = {
+  HookPolicies: HOLDS,
+  ClusterHookPolicies: HOLDS,
+  HookRollouts: HOLDS,
+  HookOverrides: "one of them can release the Cluster",
   HookTasks: "what tasks have done is unknown here, and rules with tasks are not evaluable",
+  Namespace: OTHERS,
+  Namespaces: OTHERS,
 };
 
 function unreadNote({ what, verb }: UnreadKind): ExplainOptions["unread"][number] {
-  const policies = ["HookPolicies", "ClusterHookPolicies", "HookRollouts"].includes(what);
-  const may =
-    WHAT[what] ??
-    (policies
-      ? "one of them can hold the Cluster"
-      : what === "HookOverrides"
-        ? "one of them can release the Cluster"
-        : "what depends on it is not evaluable here, though it can be for the operator");
-  return { text: `you may not ${verb}: ${may}`, policies };
+  return { text: `you may not ${verb}: ${MAY[what]}`, policies: MAY[what] === HOLDS };
 }

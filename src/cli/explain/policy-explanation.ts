@@ -1,21 +1,25 @@
-/** Explains what one policy says about an operation, or about a request at admission. */
+/** Explains what one policy says about an operation or a request, and whether its status says the same. */
 
-import type { PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
+import { type Fields, fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { remember } from "../../operations/timers.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import { falseParts } from "../../policy/cel/conjuncts.ts";
+import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import type { CompiledPolicy, GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { Fleet } from "../fleet/fleet.ts";
-import { withFalseParts } from "./false-parts.ts";
-import { mismatchOf } from "./match.ts";
-import { compareStatus, type StatusComparison, type StatusContext } from "./stored-status.ts";
-import { isSinceKnown, type Release, releaseOf, type ExplainedSituation, withApproval } from "./way-out.ts";
+import { compileSelector, type Labels, lookup } from "../../policy/selector.ts";
+import type { Situation, World } from "../../policy/world.ts";
+import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { type ExplainedSituation, isSinceKnown, type Release, releaseOf, withApproval } from "./way-out.ts";
+import type { DecisionRow, HookPolicyStatus } from "../../api/hook-policy.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
+import { policyRow } from "../../operations/rows.ts";
+import { OVERDUE_MS } from "../get/held.ts";
 
 export interface ExplainedPolicy extends PolicyTrace {
-  /** Why the policy does not apply to the Cluster; empty if it does. */
   readonly mismatch: readonly string[];
   readonly release: Release;
   readonly rules: readonly ExplainedRule[];
-  /** How many rules it has on other hooks. */
   readonly otherRules: number;
   readonly status?: StatusComparison;
   /** When the override ends that lifts the policy. */
@@ -27,11 +31,10 @@ export interface ExplainedRule extends RuleTrace {
   /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
   readonly deadlineMs?: number;
-  /** The rule's effect at admission; absent: none. */
   readonly admission?: "Warn" | "Deny";
 }
 
-interface PolicySituation extends ExplainedSituation {
+export interface PolicySituation extends ExplainedSituation {
   readonly fleet: Fleet;
   /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
   readonly status?: StatusContext | undefined;
@@ -44,20 +47,20 @@ export function explainPolicy(
   situation: PolicySituation,
 ): ExplainedPolicy {
   if (policy === undefined) return { ...trace, mismatch: [], release: undefined, rules: [], otherRules: 0 };
-  const { fleet, world, call, status: context } = situation;
+  const { fleet, world, call, now, status: context } = situation;
   const name = policyName(policy.ref);
   const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
   const pending = context?.pending && remember(context.pending, [policy], [trace]);
-  const status = context && known && compareStatus(known, trace, { ...context, pending });
+  const status = context && known && compareStatus(known, trace, { ...context, pending, world, now });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {
     ...trace,
-    mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
+    mismatch: trace.matched ? [] : mismatchOf(fieldsOf(known?.object.spec), world),
     release: releaseIfHeld(policy, trace.rules, situation),
     rules: trace.rules.map((rule) =>
       withFalseParts(
         withApproval(explainRule(trace, rule, policy, situation), situation),
-        known?.raw["spec"],
+        known?.object.spec,
         situation,
       ),
     ),
@@ -93,4 +96,190 @@ function releaseIfHeld(
 ): Release {
   if (!rules.some(({ holds }) => holds)) return undefined;
   return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
+}
+
+function mismatchOf(spec: Fields, { cluster, namespace }: World): readonly string[] {
+  const onCluster = unfulfilled(spec["clusterSelector"], cluster.metadata.labels);
+  const onNamespace = unfulfilled(spec["namespaceSelector"], namespace?.metadata.labels);
+  return [
+    ...onCluster.map((text) => `clusterSelector wants ${text}`),
+    ...onNamespace.map((text) => `namespaceSelector wants ${text}`),
+  ];
+}
+
+function unfulfilled(selector: unknown, labels: Labels): string[] {
+  if (!isFields(selector)) return [];
+  const { matchLabels = {}, matchExpressions = [] }: LabelSelector = selector;
+  const requirements = [
+    ...Object.entries(matchLabels).map(([key, value]) => ({
+      key,
+      text: `label ${key}=${value}`,
+      matches: compileSelector({ matchLabels: { [key]: value } }),
+    })),
+    ...matchExpressions.map((expression) => ({
+      key: expression.key,
+      text: requirementText(expression),
+      matches: compileSelector({ matchExpressions: [expression] }),
+    })),
+  ];
+  return requirements
+    .filter(({ matches }) => !matches(labels))
+    .map(({ key, text }) => {
+      const found = lookup(labels, key);
+      return `${text}, and finds ${found === undefined ? `no label ${key}` : `${key}=${found}`}`;
+    });
+}
+
+function requirementText({ key, operator, values = [] }: LabelSelectorRequirement): string {
+  switch (operator) {
+    case "In":
+      return `label ${key} in (${values.join(", ")})`;
+    case "NotIn":
+      return `label ${key} not in (${values.join(", ")})`;
+    case "Exists":
+      return `a label ${key}`;
+    case "DoesNotExist":
+      return `no label ${key}`;
+  }
+}
+
+/**
+ * Says which parts of the rule's CEL expressions are false: a decision knows only that the whole is. `spec`: of the policy,
+ * unchecked.
+ */
+function withFalseParts<T extends RuleTrace>(rule: T, spec: unknown, situation: Situation): T {
+  const written = named(fieldsOf(spec)["rules"], rule.rule);
+  if (rule.condition !== undefined) {
+    const condition = named(written["matchConditions"], rule.condition);
+    const parts = partsOf(condition["expression"], "matchCondition", situation);
+    return parts.length === 0 ? rule : { ...rule, message: textOf(parts) };
+  }
+  const gates = rule.gates.map((gate) =>
+    gateWithFalseParts(gate, named(written["until"], gate.gate), situation),
+  );
+  return { ...rule, gates };
+}
+
+function gateWithFalseParts<T extends GateTrace | (GateResult & { readonly gate: string })>(
+  gate: T,
+  written: Fields,
+  situation: Situation,
+): T {
+  const members = gate.members?.map((each) =>
+    gateWithFalseParts(each, named(written["anyOf"], each.gate), situation),
+  );
+  if (members !== undefined) return { ...gate, members };
+  if (gate.reason !== "ExpressionFalse") return gate;
+  const source = written["expression"];
+  const parts = partsOf(source, "gate", situation);
+  const isWhole = parts.length === 0 || parts[0] === nonEmptyText(source)?.trim();
+  return isWhole ? gate : { ...gate, observed: `${gate.observed}, because ${textOf(parts)}` };
+}
+
+function named(list: unknown, name: string): Fields {
+  return (
+    listOf(list)
+      .filter(isFields)
+      .find((each) => each["name"] === name) ?? {}
+  );
+}
+
+function partsOf(
+  source: unknown,
+  use: "matchCondition" | "gate",
+  { world: { cluster, namespace }, call, now }: Situation,
+): readonly string[] {
+  return typeof source === "string" ? falseParts(source, use, { cluster, namespace, call, now }) : [];
+}
+
+function textOf(parts: readonly string[]): string {
+  return parts.map((part) => `${part.replaceAll(/\s+/g, " ")} is false`).join("; ");
+}
+
+export interface StatusComparison {
+  /** The row of this operation; absent: the status has none. */
+  readonly row?: DecisionRow;
+  /** The differences in words; empty: there are none. */
+  readonly differences: readonly string[];
+  readonly because?: string;
+}
+
+interface StatusContext {
+  /** The operation that Cluster API waits for; `undefined`: none, so no row is expected. */
+  readonly pending: PendingOperation | undefined;
+  readonly isPartial: boolean;
+}
+
+/** `undefined`: there is nothing to compare. */
+function compareStatus(
+  { compiled, status }: FleetPolicy,
+  trace: PolicyTrace,
+  { pending, isPartial, world, now }: StatusContext & Pick<Situation, "world" | "now">,
+): StatusComparison | undefined {
+  const generation = generationProblem(compiled.generation, status);
+  const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
+  if (pending === undefined) return stale;
+  const row = rowOf(status, pending, world);
+  const expected = policyRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
+  const isFull = (status.decisionsOmitted ?? 0) > 0;
+  if (row === undefined && (expected === undefined || isFull)) return stale;
+  const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];
+  return {
+    ...(row !== undefined && { row }),
+    differences,
+    ...(differences.length > 0 && {
+      because: generation === undefined ? causeOf(status, trace, isPartial, now) : STALE,
+    }),
+  };
+}
+
+function generationProblem(
+  generation: number,
+  { observedGeneration = -1 }: Partial<HookPolicyStatus>,
+): string | undefined {
+  if (observedGeneration === generation) return undefined;
+  if (observedGeneration < 0) return "the operator has not written a status yet";
+  return `the status is of generation ${observedGeneration}, and the policy is at ${generation}`;
+}
+
+function rowOf(
+  { decisions }: Partial<HookPolicyStatus>,
+  { call }: PendingOperation,
+  { cluster }: World,
+): DecisionRow | undefined {
+  const { namespace, name, uid } = cluster.metadata;
+  return (Array.isArray(decisions) ? decisions : []).find(
+    (row: DecisionRow) =>
+      row.namespace === namespace && row.cluster === name && row.clusterUID === uid && row.hook === call.hook,
+  );
+}
+
+const COMPARED = ["verdict", "rule", "gate", "reason", "targetVersion"] as const;
+
+function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | undefined): string[] {
+  if (row === undefined && expected === undefined) return [];
+  if (row === undefined) return ["the status has no row of this operation"];
+  if (expected === undefined) return [`the status says ${row.verdict} (${row.reason}) since ${row.since}`];
+  return COMPARED.filter((field) => row[field] !== expected[field]).map(
+    (field) => `the status says ${field} ${row[field] ?? "-"}, and it is ${expected[field] ?? "-"}`,
+  );
+}
+
+const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
+
+function causeOf(
+  { nextTransitionTime }: Partial<HookPolicyStatus>,
+  { rules }: PolicyTrace,
+  isPartial: boolean,
+  now: Date,
+): string {
+  const refused = rules.some(({ gates }) =>
+    gates.some(({ met, reason }) => met === undefined && reason === "ObjectsForbidden"),
+  );
+  if (refused || isPartial) return "you may not read all that the operator reads";
+  const due = new Date(nextTransitionTime ?? NaN);
+  if (due.getTime() < now.getTime() - OVERDUE_MS) {
+    return `the operator has missed what was due at ${nextTransitionTime}: it seems not to run`;
+  }
+  return "the operator writes it within seconds; if it stays so, it does not run, or cannot write";
 }

@@ -10,20 +10,23 @@ import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type CommandWords, typed } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
-import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
-import type { StatusComparison } from "./stored-status.ts";
+import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
 import { openTask, taskBranch } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
-interface TreeOptions extends CommandWords {
-  /** The flags that name the files of the policies; "": they are the API server's. */
-  readonly files: string;
-  /** The instant that was chosen: windows are listed from then on. */
-  readonly from?: string;
-  readonly colour: Colour;
+export interface TextOptions extends Terminal, CommandWords {
+  /** Whether the instant was chosen by a flag instead of now. */
+  readonly chosen: boolean;
   /** Whether a request at admission is explained. */
-  readonly isRequest: boolean;
+  readonly requested: boolean;
+  /** The flags that name the same files: " -f policies/"; "": those of the API server. */
+  readonly files: string;
+  /** The chosen instant, as a flag takes it: windows are listed from then on. */
+  readonly from?: string;
+  /** Shows each policy that does not match, too. */
+  readonly all?: boolean;
 }
 
 /** Policies that hold come first, and those that do not apply to the Cluster last. */
@@ -36,7 +39,7 @@ function rankOf({ matched, holds, rules }: ExplainedPolicy): number {
   return holds ? 0 : rules.length === 0 ? 2 : 1;
 }
 
-export function policyBranch(explained: ExplainedPolicy, options: TreeOptions): Branch {
+export function policyBranch(explained: ExplainedPolicy, options: TextOptions): Branch {
   const { policy, matched, verdict, holds, overriddenBy, mismatch, release, rules, status } = explained;
   const { colour } = options;
   const name = colour.bold(policyName(policy));
@@ -46,10 +49,8 @@ export function policyBranch(explained: ExplainedPolicy, options: TreeOptions): 
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
       ...mismatch.map((text) => ({ label: "because", text })),
-      ...(rules.length > 1 && holds && !options.isRequest
-        ? [{ label: "released", text: byTime(release, rules) }]
-        : []),
-      ...statusDetails(status, colour),
+      rules.length > 1 && holds && !options.requested && { label: "released", text: byTime(release, rules) },
+      status !== undefined && { label: "status", text: statusText(status, colour) },
     ],
     branches: rules.map((rule) => ruleBranch(rule, { ...options, isLifted: overriddenBy !== undefined })),
   };
@@ -57,10 +58,10 @@ export function policyBranch(explained: ExplainedPolicy, options: TreeOptions): 
 
 function notesOf(
   { mode, matched, overriddenBy, rules, otherRules }: ExplainedPolicy,
-  { isRequest }: { readonly isRequest: boolean },
+  { requested }: TextOptions,
 ): string[] {
-  const audit = isRequest ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
-  if (isRequest && matched && rules.length === 0) return ["no rule about it has admission"];
+  const audit = requested ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
+  if (requested && matched && rules.length === 0) return ["no rule about it has admission"];
   return [
     ...(mode === "Audit" && rules.length > 0 ? [audit] : []),
     ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
@@ -70,44 +71,31 @@ function notesOf(
   ];
 }
 
-function statusDetails(status: StatusComparison | undefined, colour: Colour): Detail[] {
-  if (status === undefined) return [];
-  const { row, differences, because } = status;
-  if (differences.length === 0) {
-    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
-  }
-  const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
-  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
+function statusText({ row, differences, because }: StatusComparison, colour: Colour): string {
+  if (differences.length === 0) return `says the same${row === undefined ? "" : `, since ${row.since}`}`;
+  return `${colour.yellow("differs")}: ${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
 }
 
-function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly isLifted: boolean }): Branch {
-  const { isLifted, isRequest } = options;
+function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
+  const { isLifted, requested } = options;
+  const { rule, verdict, holds, reason, condition, gates, tasks = [] } = explained;
   const {
-    rule,
-    verdict,
-    holds,
-    reason,
-    condition,
-    gates,
-    tasks = [],
     message,
     release,
     admission,
+    deadlineAt,
+    deadlineReleases,
+    isSinceKnown,
+    deadlineMs = 0,
   } = explained;
-  const { deadlineAt, deadlineReleases, isSinceKnown, deadlineMs = 0 } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
-  const details: Detail[] = [
-    ...(gates.length + tasks.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
-    ...(holds && !isLifted
-      ? [{ label: isRequest ? "passes" : "released", text: byTime(release, [explained]) }]
-      : []),
-    ...(deadlineAt === undefined
-      ? []
-      : [deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true)]),
-  ];
   return {
-    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${isRequest ? `, admission ${admission}` : ""}`,
-    details,
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
+    details: [
+      gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
+      holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
+      deadlineAt !== undefined && deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true),
+    ],
     branches: [
       ...gates.map((gate) => gateBranch(gate, options)),
       ...tasks.map((task) => taskBranch(task, options)),
@@ -130,7 +118,7 @@ function deadline(at: Date | number, releases: boolean): Detail {
   return { label: "deadline", text: `${when}: ${then}` };
 }
 
-function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
+function gateBranch(gate: GateTrace, options: TextOptions): Branch {
   const { colour } = options;
   const { met, observed, remedy, withheld, said, members = [] } = gate;
   const wanted = gate.wantedInFull ?? gate.wanted;
@@ -151,8 +139,8 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
     details: [
       { label: "wanted", text: wanted },
       { label: met === undefined ? "because" : "observed", text: observed },
-      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
-      ...(withheld === undefined ? [] : [{ label: "no command", text: withheld }]),
+      remedy !== undefined && { label: "run", text: commandText(remedy, options), whole: true },
+      withheld !== undefined && { label: "no command", text: withheld },
     ],
   };
 }
@@ -239,13 +227,7 @@ const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
 
 export function commandText(
   command: string,
-  {
-    colour,
-    program,
-    connection,
-    files,
-    from,
-  }: Pick<TreeOptions, "colour" | "program" | "connection" | "files" | "from">,
+  { colour, program, connection, files, from }: TextOptions,
 ): string {
   if (!command.startsWith("hookpolicy windows "))
     return colour.cyan(typed(withRealUids(command), { program, connection }));

@@ -1,7 +1,6 @@
 /** Prints an explanation as text: first what to do, then why. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import type { Terminal } from "../terminal/terminal.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -19,23 +18,11 @@ import {
   policyBranch,
   ranked,
   ruleName,
+  type TextOptions,
 } from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
 import type { ExplainedRollout } from "./rollout-hold.ts";
 import { type Branch, type Detail, indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
-
-export interface TextOptions extends Terminal, CommandWords {
-  /** Whether the instant was chosen by a flag instead of now. */
-  readonly chosen: boolean;
-  /** Whether a request to the API server is explained. */
-  readonly requested: boolean;
-  /** The flags that name the same files: " -f policies/"; "": those of the API server. */
-  readonly files: string;
-  /** The chosen instant, as a flag takes it. */
-  readonly from?: string;
-  /** Whether each policy that does not match is shown. */
-  readonly all?: boolean;
-}
 
 interface View extends TextOptions {
   /** NAMESPACE/NAME of the Cluster. */
@@ -83,12 +70,8 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
     ...admissionDetail(operation, view),
     ...lifted(operation),
   ];
-  const isRequest = operation.request !== undefined;
   const [shown, unmatched] = toShow(ranked(operation.policies), view);
-  const trees = [
-    ...shown.map((policy) => treeLines(policyBranch(policy, { ...view, isRequest }), columns)),
-    ...unmatched,
-  ];
+  const trees = [...shown.map((policy) => treeLines(policyBranch(policy, view), columns)), ...unmatched];
   return [
     ...wrapped(headline(operation, view), columns ?? Infinity, "  "),
     ...indented(top, columns),
@@ -170,40 +153,36 @@ function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detai
   return steps.flatMap((step, index) => {
     const before = steps[index - 1];
     const isFirst = before?.rule !== step.rule || policyName(before.policy) !== policyName(step.policy);
-    const isTold = (command: string): boolean =>
-      steps.slice(0, index).some(({ commands }) => commands.includes(command));
-    const deed = step.commands.some(isTold)
-      ? alsoFor(step)
-      : deedOf(step, index === 0 ? "" : "and ", options);
-    return [...(isFirst ? said(step) : []), ...deed];
+    const told = new Set(steps.slice(0, index).flatMap(({ commands }) => commands));
+    return [
+      // Of the rule's author, once for each rule.
+      ...(isFirst && step.message !== undefined ? [{ label: "note", text: step.message }] : []),
+      // One command meets several gates.
+      ...(step.commands.some((command) => told.has(command))
+        ? [{ label: "and for", text: aimOf(step) }]
+        : deedOf(step, index === 0 ? "" : "and ", options)),
+    ];
   });
 }
 
-/** One command meets several gates. */
-function alsoFor(step: Step): Detail[] {
-  return [{ label: "and for", text: `${step.wanted} (${placeOf(step)})` }];
-}
-
-function placeOf(step: Step): string {
-  return `${policyName(step.policy)}, ${ruleName(step.rule)}${partOf(step)}`;
+function aimOf(step: Step): string {
+  return `${step.wanted} (${policyName(step.policy)}, ${ruleName(step.rule)}${partOf(step)})`;
 }
 
 function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
-  const what = {
-    label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
-    text: `${step.wanted} (${placeOf(step)})`,
-  };
-  const look = step.look.map((command) => ({
-    label: "see",
+  const run = (label: string, command: string): Detail => ({
+    label,
     text: commandText(command, options),
     whole: true,
-  }));
-  if (first === undefined) return [what, ...look];
+  });
+  const look = step.look.map((command) => run("see", command));
+  if (first === undefined)
+    return [{ label: `${and}${step.evaluable ? "wait for" : "because"}`, text: aimOf(step) }, ...look];
   return [
-    { label: `${and}run`, text: commandText(first, options), whole: true },
-    ...others.map((command) => ({ label: "or run", text: commandText(command, options), whole: true })),
-    what,
+    run(`${and}run`, first),
+    ...others.map((command) => run("or run", command)),
+    { label: "for", text: aimOf(step) },
     ...look,
   ];
 }
@@ -237,11 +216,6 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
     const text = `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`;
     return [{ label: "lifted", text }];
   });
-}
-
-/** The message of the rule's author, shown once per rule. */
-function said({ message }: Step): Detail[] {
-  return message === undefined ? [] : [{ label: "note", text: message }];
 }
 
 function outlook(operation: ExplainedOperation): Detail[] {

@@ -9,35 +9,36 @@ import { type CommandWords, typed } from "../get/report.ts";
 import { taskCommand } from "../task/task-command.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 
-interface TaskTreeOptions extends CommandWords {
-  readonly colour: Colour;
-}
-
-export function taskBranch(task: TaskTrace, { colour, ...program }: TaskTreeOptions): Branch {
+export function taskBranch(
+  task: TaskTrace,
+  { colour, ...words }: CommandWords & { readonly colour: Colour },
+): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
-  const command = (label: string, words: string): Detail => ({
+  const run = (label: string, command: string): Detail => ({
     label,
-    text: colour.cyan(typed(words, program)),
+    text: colour.cyan(typed(command, words)),
     whole: true,
   });
   return {
     text: `task ${task.task}: ${painted(hindered === true ? "Failed" : state, colour)(wordsOf(task))}`,
     details: [
-      ...(state === "NotEvaluable" || state === "Altered" ? [{ label: "because", text: message }] : []),
-      ...observedDetails(task),
-      ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
-      ...(nextAttempt === undefined ? [] : [{ label: "not before", text: timestamp(nextAttempt.at) }]),
-      ...(changesAt === undefined || nextAttempt !== undefined
-        ? []
-        : [{ label: "valid until", text: `${timestamp(changesAt)}: it runs again after that` }]),
-      ...commandsOf(task).map((words, index) => command(index === 0 ? "see" : "try again", words)),
+      (state === "NotEvaluable" || state === "Altered") && { label: "because", text: message },
+      observedDetail(task),
+      attempts !== undefined && attempts > 1 && { label: "attempts", text: String(attempts) },
+      nextAttempt !== undefined && { label: "not before", text: timestamp(nextAttempt.at) },
+      changesAt !== undefined &&
+        nextAttempt === undefined && {
+          label: "valid until",
+          text: `${timestamp(changesAt)}: it runs again after that`,
+        },
+      ...commandsOf(task).map((command, index) => run(index === 0 ? "see" : "try again", command)),
     ],
   };
 }
 
-function observedDetails({ state, observed = "", hindered }: TaskTrace): readonly Detail[] {
-  if (observed === "" || state === "Altered") return [];
-  return [{ label: WAITS.has(state) && hindered !== true ? "waits for" : "because", text: observed }];
+function observedDetail({ state, observed = "", hindered }: TaskTrace): Detail | false {
+  const label = WAITS.has(state) && hindered !== true ? "waits for" : "because";
+  return observed !== "" && state !== "Altered" && { label, text: observed };
 }
 
 const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
@@ -54,7 +55,6 @@ function attemptText({ number, of }: Pick<NextAttempt, "number" | "of">): string
   return `waits for attempt ${number} of ${of}, because the last one has failed`;
 }
 
-/** What a rule waits for because of the task. */
 export function wantedOfTask(task: TaskTrace): string {
   const { state, message, observed = "" } = task;
   if (state === "NotEvaluable" || state === "Altered") return message;
@@ -90,18 +90,9 @@ export function commandsOf({ hookTask, state }: TaskTrace): readonly string[] {
   return state === "Failed" ? [show, taskCommand("retry", hookTask)] : [show];
 }
 
-const OPEN: ReadonlySet<TaskState> = new Set([
-  "Waiting",
-  "Due",
-  "Pending",
-  "Running",
-  "Retrying",
-  "Failed",
-  "Altered",
-  "NotEvaluable",
-]);
+const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
 /** The task that the rule waits for; those after it wait for it. */
 export function openTask({ tasks = [] }: Pick<RuleTrace, "tasks">): TaskTrace | undefined {
-  return tasks.find(({ state }) => OPEN.has(state));
+  return tasks.find(({ state }) => !DONE.has(state));
 }

@@ -25,7 +25,6 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** The task that the rule waits for. */
   readonly task?: string;
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
@@ -39,11 +38,9 @@ export interface Step {
   readonly message?: string;
 }
 
-/** The inputs of a decision, and what it is made with. */
 export interface ExplainedSituation extends Situation {
   /** Sorted like the trace. */
   readonly policies: readonly CompiledPolicy[];
-  /** The state before this look. */
   readonly before: PendingOperation;
   /** The command that sets the marks of all gates; absent: the Cluster is not in a cluster, or a request is explained. */
   readonly approve?: string;
@@ -51,7 +48,6 @@ export interface ExplainedSituation extends Situation {
 
 export interface WayOut {
   readonly release: Release;
-  /** All steps that together release the operation. */
   readonly steps: readonly Step[];
 }
 

@@ -1,25 +1,15 @@
 /** Finds what kustomizations change in the objects of files, so that the files are not what is applied. */
 
 import { basename, dirname, join, normalize } from "node:path";
+import { RE2JS } from "@bufbuild/re2";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { ParsedDocument } from "./parsed.ts";
-import { isSelected, isTarget } from "./kustomize-target.ts";
+import type { SourceObject } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
-
-/** An object of a file, or a kustomization, with its position. */
-interface InFile extends Omit<ParsedDocument, "value"> {
-  readonly file: string;
-  readonly object: Fields;
-  readonly lines: () => readonly string[];
-}
-
-export type Kustomization = InFile;
 
 export function isKustomization(file: string): boolean {
   return /^(?:kustomization\.ya?ml|Kustomization)$/.test(basename(file));
 }
 
-/** A field of the kustomization, and whether it changes an object. */
 interface Change {
   readonly field: string;
   readonly hits: (object: Fields) => boolean;
@@ -27,7 +17,7 @@ interface Change {
 
 /** What a kustomization does to the files that it takes; files are by their normalised path. */
 export interface Build {
-  readonly kustomization: Kustomization;
+  readonly kustomization: SourceObject;
   /** Those of its resources, of the kustomizations below, too. */
   readonly files: ReadonlySet<string>;
   /** They have no whole objects. */
@@ -35,8 +25,7 @@ export interface Build {
   readonly changes: readonly Change[];
 }
 
-/** The kustomizations that change anything. */
-export function buildsOf(all: readonly Kustomization[], objects: readonly InFile[]): readonly Build[] {
+export function buildsOf(all: readonly SourceObject[], objects: readonly SourceObject[]): readonly Build[] {
   const known: Known = {
     byFolder: new Map(all.map((each) => [folderOf(each), each])),
     byFile: Map.groupBy(objects, ({ file }) => normalize(file)),
@@ -57,23 +46,22 @@ export function buildsOf(all: readonly Kustomization[], objects: readonly InFile
     .filter(({ changes }) => changes.length > 0);
 }
 
-export function folderOf({ file }: Pick<Kustomization, "file">): string {
+export function folderOf({ file }: Pick<SourceObject, "file">): string {
   return normalize(dirname(file));
 }
 
 interface Known {
-  readonly byFolder: ReadonlyMap<string, Kustomization>;
-  readonly byFile: ReadonlyMap<string, readonly InFile[]>;
+  readonly byFolder: ReadonlyMap<string, SourceObject>;
+  readonly byFile: ReadonlyMap<string, readonly SourceObject[]>;
 }
 
 const MARKS = ["labels", "commonLabels", "commonAnnotations"];
 
-/** It, and those that these fields name, and so on. */
 function withBelow(
-  from: Kustomization,
+  from: SourceObject,
   { byFolder }: Known,
   fields: readonly string[],
-): ReadonlySet<Kustomization> {
+): ReadonlySet<SourceObject> {
   const seen = new Set([from]);
   for (const each of seen) {
     for (const path of fields.flatMap((field) => textsOf(each.object[field]))) {
@@ -84,14 +72,14 @@ function withBelow(
   return seen;
 }
 
-function resourcesOf(each: Kustomization, { byFolder }: Known): readonly string[] {
+function resourcesOf(each: SourceObject, { byFolder }: Known): readonly string[] {
   return ["resources", "bases"]
     .flatMap((field) => textsOf(each.object[field]))
     .map((path) => pathFrom(each, path))
     .filter((path) => !byFolder.has(path));
 }
 
-function patchFilesOf(each: Kustomization): readonly string[] {
+function patchFilesOf(each: SourceObject): readonly string[] {
   const paths = ["patches", "patchesJson6902"].flatMap((field) =>
     listOf(each.object[field]).map((patch) => fieldsOf(patch)["path"]),
   );
@@ -100,7 +88,7 @@ function patchFilesOf(each: Kustomization): readonly string[] {
 }
 
 /** A folder has no slash at its end. */
-function pathFrom(kustomization: Kustomization, path: string): string {
+function pathFrom(kustomization: SourceObject, path: string): string {
   return normalize(join(folderOf(kustomization), path)).replace(/\/$/, "");
 }
 
@@ -111,7 +99,7 @@ function textsOf(value: unknown): readonly string[] {
 const EVERY = (): boolean => true;
 
 /** `marks`: labels and annotations may be others than those of the file. */
-function changesOf(each: Kustomization, known: Known, marks: boolean): readonly Change[] {
+function changesOf(each: SourceObject, known: Known, marks: boolean): readonly Change[] {
   const { object } = each;
   const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
   const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
@@ -154,7 +142,7 @@ function isMarked({ metadata }: Fields, field: "labels" | "annotations", marks: 
 }
 
 interface From {
-  readonly each: Kustomization;
+  readonly each: SourceObject;
   readonly known: Known;
   readonly marks: boolean;
 }
@@ -172,11 +160,73 @@ function patched(patch: unknown, from: From): Change["hits"] {
   return (object) => partial.some((part) => isTarget(object, part));
 }
 
-/** The parts of objects in a patch, which is a path or YAML. */
 function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
   if (typeof patch !== "string") return [];
   const loaded = known.byFile.get(pathFrom(each, patch));
   if (loaded !== undefined) return loaded.map(({ object }) => object);
   const documents = patch.includes("\n") || patch.includes("{") ? parseYaml(patch).documents : [];
   return documents.map(({ value }) => value).filter((value) => isFields(value));
+}
+
+/** A strategic merge patch names one object; where it names no namespace, that of the object is unknown. */
+function isTarget(object: Fields, part: Fields): boolean {
+  const [is, wants] = [nameOf(object), nameOf(part)];
+  return (
+    is.group === wants.group &&
+    is.kind === wants.kind &&
+    is.name === wants.name &&
+    (wants.namespace === undefined || wants.namespace === (is.namespace ?? "default"))
+  );
+}
+
+/** `marks`: labels and annotations may be others than those of the file. A target that cannot be evaluated is met. */
+function isSelected(object: Fields, target: unknown, marks: boolean): boolean {
+  const is = nameOf(object);
+  const { labelSelector, annotationSelector, ...wants } = fieldsOf(target);
+  const { labels, annotations } = fieldsOf(object["metadata"]);
+  return (
+    isLike(is.group, wants["group"]) &&
+    isLike(is.version, wants["version"]) &&
+    isLike(is.kind, wants["kind"]) &&
+    isLike(is.name, wants["name"]) &&
+    isLike(is.namespace ?? "default", wants["namespace"]) &&
+    (marks || (meetsSelector(labels, labelSelector) && meetsSelector(annotations, annotationSelector)))
+  );
+}
+
+function nameOf({ apiVersion, kind, metadata }: Fields) {
+  const [version = "", group = ""] = String(apiVersion).split("/").toReversed();
+  const { name, namespace } = fieldsOf(metadata);
+  return {
+    group,
+    version,
+    kind: String(kind),
+    name: String(name),
+    namespace: typeof namespace === "string" ? namespace : undefined,
+  };
+}
+
+/** Each field of a target is a pattern for the whole text. */
+function isLike(text: string, pattern: unknown): boolean {
+  if (typeof pattern !== "string" || pattern === "") return true;
+  try {
+    return RE2JS.compile(pattern).matches(text);
+  } catch {
+    return true;
+  }
+}
+
+/** The selector of `kubectl get --selector`; sets (`in`, `notin`) count as met. */
+function meetsSelector(marks: unknown, selector: unknown): boolean {
+  if (typeof selector !== "string" || /[()]/.test(selector)) return true;
+  const there = fieldsOf(marks);
+  return selector
+    .split(",")
+    .map((each) => each.trim())
+    .every((each) => {
+      const [, not, key = "", operator, value = ""] =
+        /^(!?)\s*([^\s=!]+)\s*(==?|!=)?\s*(.*)$/.exec(each) ?? [];
+      if (operator === undefined) return key in there !== (not === "!");
+      return (there[key] === value) === (operator !== "!=");
+    });
 }

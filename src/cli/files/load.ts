@@ -4,20 +4,11 @@
  */
 
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
+import { type LoadOptions, readText, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
-import { isKustomization, type Kustomization } from "./kustomization.ts";
-import { readText } from "./read.ts";
+import { isKustomization } from "./kustomization.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import { type FileProblem, itemKind, type ParsedDocument } from "./parsed.ts";
-
-export interface SourceObject extends Omit<ParsedDocument, "value"> {
-  /** "-" is standard input. */
-  readonly file: string;
-  readonly object: Readonly<Record<string, unknown>>;
-  /** The text of the file, for code frames. */
-  readonly lines: () => readonly string[];
-}
+import { type FileProblem, itemKind, type ParsedDocument, type SourceObject } from "./parsed.ts";
 
 export interface LoadedFiles {
   readonly objects: readonly SourceObject[];
@@ -26,15 +17,17 @@ export interface LoadedFiles {
   readonly ignored: number;
   /** Files in folders that cannot be read, and do not look as if they were for the command. */
   readonly skipped?: readonly string[];
-  /** Patterns of `exclude` that leave out nothing. */
   readonly unmatched?: readonly string[];
-  readonly kustomizations?: readonly Kustomization[];
+  readonly kustomizations?: readonly SourceObject[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
-export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<LoadedFiles> {
+export async function loadPaths(
+  paths: readonly string[],
+  options: LoadOptions = {},
+): Promise<Required<LoadedFiles>> {
   const { sources, problems, unmatched } = await sourcesOf(paths, options);
   const loaded: LoadedFiles[] = [];
   for (const source of sources) {
@@ -118,7 +111,6 @@ function itemOf(parsed: ParsedDocument, value: unknown, place: string): ParsedDo
   return { ...parsed, value, position };
 }
 
-/** Whether the document is for another program, such as Helm values. */
 function isForeign(value: unknown): boolean {
   return !isFields(value) || (value["apiVersion"] === undefined && value["kind"] === undefined);
 }

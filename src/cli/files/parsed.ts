@@ -16,7 +16,6 @@ export interface FileProblem extends Partial<Position> {
   readonly message: string;
 }
 
-/** A document of a file, with the positions of its fields. */
 export interface ParsedDocument {
   readonly value: unknown;
   /** The text that it was read from, perhaps with other documents. */
@@ -26,6 +25,14 @@ export interface ParsedDocument {
    * text. If the value is absent, the position of the innermost field that would contain it.
    */
   readonly position: (path: string, of?: Part) => Position;
+}
+
+/** An object of a file. */
+export interface SourceObject extends Omit<ParsedDocument, "value"> {
+  /** "-" is standard input. */
+  readonly file: string;
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly lines: () => readonly string[];
 }
 
 export interface ParsedFile {

@@ -1,12 +1,15 @@
-/** Resolves the paths on the command line to files. */
+/** Resolves the paths on the command line to files, and reads them as text, up to a limit. */
 
-import type { Stats } from "node:fs";
-// Node.js 20 has no glob and no matchesGlob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
 import * as nodePath from "node:path";
+import type { Stats } from "node:fs";
 import { codeOf } from "../../lib/thrown.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+
+// Node.js 20 has no glob and no matchesGlob: a named import would end the program before it can print which version it needs.
 
 export interface Source {
   /** The path as the user wrote it, or below the folder that the user named; "-" is standard input. */
@@ -22,14 +25,12 @@ export interface LoadOptions {
   readonly progress?: Progress;
   /** What a file in a folder contains if it is for the command; others are skipped if they cannot be read. Absent: none is. */
   readonly meant?: RegExp;
-  /** Patterns of files and folders to leave out in folders. */
   readonly exclude?: readonly string[];
 }
 
 interface Sources {
   readonly sources: readonly Source[];
   readonly problems: readonly FileProblem[];
-  /** Patterns of `exclude` that leave out nothing. */
   readonly unmatched: readonly string[];
 }
 
@@ -49,7 +50,7 @@ export async function sourcesOf(
       continue;
     }
     const kept = found.filter(({ name, named }) => {
-      const excluding = named ? [] : excludedBy(name, { folder: path, exclude, cwd });
+      const excluding = named ? [] : excludedBy(name, path, { exclude, cwd });
       for (const pattern of excluding) matched.add(pattern);
       return excluding.length === 0;
     });
@@ -63,15 +64,12 @@ export async function sourcesOf(
   return { sources: [...sources.values()], problems, unmatched };
 }
 
-interface Exclusion {
-  /** As the user has named it. */
-  readonly folder: string;
-  readonly exclude: readonly string[];
-  readonly cwd: string;
-}
-
 /** The patterns that match it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
-function excludedBy(file: string, { folder, exclude, cwd }: Exclusion): readonly string[] {
+function excludedBy(
+  file: string,
+  folder: string,
+  { exclude, cwd }: { readonly exclude: readonly string[]; readonly cwd: string },
+): readonly string[] {
   if (exclude.length === 0) return [];
   const steps = nodePath.relative(folder, file).split(nodePath.sep);
   const above = steps.map((_, index) => steps.slice(0, index + 1).join(nodePath.sep));
@@ -157,7 +155,64 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is no folder",
 };
 
-export function readProblem(error: unknown): string {
+function readProblem(error: unknown): string {
   const code = codeOf(error) || "unknown error";
   return PROBLEMS[code] ?? `cannot be read (${code})`;
+}
+
+/** A fleet of a thousand Clusters takes some MiB. */
+export const MAX_BYTES = 32 * 1024 * 1024;
+
+export type FileText =
+  | { readonly ok: true; readonly text: string }
+  /** `text`: its bytes as letters, if they were read. */
+  | { readonly ok: false; readonly message: string; readonly text?: string };
+
+export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<FileText> {
+  try {
+    const bytes = name === "-" ? await collect(stdin ?? process.stdin) : await readFile(resolve(cwd, name));
+    return bytes === undefined ? TOO_LARGE : decode(bytes);
+  } catch (error) {
+    return { ok: false, message: readProblem(error) };
+  }
+}
+
+const TOO_LARGE: FileText = { ok: false, message: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
+
+async function readFile(path: string): Promise<Uint8Array | undefined> {
+  await using file = await open(path);
+  // Devices and pipes report a size of 0, so the bytes read are counted, too.
+  if ((await file.stat()).size > MAX_BYTES) return undefined;
+  return await collect(file.createReadStream({ autoClose: false }));
+}
+
+async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.length;
+    if (size > MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** As PowerShell writes files, with a byte order mark. */
+const UTF16 = [
+  { mark: [0xff, 0xfe], encoding: "utf-16le" },
+  { mark: [0xfe, 0xff], encoding: "utf-16be" },
+] as const;
+
+function decode(bytes: Uint8Array): FileText {
+  if (bytes.length === 0) return { ok: false, message: "is empty", text: "" };
+  const encoding = UTF16.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte))?.encoding;
+  if (encoding !== undefined) return { ok: true, text: new TextDecoder(encoding).decode(bytes) };
+  // Without what UTF-16 has between the letters.
+  const text = Buffer.from(bytes).toString("latin1").replaceAll("\0", "");
+  if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON", text };
+  try {
+    return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return { ok: false, message: "is not UTF-8 text, expected YAML or JSON", text };
+  }
 }

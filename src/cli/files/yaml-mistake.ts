@@ -16,7 +16,6 @@ export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: str
   return conflict(text) ?? template(place) ?? BY_CODE[code]?.(place, message);
 }
 
-/** The offset at which the parser stopped, and its line. */
 interface TextPlace {
   readonly text: string;
   readonly offset: number;
@@ -159,7 +158,6 @@ function unclosedQuote({ text, offset }: TextPlace): Mistake | undefined {
   return { offset: open.offset, message: `the text has no closing quote: write ${quote} at its end` };
 }
 
-/** A value that continues after a text in quotes. */
 function afterQuote(place: TextPlace): Mistake | undefined {
   const { text, offset, line, start } = place;
   const open = quoteBefore(text, offset + 1);
@@ -252,7 +250,6 @@ function* tokensBefore(text: string, end: number): IteratorObject<Token, undefin
   }
 }
 
-/** The innermost bracket that is open at `end`. */
 function openBefore(text: string, end: number): Token | undefined {
   const open: Token[] = [];
   for (const token of tokensBefore(text, end)) {
@@ -262,7 +259,30 @@ function openBefore(text: string, end: number): Token | undefined {
   return open.at(-1);
 }
 
-/** The last text in quotes that begins before `end`. */
 function quoteBefore(text: string, end: number): Token | undefined {
   return [...tokensBefore(text, end)].findLast(({ source }) => /^["']/.test(source));
+}
+
+const SPACE = "[\\u00A0\\u2000-\\u200B\\u202F\\u3000\\uFEFF]";
+/** YAML needs a space after a colon, and after the dash of an item. */
+const INSTEAD_OF_SPACE = new RegExp(`[:-](${SPACE})`, "u");
+
+/** Why a text is not YAML, if a character that looks like a space is the likely reason. */
+export function whyUnreadable(text: string): Mistake | undefined {
+  const found = INSTEAD_OF_SPACE.exec(text);
+  if (found === null) return undefined;
+  const message = `has ${nameOfSpace(found[1] ?? "")}, which is no space in YAML: write a space`;
+  return { offset: found.index + 1, message };
+}
+
+/** Finds a character that only looks like a space or a quote; `undefined`: none. */
+export function lookalike(text: string): string | undefined {
+  const space = new RegExp(SPACE, "u").exec(text)?.[0];
+  if (space !== undefined) return `${nameOfSpace(space)}: write a space`;
+  return /[\u2018-\u201F]/.test(text) ? `curly quotes: write ' or "` : undefined;
+}
+
+function nameOfSpace(letter: string): string {
+  const code = `U+${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return letter === "\u00A0" ? `a no-break space (${code})` : `an invisible or wide space (${code})`;
 }

@@ -4,15 +4,17 @@ import { refusedBy } from "../../admission/cluster-denial.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
 import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
-import { type AdmissionDecision, admit } from "../../policy/admission.ts";
+import { type AdmissionDecision, admit, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { holdTexts } from "../../policy/decide.ts";
-import type { Decision } from "../../policy/decision.ts";
+import { holdTexts, matches } from "../../policy/decide.ts";
+import type { Decision, PolicyTrace, Verdict } from "../../policy/decision.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { World } from "../../policy/world.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RequestName } from "./request-names.ts";
 
 interface Versions {
-  /** The version that an upgrade goes to. */
   readonly to?: string | undefined;
   /** The version that it comes from; default: the one that the Cluster shows. */
   readonly from?: string | undefined;
@@ -64,26 +66,25 @@ function whyNotReviewed({ before, after }: Change): string {
   return `has the version ${before.topology.version} already`;
 }
 
-/** The answer as a user of kubectl sees it. */
 export interface AdmissionAnswer {
   readonly verdict: AdmissionDecision["verdict"];
   /** The API server's refusal, or the warnings; empty if the request passes in silence. */
   readonly message: string;
-  /** The decision that gives the verdict. */
   readonly decision: Decision;
 }
 
-export function answerOf(attempt: Attempt, { verdict, denial, warning }: AdmissionDecision): AdmissionAnswer {
+export function answerOf(attempt: Attempt, found: AdmissionDecision): AdmissionAnswer {
+  const { verdict, denial, warning: warned } = found;
   if (verdict === "Denied")
     return { verdict, message: refusedBy(attempt, denial).message, decision: atOnce(denial) };
   if (verdict === "Warned")
     return {
       verdict,
-      message: holdTexts(warning.trace).join("\n"),
-      decision: { ...atOnce(warning), holds: false },
+      message: holdTexts(warned.trace).join("\n"),
+      decision: { ...atOnce(warned), holds: false },
     };
-  const silent = denial.verdict === "Allowed" ? warning.verdict : denial.verdict;
-  const trace = [...denial.trace, ...warning.trace];
+  const silent = denial.verdict === "Allowed" ? warned.verdict : denial.verdict;
+  const trace = [...denial.trace, ...warned.trace];
   return { verdict, message: "", decision: { ...denial, verdict: silent, trace } };
 }
 
@@ -95,4 +96,36 @@ function atOnce(decision: Decision): Decision {
 export function admitted(fleet: Fleet, { cluster, call }: Attempt, now: Date): AdmissionDecision {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return admit(policies, fleet.world(cluster), call, now);
+}
+
+/** Merges the traces of a policy's rules that refuse and of those that warn; the policy has the rules of the trace. */
+export function traceOf(
+  policy: CompiledPolicy,
+  world: World,
+  { denial, warning: warned }: AdmissionDecision,
+): readonly [PolicyTrace, CompiledPolicy] {
+  const { ref, mode } = policy;
+  const name = policyName(ref);
+  const refusal = denial.trace.find((each) => policyName(each.policy) === name);
+  const warns = warned.trace.find((each) => policyName(each.policy) === name);
+  const traces = [refusal, warns].filter((each) => each !== undefined);
+  const overriddenBy = traces.find((each) => each.overriddenBy !== undefined)?.overriddenBy;
+  const trace: PolicyTrace = {
+    policy: ref,
+    mode,
+    matched: matches(policy, world) !== "no",
+    verdict: verdictOf(refusal, warns),
+    holds: refusal?.holds === true,
+    rules: traces.flatMap(({ rules }) => rules),
+    ...(overriddenBy !== undefined && { overriddenBy }),
+  };
+  const spoken = [...denying([policy]), ...warning([policy])];
+  return [trace, { ...policy, rules: spoken.flatMap(({ rules }) => rules) }];
+}
+
+function verdictOf(denial: PolicyTrace | undefined, warns: PolicyTrace | undefined): Verdict {
+  if (denial?.holds === true) return denial.verdict;
+  if (warns?.holds === true) return "WouldBlock";
+  const verdicts = [denial?.verdict, warns?.verdict];
+  return verdicts.find((verdict) => verdict !== undefined && verdict !== "Allowed") ?? "Allowed";
 }

@@ -2,7 +2,7 @@
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
-import type { Cluster } from "../../api/meta.ts";
+import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/shows.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
@@ -28,17 +28,19 @@ export function heldByClusterAPI(
   const found = ownHolds(metadata);
   const isHeld = progress?.heldAt === "BeforeClusterUpgrade";
   if (found.length === 0 || hasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
-  const { namespace = "", name } = metadata;
-  const words = [
-    "annotate",
-    "clusters.cluster.x-k8s.io",
-    "-n",
-    namespace,
-    name,
-    ...found.map((key) => `${key}-`),
-  ];
+  const remove = kubectl("annotate", metadata, ...found.map((key) => `${key}-`));
   const which = `annotation${found.length === 1 ? "" : "s"} ${found.join(", ")}`;
-  return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${["kubectl", ...words].map(shellQuote).join(" ")}`;
+  return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${remove}`;
+}
+
+/** For the Cluster. */
+export function kubectl(
+  verb: string,
+  { namespace = "", name }: ObjectMeta,
+  ...words: readonly string[]
+): string {
+  const all = ["kubectl", verb, "clusters.cluster.x-k8s.io", "-n", namespace, name, ...words];
+  return all.map(shellQuote).join(" ");
 }
 
 /** Why Cluster API's last call about the Cluster failed, as its condition tells; `undefined`: it does not tell so. */

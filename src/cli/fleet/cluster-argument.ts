@@ -13,7 +13,6 @@ export interface ShortName {
 
 interface NamespaceFlags extends ConnectionFlags {
   readonly namespace?: string;
-  /** The Cluster comes from files. */
   readonly filename?: readonly string[];
 }
 

@@ -76,7 +76,6 @@ function parseRequestTimeout(text: string): number {
   return /^\d+$/.test(text) ? Number(text) * 1000 : parseTime(text);
 }
 
-/** Parses a duration to milliseconds. */
 export function parseTime(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined) return ms;

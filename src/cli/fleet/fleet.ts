@@ -83,6 +83,9 @@ export interface FleetOptions {
   readonly memory?: FilledMemory;
 }
 
+/** What depends on how the objects were read. */
+export type ReadOptions = Pick<FleetOptions, "objects" | "allNamespaces" | "tasks">;
+
 /** The parts of the operator's memory that outlive one state of the fleet. */
 export type FilledMemory = Pick<Memory, "policies" | "overrides" | "operations">;
 
@@ -94,7 +97,6 @@ export function emptyMemory(maxOverrideMs: number): FilledMemory {
   };
 }
 
-/** A policy, and the past that its status records. */
 export interface FleetPolicy {
   readonly compiled: CompiledPolicy;
   readonly object: PolicyObject;
@@ -102,12 +104,10 @@ export interface FleetPolicy {
   readonly raw: RawObject;
 }
 
-/** A rollout, and the status that the operator has written. */
 export interface FleetRollout {
   readonly compiled: CompiledRollout;
   readonly spec: HookRollout["spec"];
   readonly status: HookRolloutStatus;
-  /** Why a user has paused it. */
   readonly pauseReason: string | undefined;
 }
 
@@ -175,7 +175,6 @@ export class Fleet {
     };
   }
 
-  /** Sorted by namespace and name. */
   clusters(): readonly Cluster[] {
     return [...this.#clusters.values()];
   }
@@ -348,7 +347,6 @@ function withUID(cluster: Cluster): Cluster {
   return { ...cluster, metadata: { ...cluster.metadata, uid: `uid-of-${clusterKey(cluster)}` } };
 }
 
-/** A row of a policy's status. */
 interface RecordedRow {
   readonly row: DecisionRow;
   readonly policy: CompiledPolicy;

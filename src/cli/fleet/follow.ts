@@ -80,16 +80,12 @@ export async function followUntil(
   { timeoutMs, onLost }: Pick<Follower, "onLost"> & { readonly timeoutMs: number },
 ): Promise<boolean> {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), Math.min(timeoutMs, MAX_TIMER_MS));
+  const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))]);
   let met = false;
   const onObjects = ([object]: readonly KubeObject[]): void => {
     met ||= isMet(object);
     if (met) stop.abort();
   };
-  try {
-    await follow(client, scope, { onObjects, onLost }, stop.signal);
-  } finally {
-    clearTimeout(timer);
-  }
+  await follow(client, scope, { onObjects, onLost }, signal);
   return met;
 }

@@ -11,19 +11,17 @@ import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
 
-/** What overrides can name, by name. */
 interface KnownTargets {
-  readonly clusters: ReadonlyMap<string, { readonly metadata: { readonly uid?: string } }>;
+  /** Their uids: a Cluster in Git has none. */
+  readonly clusters: ReadonlyMap<string, string | undefined>;
   readonly holders: ReadonlySet<string>;
 }
 
 export function knownTo(objects: readonly RawObject[]): KnownTargets {
   const clusters = objects.filter(isCluster).map((object) => {
     const { namespace, name, uid } = fieldsOf(object["metadata"]);
-    return [
-      `${textOf(namespace) || "default"}/${textOf(name)}`,
-      { metadata: typeof uid === "string" ? { uid } : {} },
-    ] as const;
+    const place = `${textOf(namespace) || "default"}/${textOf(name)}`;
+    return [place, typeof uid === "string" ? uid : undefined] as const;
   });
   return {
     clusters: new Map(clusters),
@@ -36,13 +34,12 @@ export function namesNothing(
   { spec }: HookOverride,
   { clusters, holders }: KnownTargets,
 ): readonly FieldError[] {
-  const anyCluster = { metadata: spec.clusterRef.uid === undefined ? {} : { uid: spec.clusterRef.uid } };
   const targets: Targets = {
     cluster: (namespace, name) => {
-      if (clusters.size === 0) return anyCluster;
-      const found = clusters.get(`${namespace}/${name}`);
-      // A Cluster in Git has no uid.
-      return found?.metadata.uid === undefined ? found && anyCluster : found;
+      const place = `${namespace}/${name}`;
+      if (clusters.size > 0 && !clusters.has(place)) return undefined;
+      const uid = clusters.get(place) ?? spec.clusterRef.uid;
+      return { metadata: uid === undefined ? {} : { uid } };
     },
     has: (ref) => holders.size === 0 || holders.has(policyName(ref)),
   };

@@ -58,7 +58,6 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
   return apiVersion === "v1" && kind === "Namespace";
 }
 
-/** The condition of that type in a status. */
 export function conditionOf(
   { status }: { readonly status?: { readonly conditions?: readonly Condition[] } | undefined },
   type: string,

@@ -1,11 +1,10 @@
 /** One Cluster and everything that applies to it, from the API server or from files. */
 
-import { fieldsOf } from "../../lib/fields.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import type { clusterName } from "../command.ts";
-import type { Fleet, FleetOptions } from "./fleet.ts";
-import { isCluster, type RawObject } from "./kinds.ts";
+import type { Fleet, ReadOptions } from "./fleet.ts";
+import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { UnreadKind } from "./live-fleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
@@ -25,7 +24,6 @@ export interface ClusterReading {
   readonly isPlatformWhole: boolean;
 }
 
-/** A Cluster that a command may change. */
 export interface LiveCluster {
   readonly client: KubeClient;
   /** Its URL and context, for people. */
@@ -79,8 +77,8 @@ export interface FleetSettings {
 interface FoundCluster {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
-  /** The Cluster with its whole status. */
-  readonly raw?: RawObject;
+  /** With its whole status. */
+  readonly raw: RawObject;
   readonly unread: readonly UnreadKind[];
 }
 
@@ -93,29 +91,23 @@ export async function readCluster(
   },
 ): Promise<FoundCluster> {
   const { readClusterObjects } = await import("./live-fleet.ts");
-  const { objects, allNamespaces, reader, unread, hasHookTasks } = await readClusterObjects(
-    client,
-    name,
-    async (found) => {
-      const seen = await fleetOf(found, settings);
-      return settings.queries(seen, clusterIn(seen, name));
-    },
-  );
-  const tasks = hasHookTasks ? undefined : "Unread";
-  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces, tasks });
-  const raw = objects.find((object) => isCluster(object) && isNamed(object, name));
-  return { fleet, cluster: clusterIn(fleet, name), unread, ...(raw !== undefined && { raw }) };
-}
-
-function isNamed({ metadata }: RawObject, { namespace, name }: ClusterName): boolean {
-  const found = fieldsOf(metadata);
-  return found["namespace"] === namespace && found["name"] === name;
+  const {
+    cluster: raw,
+    objects,
+    unread,
+    read,
+  } = await readClusterObjects(client, name, async (found) => {
+    const seen = await fleetOf(found, settings);
+    return settings.queries(seen, clusterIn(seen, name));
+  });
+  const fleet = await fleetOf(objects, settings, read);
+  return { fleet, cluster: clusterIn(fleet, name), raw, unread };
 }
 
 export async function fleetOf(
   objects: readonly RawObject[],
   { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
-  read?: Pick<FleetOptions, "objects" | "allNamespaces" | "tasks">,
+  read?: ReadOptions,
 ): Promise<Fleet> {
   const { Fleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");

@@ -2,6 +2,7 @@
 
 import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
+import type { ReadOptions } from "./fleet.ts";
 import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
@@ -9,7 +10,6 @@ import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";
@@ -67,16 +67,14 @@ export interface UnreadKind {
 }
 
 interface ClusterObjects {
-  /** The Cluster first, then every policy, rollout and override that could apply to it, and Namespaces. */
+  readonly cluster: RawObject;
+  /** The Cluster, every policy, rollout and override that could apply to it, HookTasks of its policies, and Namespaces. */
   readonly objects: readonly RawObject[];
-  /** All Namespaces are among them; otherwise only the Cluster's. */
-  readonly allNamespaces: boolean;
   readonly unread: readonly UnreadKind[];
-  /** Whether the HookTasks of its policies are among them. */
-  readonly hasHookTasks: boolean;
-  /** The objects that gates look at. */
-  readonly reader: ObjectReader;
+  readonly read: ReadOptions;
 }
+
+type ReadPart = Pick<ClusterObjects, "objects" | "unread">;
 
 /**
  * Reads the inputs of a decision about one Cluster, with as few permissions as possible. `queriesIn`: the objects that gates look at. Every failure is a
@@ -95,39 +93,36 @@ export async function readClusterObjects(
     if (everywhere.length > 0) throw noCluster(key, everywhere);
     throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
   }
-  const found = await readAround(client, cluster, key.namespace);
-  const { objects } = found;
-  return { ...found, reader: await readAsOperator(client, await queriesIn(objects), objects) };
+  const { objects, unread, read } = await readAround(client, cluster, key.namespace);
+  const reader = await readAsOperator(client, await queriesIn(objects), objects);
+  return { cluster, objects, unread, read: { ...read, objects: reader } };
 }
 
 async function readAround(
   client: KubeClient,
   cluster: RawObject,
   namespace: string,
-): Promise<Omit<ClusterObjects, "reader">> {
+): Promise<Omit<ClusterObjects, "cluster">> {
   const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
-  const read = await Promise.all([
-    unlessForbidden("HookPolicies", ["list", HookPolicy], listIfServed(client, HookPolicy, namespace)),
-    unlessForbidden(
-      "ClusterHookPolicies",
-      ["list", ClusterHookPolicy],
-      listIfServed(client, ClusterHookPolicy),
-    ),
-    unlessForbidden("HookOverrides", ["list", OVERRIDES], listIfServed(client, OVERRIDES)),
-    unlessForbidden("HookRollouts", ["list", ROLLOUTS], listIfServed(client, ROLLOUTS)),
+  const listed = async (what: UnreadKind["what"], resource: Resource, place?: string): Promise<ReadPart> =>
+    await unlessForbidden(what, ["list", resource], listIfServed(client, resource, place));
+  const parts = await Promise.all([
+    listed("HookPolicies", HookPolicy, namespace),
+    listed("ClusterHookPolicies", ClusterHookPolicy),
+    listed("HookOverrides", OVERRIDES),
+    listed("HookRollouts", ROLLOUTS),
     unlessForbidden("Namespace", ["get", NAMESPACES], find(client, NAMESPACES, { name: namespace })),
   ]);
-  const around = [cluster, ...read.flatMap(({ objects: found }) => found)];
+  const around = [cluster, ...parts.flatMap((each) => each.objects)];
   const tasks = await readTasks(client, cluster, around);
   const objects = [...around, ...tasks.objects];
-  const hasHookTasks = tasks.unread.length === 0;
-  const unread = [...read.flatMap(({ unread: each }) => each), ...tasks.unread];
-  if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread, hasHookTasks };
+  const unread = [...parts.flatMap((each) => each.unread), ...tasks.unread];
+  const read = { allNamespaces: false, tasks: tasks.unread.length === 0 ? undefined : ("Unread" as const) };
+  if (!objects.some(looksIntoNamespaces)) return { objects, unread, read };
   const all = await unlessForbidden("Namespaces", ["list", NAMESPACES], listTyped(client, NAMESPACES));
-  if (all.unread.length > 0)
-    return { objects, allNamespaces: false, unread: [...unread, ...all.unread], hasHookTasks };
+  if (all.unread.length > 0) return { objects, unread: [...unread, ...all.unread], read };
   const others = objects.filter((object) => !isNamespace(object));
-  return { objects: [...others, ...all.objects], allNamespaces: true, unread, hasHookTasks };
+  return { objects: [...others, ...all.objects], unread, read: { ...read, allNamespaces: true } };
 }
 
 /** Of this Cluster, where its policies have them. */
@@ -135,16 +130,12 @@ async function readTasks(
   client: KubeClient,
   cluster: RawObject,
   policies: readonly RawObject[],
-): Promise<Pick<ClusterObjects, "objects" | "unread">> {
-  const { uid } = viewMetadata(cluster["metadata"]);
-  const labelSelector = `${CLUSTER_UID}=${uid}`;
+): Promise<ReadPart> {
+  const labelSelector = `${CLUSTER_UID}=${viewMetadata(cluster["metadata"]).uid}`;
   const lists = taskNamespaces(policies).map(async (namespace) => {
     const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
-    return await unlessForbidden(
-      "HookTasks",
-      ["list", HOOK_TASKS],
-      found.then((list) => list?.items ?? []),
-    );
+    const items = found.then((list) => list?.items ?? []);
+    return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);
   });
   const read = await Promise.all(lists);
   return {
@@ -178,7 +169,7 @@ async function unlessForbidden(
   what: UnreadKind["what"],
   [verb, resource]: readonly ["get" | "list", Resource],
   work: Promise<readonly RawObject[] | RawObject | undefined>,
-): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly UnreadKind[] }> {
+): Promise<ReadPart> {
   try {
     return { objects: [(await work) ?? []].flat(), unread: [] };
   } catch (error) {

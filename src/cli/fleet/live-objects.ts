@@ -34,7 +34,6 @@ export function typed({ group, version, kind }: Resource, raw: object): RawObjec
 
 const TIMEOUT_MS = 30_000;
 
-/** The resource of Clusters, in the served version. */
 export async function clusterResource(
   client: KubeClient,
   signal = AbortSignal.timeout(TIMEOUT_MS),

@@ -3,8 +3,8 @@
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "./kinds.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import type { SourceObject } from "../files/load.ts";
 import { stderr } from "../terminal/output.ts";
+import type { SourceObject } from "../files/parsed.ts";
 
 export interface ObjectFiles {
   readonly sources: readonly SourceObject[];
@@ -33,7 +33,6 @@ export async function readObjectFiles(
   return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0, isBuilt };
 }
 
-/** Returns all objects, or exits with code 2. */
 export async function readAllObjects(
   paths: readonly string[],
   policies: readonly RawObject[] = [],

@@ -2,7 +2,6 @@
 
 import type { HookName } from "../../api/runtime-hooks.ts";
 
-/** The hook of the rules that judge a request. */
 export const REQUEST_HOOKS = {
   Create: "BeforeClusterCreate",
   Upgrade: "BeforeClusterUpgrade",

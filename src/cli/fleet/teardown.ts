@@ -3,18 +3,13 @@
 import type { TornDown } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torn-down.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { kubectl } from "./caveats.ts";
 import type { Fleet } from "./fleet.ts";
 
 export interface TearDown extends TornDown {
   /** Otherwise only the next deletion of the Cluster would tear it down. */
   readonly isUnderWay: boolean;
-  readonly steps: readonly TearDownStep[];
-}
-
-export interface TearDownStep {
-  readonly command: string;
-  readonly wanted: string;
+  readonly steps: readonly { readonly command: string; readonly wanted: string }[];
 }
 
 /** From the Clusters and, because only the operator sees that a part is being deleted, from the rows of policies. */
@@ -37,18 +32,25 @@ export function findTearDowns(fleet: Fleet): (cluster: Cluster) => TearDown | un
 }
 
 /** A paused Cluster is not reconciled by Cluster API and its providers, whatever is being deleted (util/annotations). */
-function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownStep[] {
+function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDown["steps"] {
   if (paused || !isUnderWay) return [];
   return [
     {
-      command: patch(metadata, "merge", { spec: { paused: true } }),
+      command: kubectl(
+        "patch",
+        metadata,
+        "--type",
+        "merge",
+        "-p",
+        JSON.stringify({ spec: { paused: true } }),
+      ),
       wanted:
         "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks, and bring that back afterwards",
     },
   ];
 }
 
-function removal({ metadata }: Cluster): TearDownStep[] {
+function removal({ metadata }: Cluster): TearDown["steps"] {
   const index = metadata.finalizers?.indexOf(FOREGROUND_FINALIZER) ?? -1;
   if (index < 0) return [];
   const path = `/metadata/finalizers/${index}`;
@@ -58,13 +60,8 @@ function removal({ metadata }: Cluster): TearDownStep[] {
   ];
   return [
     {
-      command: patch(metadata, "json", change),
+      command: kubectl("patch", metadata, "--type", "json", "-p", JSON.stringify(change)),
       wanted: "the deletion of the Cluster is no longer a foreground deletion",
     },
   ];
-}
-
-function patch({ namespace = "", name }: Cluster["metadata"], type: string, change: unknown): string {
-  const words = ["patch", "clusters.cluster.x-k8s.io", "-n", namespace, name, "--type", type, "-p"];
-  return ["kubectl", ...words, JSON.stringify(change)].map(shellQuote).join(" ");
 }

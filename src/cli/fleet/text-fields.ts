@@ -1,14 +1,14 @@
-/** Finds what YAML reads as another type than text, and the API server accepts only as text: version: 1.34, ring: 1. */
+/** Checks the names of objects, and finds what YAML reads as another type than text, and the API server accepts only as text: version: 1.34, ring: 1. */
 
+import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { found } from "../../lib/found.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { SourceObject } from "../files/load.ts";
-import type { Position } from "../files/parsed.ts";
+import type { Position, SourceObject } from "../files/parsed.ts";
+import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 
-/** The texts of ObjectMeta (apimachinery, meta/v1). */
 const METADATA = [
   "name",
   "generateName",
@@ -69,4 +69,28 @@ export function asWritten(message: string, source: SourceObject, { line, column 
 export function withoutQuotes(message: string): string {
   const at = message.indexOf(IN_QUOTES);
   return at === -1 ? message : message.slice(0, at);
+}
+
+/** `of`: "a namespace". Names of namespaces have no dots. */
+export function nameProblem(name: unknown, of: string, maxLength: number): string | undefined {
+  const pattern = maxLength > 63 ? DNS_SUBDOMAIN : DNS_LABEL;
+  const dots = maxLength > 63 ? ", '.'" : "";
+  if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, "string");
+  if (pattern.test(name) && name.length <= maxLength) return undefined;
+  const expected = `expected the name of ${of}: lower-case letters, digits${dots} and '-', at most ${maxLength}`;
+  return templateProblem(name) ?? `found ${found(name)}, ${expected}`;
+}
+
+/** `undefined`: it is not a template. */
+export function templateProblem(value: unknown): string | undefined {
+  if (typeof value === "string" && /\{\{|\$\{|\$\(|<[^>]*>/.test(value))
+    return `found ${found(value)}, which is a template: ${RENDER_FIRST}`;
+  return isTemplate(value) ? `found {{ … }}, which is a template: ${RENDER_FIRST}` : undefined;
+}
+
+/** YAML reads {{ .Values.team }} as a map whose key is a map. */
+export function isTemplate(value: unknown): boolean {
+  return (
+    isFields(value) && Object.keys(value).some((key) => key.startsWith("{") || key === "[object Object]")
+  );
 }

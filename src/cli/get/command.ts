@@ -73,31 +73,27 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("./held.ts");
-  const { followHeld, holdersOf, operatorSeen, readHeld, unreadNotes } = await import("./follow-held.ts");
+  const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
       const namespace = flags.allNamespaces === true ? undefined : own;
       const query = { flags, program, namespace };
-      const view = await readHeld(client, namespace);
-      stderr.lines(unreadNotes(view).map((note) => `warning: ${note}`));
+      const holders = await readHolders(client, namespace);
+      stderr.lines(unreadNotes(holders).map((note) => `warning: ${note}`));
       if (flags.watch !== true) {
         const seen = await operatorSeen(client);
         // The operator's times are compared with the API server's: this machine's clock may be wrong.
         return await print(
-          { ...heldBy(holdersOf(view), namespace), ...seen },
+          { ...heldBy(holders.objects, namespace), ...seen },
           query,
           client.serverClock.serverTime(),
         );
       }
-      const scope = {
-        cluster: view.unread === undefined,
-        rollouts: !("unread" in view.rollouts),
-        ...(namespace !== undefined && { namespace }),
-      };
+      const scope = { resources: holders.resources, ...(namespace !== undefined && { namespace }) };
       const readerIsGone = untilReaderIsGone();
       const onHolders = await watcherFor(query);
-      await followHeld(client, scope, { onHolders, onLost: tellLost }, readerIsGone);
+      await followHolders(client, scope, { onHolders, onLost: tellLost }, readerIsGone);
     }),
   );
 }
@@ -132,8 +128,7 @@ const REDRAW_MS = 10_000;
 /** A terminal is redrawn; any other output gets a line for each change. */
 async function watcherFor(query: Query): Promise<(holders: readonly RawObject[]) => void> {
   const { heldBy } = await import("./held.ts");
-  const { heldLines } = await import("./report.ts");
-  const { heldStream } = await import("./held-stream.ts");
+  const { heldLines, heldStream } = await import("./report.ts");
   const { flags, program, namespace } = query;
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;

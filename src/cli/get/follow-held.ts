@@ -10,50 +10,40 @@ import { follow, type Follower } from "../fleet/follow.ts";
 import { listIfServed, listTyped, typed } from "../fleet/live-objects.ts";
 import { type HeldFleet, NEVER_SEEN } from "./held.ts";
 
-export interface PolicyView {
-  readonly policies: readonly RawObject[];
-  /** "you may not list clusterhookpolicies.hookpolicy.dev": what they hold is missing. */
-  readonly unread?: string;
+export interface Holders {
+  readonly objects: readonly RawObject[];
+  readonly resources: readonly Resource[];
+  /** The kinds that the user may not read: "ClusterHookPolicies", "you may not list clusterhookpolicies.hookpolicy.dev". */
+  readonly unread: readonly { readonly kinds: string; readonly text: string }[];
 }
 
-/** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as the user may read them. */
-export async function readPolicies(client: KubeClient, namespace?: string): Promise<PolicyView> {
-  const own = await list(client, POLICY_RESOURCES.HookPolicy, namespace);
-  try {
-    return { policies: [...own, ...(await list(client, POLICY_RESOURCES.ClusterHookPolicy))] };
-  } catch (error) {
-    if (namespace === undefined || !isForbidden(error)) throw error;
-    return { policies: own, unread: `you may not list ${resourceName(POLICY_RESOURCES.ClusterHookPolicy)}` };
-  }
-}
-
-export interface HeldView extends PolicyView {
-  /** `unread`: why there are none. */
-  readonly rollouts: readonly RawObject[] | { readonly unread: string };
-}
-
-/** As readPolicies(), and the rollouts: empty if the API server does not serve them. */
-export async function readHeld(client: KubeClient, namespace?: string): Promise<HeldView> {
-  const policies = await readPolicies(client, namespace);
-  try {
-    return { ...policies, rollouts: await listIfServed(client, ROLLOUTS) };
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-    return { ...policies, rollouts: { unread: `you may not list ${resourceName(ROLLOUTS)}` } };
-  }
-}
-
-/** The arguments of heldBy(). */
-export function holdersOf({ policies, rollouts }: HeldView): readonly RawObject[] {
-  return [...policies, ...("unread" in rollouts ? [] : rollouts)];
-}
-
-/** What is missing in what is shown. */
-export function unreadNotes({ unread, rollouts }: HeldView): string[] {
-  return [
-    ...(unread === undefined ? [] : [`${unread}: what ClusterHookPolicies hold is not shown`]),
-    ...("unread" in rollouts ? [`${rollouts.unread}: what HookRollouts hold is not shown`] : []),
+/** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as the user may read them. Rollouts need not be served. */
+export async function readHolders(client: KubeClient, namespace?: string): Promise<Holders> {
+  const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
+  const found = new Map([[HookPolicy, await list(client, HookPolicy, namespace)]]);
+  const unread: Holders["unread"][number][] = [];
+  const others = [
+    {
+      resource: ClusterHookPolicy,
+      kinds: "ClusterHookPolicies",
+      read: list,
+      isNeeded: namespace === undefined,
+    },
+    { resource: ROLLOUTS, kinds: "HookRollouts", read: listIfServed, isNeeded: false },
   ];
+  for (const { resource, kinds, read, isNeeded } of others) {
+    try {
+      found.set(resource, await read(client, resource));
+    } catch (error) {
+      if (isNeeded || !isForbidden(error)) throw error;
+      unread.push({ kinds, text: `you may not list ${resourceName(resource)}` });
+    }
+  }
+  return { objects: [...found.values()].flat(), resources: [...found.keys()], unread };
+}
+
+export function unreadNotes({ unread }: Holders): string[] {
+  return unread.map(({ kinds, text }) => `${text}: what ${kinds} hold is not shown`);
 }
 
 async function list(
@@ -70,28 +60,13 @@ async function list(
   }
 }
 
-interface HolderFollower extends Pick<Follower, "onLost"> {
-  /** Called with all policies and rollouts: at first, and after every change. */
-  readonly onHolders: (holders: readonly RawObject[]) => void;
-}
-
-interface FollowedHolders {
-  /** Absent: HookPolicies of all namespaces. */
-  readonly namespace?: string;
-  /** Whether ClusterHookPolicies are followed, too. */
-  readonly cluster: boolean;
-  readonly rollouts: boolean;
-}
-
-/** Runs until `signal` fires; kinds that readHeld() could not read are not followed. */
-export async function followHeld(
+/** Runs until `signal` fires. `namespace`: of HookPolicies; absent: all. `onHolders` gets all objects of these kinds. */
+export async function followHolders(
   client: KubeClient,
-  { namespace, cluster, rollouts }: FollowedHolders,
-  { onHolders, onLost }: HolderFollower,
+  { resources, namespace }: Pick<Holders, "resources"> & { readonly namespace?: string },
+  { onHolders, onLost }: Pick<Follower, "onLost"> & { onHolders: (holders: readonly RawObject[]) => void },
   signal: AbortSignal,
 ): Promise<void> {
-  const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
-  const resources = [HookPolicy, ...(cluster ? [ClusterHookPolicy] : []), ...(rollouts ? [ROLLOUTS] : [])];
   const known = new Map<Resource, readonly RawObject[]>();
   const stop = new AbortController();
   const signals = AbortSignal.any([signal, stop.signal]);

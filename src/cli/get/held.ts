@@ -17,12 +17,10 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-/** An operation of a Cluster, with one policy or rollout that holds it. */
 export interface HeldOperation {
   readonly policy: HolderRef;
   /** A rollout's row has the stage of the Cluster as its rule. */
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
-  /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
   /** The kind that the operator may not read for the gate: its name in RBAC. */
   readonly forbidden?: string;
@@ -60,14 +58,12 @@ export function hasNoLease(seen: Date | undefined): boolean {
 
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince(
-  {
-    operatorSeen,
-    held,
-  }: { readonly operatorSeen?: Date; readonly held: readonly { readonly row: { readonly since: string } }[] },
+  operatorSeen: Date | undefined,
+  rows: readonly { readonly since: string }[],
   now: Date,
 ): Date | undefined {
   if (operatorSeen === undefined) return undefined;
-  const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
+  const latest = Math.max(operatorSeen.getTime(), ...rows.map(({ since }) => Date.parse(since) || 0));
   if (latest >= now.getTime() - OVERDUE_MS) return undefined;
   return hasNoLease(operatorSeen) ? NEVER_SEEN : new Date(latest);
 }
@@ -98,7 +94,6 @@ interface Holder {
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
   readonly due: string | undefined;
-  /** Why the policy is not ready. */
   readonly problem?: string;
 }
 
@@ -174,7 +169,6 @@ function isIn(row: DecisionRow, namespace: string | undefined): boolean {
   return namespace === undefined || row.namespace === namespace;
 }
 
-/** The gate of a rule in an unchecked spec. */
 export function gateOf(
   spec: unknown,
   { rule, gate }: { readonly rule: string; readonly gate?: string | undefined },
@@ -182,7 +176,6 @@ export function gateOf(
   return named<GateSpec>(named<RuleSpec>(fieldsOf(spec)["rules"], rule)?.until, gate);
 }
 
-/** The entry of that name, from an unchecked list. */
 function named<T extends { readonly name: string }>(
   list: unknown,
   name: string | undefined,

@@ -11,17 +11,23 @@ import { approveCommand } from "../../policy/settable.ts";
 import { taskCommand } from "../task/task-command.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
-import { type Due, type HeldOperation, type HeldFleet, hasNoLease, overdue, silentSince } from "./held.ts";
+import {
+  type Due,
+  hasNoLease,
+  type HeldFleet,
+  heldKey,
+  type HeldOperation,
+  overdue,
+  silentSince,
+} from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
-import { tableLines } from "../terminal/table.ts";
+import { row as tableRow, tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
 
-/** The subject of a line. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 /** The first and the last words of the commands that are shown. */
 export interface CommandWords {
-  /** The program's name as it was called. */
   readonly program: string;
   /** The flags that select the same cluster: " --context prod". */
   readonly connection: string;
@@ -42,7 +48,6 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
 }
 
 interface Forms {
-  /** The widest comes first. */
   readonly tables: readonly string[][];
   /** For a terminal that is too narrow for all tables. */
   readonly blocks: () => string[];
@@ -61,7 +66,6 @@ function formsOf({ held }: HeldFleet, view: HeldView): Forms {
 
 interface Summary {
   readonly headings: readonly string[];
-  /** The subject comes first. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -77,9 +81,9 @@ function formsOfSummary({ headings, rows }: Summary, { colour, columns }: HeldVi
   return { tables: [tableLines(headings, rows)], blocks: () => rows.flatMap(block) };
 }
 
-export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
+const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
 
-export function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {
+function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {
   const { policy, row } = held;
   return [
     clusterOfRow(row),
@@ -101,7 +105,6 @@ function ruleAndGate({ row: { rule, gate } }: HeldOperation): string {
   return gate === undefined ? rule : `${rule}/${gate}`;
 }
 
-/** The command if there is one, else the policy's message. */
 function wayOut(held: HeldOperation, words: CommandWords): string {
   return commandFor(held, words) ?? held.row.message;
 }
@@ -133,7 +136,6 @@ function failedTaskCommand({ row, policy }: HeldOperation): string | undefined {
   return `hookpolicy task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}`;
 }
 
-/** An operation, followed by every policy that holds it. */
 function operationBlocks(held: readonly HeldOperation[], view: HeldView): string[] {
   const { now, colour, columns } = view;
   return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
@@ -142,11 +144,11 @@ function operationBlocks(held: readonly HeldOperation[], view: HeldView): string
   ]);
 }
 
-function detailsOf(held: HeldOperation, view: HeldView): Detail[] {
+function detailsOf(held: HeldOperation, view: HeldView): (Detail | false)[] {
   const { policy, row } = held;
   return [
     { label: "held by", text: `${policyName(policy)} ${ruleAndGate(held)} (${row.reason})` },
-    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
+    row.earliestRelease !== undefined && { label: "release", text: row.earliestRelease },
     { label: "unblock", text: wayOut(held, view), whole: held.approvable },
   ];
 }
@@ -214,11 +216,11 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
   ];
 }
 
-/** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
-  const { omitted, wouldBlock } = fleet;
-  const isEmpty = fleet.held.length === 0 && hasNoLease(fleet.operatorSeen);
-  const silent = isEmpty ? undefined : silentSince(fleet, now);
+  const { held, omitted, wouldBlock, operatorSeen } = fleet;
+  const isEmpty = held.length === 0 && hasNoLease(operatorSeen);
+  const rows = held.map(({ row }) => row);
+  const silent = isEmpty ? undefined : silentSince(operatorSeen, rows, now);
   return [
     ...(silent === undefined ? ageNotes(fleet, now) : [silentNote(silent, now)]),
     ...omitted.map(
@@ -287,4 +289,51 @@ export function heldObject({ policy, row, approvable }: HeldOperation): HeldObje
     ...(row.tornDown !== undefined && { tornDown: row.tornDown }),
     approvable,
   };
+}
+
+/** Held: at the start, or newly. Changed: the row is another one. Released: the policy no longer holds the operation. */
+type Event = "Held" | "Changed" | "Released";
+
+/** Returns a function that gives the lines for what has changed since its last call. */
+export function heldStream(
+  options: CommandWords & { readonly json: boolean },
+): (fleet: HeldFleet, now: Date) => string[] {
+  let known: ReadonlyMap<string, HeldOperation> = new Map();
+  let widths: readonly number[] = [];
+  return (fleet, now) => {
+    const events = changes(known, fleet);
+    known = new Map(fleet.held.map((each) => [heldKey(each), each]));
+    if (events.length === 0) return [];
+    if (options.json) return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
+    const rows = events.map(([event, held]) => {
+      const [cluster = "", ...rest] = cells(held, { now, ...options });
+      return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
+    });
+    const lines = widths.length === 0 ? [COLUMNS, ...rows] : rows;
+    // Columns only grow, as with kubectl.
+    widths = COLUMNS.map((_, column) =>
+      Math.max(widths[column] ?? 0, ...lines.map((line) => width(line[column] ?? ""))),
+    );
+    return lines.map((line) => tableRow(line, widths));
+  };
+}
+
+const COLUMNS: readonly string[] = ["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"];
+
+function changes(
+  before: ReadonlyMap<string, HeldOperation>,
+  { held, omitted }: HeldFleet,
+): [Event, HeldOperation][] {
+  const present = new Set(held.map(heldKey));
+  // The policy may still hold an operation that has lost its row in a full status.
+  const short = new Set(omitted.map(({ policy }) => policyName(policy)));
+  const gone = [...before].flatMap(([key, each]): [Event, HeldOperation][] =>
+    present.has(key) || short.has(policyName(each.policy)) ? [] : [["Released", each]],
+  );
+  const news = held.flatMap((each): [Event, HeldOperation][] => {
+    const known = before.get(heldKey(each));
+    if (known === undefined) return [["Held", each]];
+    return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];
+  });
+  return [...gone, ...news];
 }

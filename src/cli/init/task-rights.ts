@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
-import type { ServiceAccountRef } from "../../tasks/task-objects.ts";
+import type { TaskAccount } from "../../api/hook-policy.ts";
 import { yamlText } from "../terminal/yaml-text.ts";
 
 export interface Grant {
@@ -28,9 +28,9 @@ const RBAC = "rbac.authorization.k8s.io";
 
 /** `operator`: its ServiceAccount. */
 export function taskRightsYaml(
-  { namespace, name }: ServiceAccountRef,
+  { namespace, name }: TaskAccount,
   grants: readonly Grant[],
-  operator: ServiceAccountRef,
+  operator: TaskAccount,
 ): string {
   const account = { kind: "ServiceAccount", name, namespace };
   const impersonation = `${name}-impersonation`;

@@ -3,11 +3,10 @@
 import type { HookRollout, RolloutStageStatus } from "../../api/hook-policy.ts";
 import { fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
 import { readTimestamp, timestamp } from "../../policy/instant.ts";
-import { readText } from "../files/read.ts";
+import { readText } from "../files/paths.ts";
 import { CommandError, USAGE } from "../command.ts";
 import { tableLines } from "../terminal/table.ts";
 
-/** A plan as `rollout plan -o json` prints it. */
 export interface EarlierPlan {
   readonly rollout: string;
   readonly target: string | undefined;
@@ -18,10 +17,8 @@ export interface EarlierPlan {
 interface EarlierStage {
   readonly name: string;
   readonly succeeded: number;
-  /** It had passed when the plan was made. */
   readonly passed: boolean;
   readonly passes: Date | undefined;
-  /** When its operations were planned to end. */
   readonly ends: readonly Date[];
 }
 
@@ -63,7 +60,6 @@ function instantOf(value: unknown): Date | undefined {
   return typeof value === "string" ? readTimestamp(value) : undefined;
 }
 
-/** One row for each stage of the plan. */
 export function againstPlan({ status }: HookRollout, plan: EarlierPlan, now: Date): string[] {
   const targets = status?.targets ?? [];
   const target = targets.find(({ version }) => version === plan.target) ?? targets[0];

@@ -21,11 +21,10 @@ export function isHalted(rollout: HookRollout): boolean {
 export function resumption(rollout: HookRollout): string[] {
   const { name } = rollout.metadata;
   return [
-    ...(rollout.spec.paused === true ? [`HookRollout ${name} is no longer paused`] : []),
-    ...(isHalted(rollout)
-      ? ["Failures until now no longer halt it; those Clusters no longer count for their stages"]
-      : []),
-  ];
+    rollout.spec.paused === true && `HookRollout ${name} is no longer paused`,
+    isHalted(rollout) &&
+      "Failures until now no longer halt it; those Clusters no longer count for their stages",
+  ].filter((line) => line !== false);
 }
 
 /** Checks no resourceVersion: the operator writes the status often while Clusters are in operation. */
@@ -67,13 +66,12 @@ function sameFailures(a: HookRollout, b: HookRollout): boolean {
   );
 }
 
-interface Patch {
-  /** Contains the uid, and the resourceVersion if no other write may come before this one. */
-  readonly metadata: object;
-  readonly spec: object;
-}
-
-async function write(client: KubeClient, { metadata: { name } }: HookRollout, patch: Patch): Promise<void> {
+/** The metadata of the patch contains the uid, and the resourceVersion if no other write may come before this one. */
+async function write(
+  client: KubeClient,
+  { metadata: { name } }: HookRollout,
+  patch: Record<"metadata" | "spec", object>,
+): Promise<void> {
   try {
     await client.mergePatch(ROLLOUTS, { name }, patch);
   } catch (error) {

@@ -93,7 +93,6 @@ export function addRollout(program: Command): void {
   });
 }
 
-/** The action that a flag belongs to. */
 const ONLY = {
   watch: "status",
   filename: "plan",

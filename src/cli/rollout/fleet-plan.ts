@@ -20,35 +20,28 @@ import { type CompiledRollout, type CompiledStage, compileRollout } from "../../
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
-import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
-import { doubtsOf } from "./plan-doubts.ts";
-import { type KnownPlan, tellUnknown } from "./plan-unknown.ts";
-import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { asKnown, type Doubts, doubtsOf, type KnownPlan } from "./plan-doubts.ts";
+import { type Parts, partsOf, planMember } from "./planned-member.ts";
 import { presentState } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
-  /** The assumed time of every operation. */
   readonly durationMs: number;
   /** As if every Cluster were asked for this version. Absent: the version that is being rolled out, as it is. */
   readonly version?: string | undefined;
 }
 
-export interface FleetPlan extends Plan, KnownPlan {
+export interface FleetPlan extends Plan, KnownPlan, Doubts {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
   readonly target?: string;
   /** Clusters that do not ask for the version yet: the plan assumes that they do. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
-  /** Clusters that no rollout of the operation selects. */
   readonly outside: readonly string[];
   /** Selected Clusters without a topology: Cluster API asks nothing about them. */
   readonly withoutTopology: readonly string[];
-  /** Why nothing of the plan can happen. */
-  readonly impossible: readonly string[];
-  /** Why the plan may not be what happens. */
-  readonly doubts: readonly string[];
 }
 
 /** Whether every Cluster can begin, sooner or later. */
@@ -56,7 +49,6 @@ export function canHappen({ impossible, never, closed, stageUnknown }: FleetPlan
   return [impossible, never, closed, stageUnknown].every(({ length }) => length === 0);
 }
 
-/** What the plan begins with. */
 interface Start {
   readonly rollout: CompiledRollout;
   readonly stored: HookRolloutStatus;
@@ -81,39 +73,29 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     wish,
   };
   const found = target === undefined ? withoutTarget(start) : toTarget(start, target);
-  const parts = new Map(
-    start.states.map((state) => [
-      namespacedName(state.cluster.metadata),
-      partsOf(rollout, fleet, state, { version: target, from: wish.from }),
-    ]),
-  );
+  const parts = new Map<string, Parts>();
   const members = start.states.flatMap((state): PlanMember[] => {
+    const key = namespacedName(state.cluster.metadata);
+    const own = partsOf(rollout, fleet, state, { version: target, from: wish.from });
+    parts.set(key, own);
     const is = found.stateOf(state);
-    const own = parts.get(namespacedName(state.cluster.metadata));
-    if (is === "Out" || own === undefined) return [];
-    const staysBehind = found.pinned.has(namespacedName(state.cluster.metadata));
+    if (is === "Out") return [];
+    const staysBehind = found.pinned.has(key);
     return [{ ...planMember(own), ...(is && { state: is }), ...(staysBehind && { staysBehind }) }];
   });
   const halted = haltingStage(rollout, status) !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
-  const { clusters, doubts: unevaluated } = withoutUnevaluable(plan.clusters, parts);
   const { impossible, doubts } = doubtsOf({ rollout, states, wish, target }, fleet);
-  const unknown = tellUnknown(plan, {
-    rollout,
-    fleet,
-    parts,
-    members: start.states.map(({ member }) => member),
-  });
+  const known = asKnown(plan, parts);
   return {
     ...plan,
-    clusters,
-    ...unknown.plan,
+    ...known.plan,
     rollout,
     halted,
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
     impossible,
-    doubts: [...doubts, ...unevaluated, ...unknown.doubts],
+    doubts: [...doubts, ...known.doubts],
     ...(target !== undefined && { target }),
   };
 }
@@ -121,8 +103,9 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {
   const alike = fleet.rollouts.filter(({ compiled }) => compiled.operation === rollout.operation);
   const selected = new Set(alike.flatMap((each) => fleet.selectedBy(each)));
-  const isOwn = ({ compiled }: FleetRollout): boolean => compiled.name === rollout.name;
-  const own = alike.filter(isOwn).flatMap((each) => fleet.selectedBy(each));
+  const own = alike
+    .filter(({ compiled }) => compiled.name === rollout.name)
+    .flatMap((each) => fleet.selectedBy(each));
   // One that is being deleted begins nothing else.
   const begins = ({ metadata: { deletionTimestamp } }: Cluster): boolean =>
     rollout.operation === "Delete" || deletionTimestamp === undefined;
@@ -211,7 +194,6 @@ function toTarget(start: Start, version: string): FleetState {
   };
 }
 
-/** Those that will be upgraded, and whose workers will be behind. */
 function pinnedAhead(
   progress: ReadonlyMap<MemberState, Progress>,
   version: string,

@@ -1,4 +1,4 @@
-/** Finds why a plan may not be what happens, although nothing fails. */
+/** Finds why a plan may not be what happens, although nothing fails, and what cannot be computed of it. */
 
 import semver, { type SemVer } from "semver";
 import { durationText } from "../../policy/duration.ts";
@@ -8,9 +8,13 @@ import { isShown, type MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../../lib/counted.ts";
-import { emptyStages, placesIn } from "../fleet/empty-selections.ts";
+import { emptyStages, namespaceWarning, placesIn } from "../fleet/selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { namespaceWarning } from "../fleet/missing-namespaces.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { MAX_STEPS } from "../../operations/forecast.ts";
+import { lacksNamespace } from "../../rollouts/member.ts";
+import type { Plan } from "../../rollouts/plan.ts";
+import { holdersAt, holdsAt, type Parts, pastGate } from "./planned-member.ts";
 
 const SHOWN = 5;
 
@@ -21,14 +25,11 @@ interface PlanAssumptions {
   readonly rollout: CompiledRollout;
   readonly states: readonly MemberState[];
   readonly wish: { readonly durationMs: number; readonly version?: string | undefined };
-  /** The version that the plan is about. */
   readonly target: string | undefined;
 }
 
 export interface Doubts {
-  /** Why nothing of the plan can happen. */
   readonly impossible: readonly string[];
-  /** Why the plan may not be what happens. */
   readonly doubts: readonly string[];
 }
 
@@ -49,26 +50,22 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   return {
     impossible: [
       ...nothing,
-      ...(isLate
-        ? [
-            `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
-          ]
-        : []),
+      isLate &&
+        `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
       ...(noneIsHigher ? lower : []),
-    ],
+    ].filter((text) => text !== false),
     doubts: [
-      ...(missing === undefined ? [] : [`${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`]),
+      missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
       ...(noneIsHigher ? [] : lower),
       ...stepDoubts(steps, target),
       ...statusDoubts(assumed),
       ...otherRollouts(assumed, fleet),
-      ...(fleet.policies.length === 0 && nothing.length === 0 ? [NO_POLICY] : []),
-    ],
+      fleet.policies.length === 0 && nothing.length === 0 && NO_POLICY,
+    ].filter((text) => text !== false),
   };
 }
 
-/** Why the rollout selects nothing, or which stage does not. */
 function selectionsOf(
   { rollout: { name }, states }: PlanAssumptions,
   fleet: Fleet,
@@ -147,4 +144,94 @@ function stepTo(wanted: SemVer, state: MemberState): Step {
   if (order < 0) return "Lower";
   if (order === 0) return isShown(state) || state.hasReached ? "Near" : "Same";
   return wanted.major > present.major || wanted.minor > present.minor + 1 ? "Far" : "Near";
+}
+
+export interface KnownPlan extends Pick<Plan, "clusters" | "noStage"> {
+  readonly never: readonly string[];
+  /** Those of them of which a window does not open again. */
+  readonly past: readonly string[];
+  /** Members whose windows are not found open together. */
+  readonly closed: readonly string[];
+  /** Members of which it is unknown in which stage they are, because their Namespaces are not known. */
+  readonly stageUnknown: readonly string[];
+}
+
+/** By namespacedName() of the Cluster. */
+type Members = ReadonlyMap<string, Parts>;
+
+export function asKnown(
+  plan: Plan,
+  members: Members,
+): { readonly plan: KnownPlan; readonly doubts: readonly string[] } {
+  const { clusters, doubts } = withoutUnevaluable(plan, members);
+  const past = pastGates(plan, members);
+  const closed = plan.closed.filter((each) => !past.has(each));
+  const stageUnknown = [...members].flatMap(([name, { rollout, member, world }]) =>
+    lacksNamespace(rollout, member, world.namespace) ? [name] : [],
+  );
+  const unknown = new Set([...closed, ...stageUnknown]);
+  return {
+    plan: {
+      clusters,
+      never: plan.never.filter((each) => !unknown.has(each)),
+      noStage: plan.noStage.filter((each) => !unknown.has(each)),
+      past: [...past.keys()],
+      closed,
+      stageUnknown,
+    },
+    doubts: [...doubts, ...pastDoubt(past), ...closedDoubt(closed, plan.from, members)],
+  };
+}
+
+/** A rule that is not evaluable is no action that a user could take: it is a doubt. */
+function withoutUnevaluable(
+  plan: Plan,
+  members: Members,
+): { readonly clusters: Plan["clusters"]; readonly doubts: readonly string[] } {
+  const reasons = new Set<string>();
+  let count = 0;
+  const clusters = plan.clusters.map((cluster) => {
+    const own = cluster.needsAction ? members.get(namespacedName(cluster)) : undefined;
+    if (own === undefined) return cluster;
+    const { unevaluable, needsAction } = holdsAt(own, cluster.begins);
+    for (const reason of unevaluable) reasons.add(reason);
+    count += Math.min(1, unevaluable.length);
+    return { ...cluster, needsAction };
+  });
+  if (count === 0) return { clusters, doubts: [] };
+  const [are, them] = count === 1 ? ["is", "it"] : ["are", "them"];
+  const held = `${counted(count, "Cluster")} ${are} held by rules that are not evaluable`;
+  const doubt = `${held}; the plan assumes that these rules, with all their windows, release ${them}: ${firstNames([...reasons], SHOWN)}.`;
+  return { clusters, doubts: [doubt] };
+}
+
+function pastGates({ closed, from }: Plan, members: Members): ReadonlyMap<string, string> {
+  return new Map(
+    closed.flatMap((each) => {
+      const own = members.get(each);
+      const gate = own && pastGate(own, from);
+      return gate === undefined ? [] : [[each, gate] as const];
+    }),
+  );
+}
+
+/** "1 Cluster never begins, because a window does not open again: team-a/a (…)" */
+function pastDoubt(gates: ReadonlyMap<string, string>): readonly string[] {
+  const [first] = gates.values();
+  if (first === undefined) return [];
+  const begin = gates.size === 1 ? "begins" : "begin";
+  const names = firstNames([...gates.keys()], SHOWN);
+  return [
+    `${counted(gates.size, "Cluster")} never ${begin}, because a window does not open again: ${names} (${first}).`,
+  ];
+}
+
+/** Whether they ever are open together is not computed. */
+function closedDoubt(closed: readonly string[], from: Date, members: Members): readonly string[] {
+  const own = members.get(closed[0] ?? "");
+  if (own === undefined) return [];
+  const [does, whose] = closed.length === 1 ? ["does", "its"] : ["do", "their"];
+  const why = `${does} not begin within the next ${MAX_STEPS} changes of ${whose} windows, which are never open together until then`;
+  const holders = holdersAt(own, from).replaceAll("; then ", "; ");
+  return [`${counted(closed.length, "Cluster")} ${why}: ${firstNames(closed, SHOWN)} (${holders}).`];
 }

@@ -32,7 +32,7 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
   );
   const first = [...plan.impossible, ...grave];
   if (selectsNothing(plan)) return [...first, ...restLines(plan)];
-  const lines = [
+  return [
     ...first,
     heading,
     ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
@@ -41,20 +41,13 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...assumptions(plan),
     ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
-  ];
-  if (later.length > 0)
-    lines.push(
-      `${counted(later.length, "Cluster")} wait${later.length === 1 ? "s" : ""} for that: ${listed(later)}`,
-    );
-  if (needy > 0)
-    lines.push(
+    ...told(later, "waits for that", "wait for that"),
+    needy > 0 &&
       `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan assumes that.`,
-    );
-  if (never.length > 0) {
-    const begin = never.length === 1 ? "begins" : "begin";
-    lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
-  }
-  return [...lines, ...(plan.stageUnknown.length > 0 ? [] : emptyStage(stages)), ...restLines(plan)];
+    ...told(never, "never begins", "never begin"),
+    ...(plan.stageUnknown.length > 0 ? [] : emptyStage(stages)),
+    ...restLines(plan),
+  ].filter((line) => line !== false);
 }
 
 const MAX_PAUSES = 10;
@@ -70,7 +63,6 @@ function pauseLines({ pauses }: FleetPlan): string[] {
   return more > 0 ? [...shown, `${counted(more, "more such wait")} (-o json lists all)`] : shown;
 }
 
-/** The Clusters that the rest says nothing about. */
 function restLines({ noStage, stageUnknown, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
   const operation = rollout.operation.toLowerCase();
   return [
@@ -124,16 +116,14 @@ function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] 
   const all = stages.reduce((sum, { clusters }) => sum + clusters, 0);
   const { name, paused } = rollout;
   return [
-    ...(halted ? [`The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`] : []),
-    ...(paused ? ["The rollout is paused; the plan assumes that it is resumed."] : []),
-    ...(unasked.length > 0 && unasked.length < all
-      ? told(
-          unasked,
-          "is not asked for this version yet; the plan assumes that it is",
-          "are not asked for this version yet; the plan assumes that they are",
-        )
-      : []),
-  ];
+    halted && `The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`,
+    paused && "The rollout is paused; the plan assumes that it is resumed.",
+    ...told(
+      unasked.length < all ? unasked : [],
+      "is not asked for this version yet; the plan assumes that it is",
+      "are not asked for this version yet; the plan assumes that they are",
+    ),
+  ].filter((line) => line !== false);
 }
 
 function awaitedLine({ waitsFor, ...stage }: PlannedStage): string | undefined {
@@ -142,7 +132,6 @@ function awaitedLine({ waitsFor, ...stage }: PlannedStage): string | undefined {
   return text === undefined ? undefined : `Stage ${text}. The plan has no time for what comes after that.`;
 }
 
-/** Names the stage that the plan does not pass because it has no Cluster. */
 function emptyStage(stages: readonly PlannedStage[]): string[] {
   const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
   const stage = stages[end];
@@ -195,7 +184,6 @@ const ROW = 6;
 const GAP = 26;
 const COLOURS = ["#2f6fde", "#1a8a5a", "#b5651d", "#8a4fbf"];
 
-/** Draws a lane for each stage, and in it a bar for each Cluster. */
 export function planSvg(plan: FleetPlan): string {
   const { rollout, from, stages, clusters } = plan;
   const spanMs = Math.max(1, (endOf(plan)?.getTime() ?? 0) - from.getTime());

@@ -1,7 +1,5 @@
 /** What holds a Cluster in a plan, and until when. */
 
-import { namespacedName } from "../../lib/keys.ts";
-import { firstNames } from "../../lib/first-names.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
@@ -13,14 +11,12 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";
 import { liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
-import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
+import type { PlanMember } from "../../rollouts/plan.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import { gateEdges, unmetGate } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { counted } from "../../lib/counted.ts";
 
-/** What decides about a member. */
 export interface Parts extends Pick<Situation, "world" | "call"> {
   readonly rollout: CompiledRollout;
   readonly member: Member;
@@ -130,45 +126,12 @@ function decisionAt(
   return { operation, decision: lookAt(operation, at).decision };
 }
 
-const SHOWN = 5;
-
-/**
- * A rule that is not evaluable is no action that a user could take: it is a doubt. `parts`: by namespacedName() of the
- * Cluster.
- */
-export function withoutUnevaluable(
-  planned: readonly PlannedCluster[],
-  parts: ReadonlyMap<string, Parts>,
-): { readonly clusters: readonly PlannedCluster[]; readonly doubts: readonly string[] } {
-  const reasons = new Set<string>();
-  let count = 0;
-  const clusters = planned.map((cluster) => {
-    const own = cluster.needsAction ? parts.get(namespacedName(cluster)) : undefined;
-    if (own === undefined) return cluster;
-    const { unevaluable, needsAction } = holdsAt(own, cluster.begins);
-    for (const reason of unevaluable) reasons.add(reason);
-    count += Math.min(1, unevaluable.length);
-    return { ...cluster, needsAction };
-  });
-  if (count === 0) return { clusters, doubts: [] };
-  const held = `${counted(count, "Cluster")} ${count === 1 ? "is" : "are"} held by rules that are not evaluable`;
-  const names = firstNames([...reasons], SHOWN);
-  return {
-    clusters,
-    doubts: [
-      `${held}; the plan assumes that these rules, with all their windows, release ${count === 1 ? "it" : "them"}: ${names}.`,
-    ],
-  };
-}
-
 interface PlannedHolds {
-  /** The rules and gates that are not evaluable, and why. */
   readonly unevaluable: readonly string[];
-  /** Whether anything else holds the Cluster. */
   readonly needsAction: boolean;
 }
 
-function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): PlannedHolds {
+export function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): PlannedHolds {
   const held = heldRules(decisionAt(situation, at).decision.trace);
   const unmet = stage && unmetGate(stage, { ...situation, now: at });
   const unread = held.filter(({ rule: { verdict } }) => verdict === "NotEvaluable");

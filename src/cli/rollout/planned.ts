@@ -69,10 +69,7 @@ export async function readLivePlanned(
 
 /** A rollout that is applied again keeps its status. */
 function withStatus(rollout: HookRollout, live: readonly RawObject[]): HookRollout {
-  const before = live
-    .filter((each) => ownKind(each) === "HookRollout")
-    .map(viewRollout)
-    .find(({ metadata }) => metadata.name === rollout.metadata.name);
+  const before = rolloutsIn(live).find(({ metadata }) => metadata.name === rollout.metadata.name);
   return before?.status === undefined ? rollout : { ...rollout, status: before.status };
 }
 
@@ -108,8 +105,12 @@ function settings(): FleetSettings {
 /** With -f, a rollout of the API server is none. */
 const IN_FILES = " in the files";
 
+function rolloutsIn(objects: readonly RawObject[]): HookRollout[] {
+  return objects.filter((each) => ownKind(each) === "HookRollout").map(viewRollout);
+}
+
 function rolloutIn(objects: readonly RawObject[], name: string | undefined, place?: string): HookRollout {
-  const rollouts = objects.filter((each) => ownKind(each) === "HookRollout").map(viewRollout);
+  const rollouts = rolloutsIn(objects);
   const [only, second] = rollouts.filter(({ metadata }) => name === undefined || metadata.name === name);
   if (second !== undefined)
     throw new CommandError(USAGE, "the files have several HookRollouts: name one of them");

@@ -60,7 +60,6 @@ function decapitalised(text: string): string {
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }
 
-/** The errors of a spec that the operator has not seen yet. */
 function unseenProblem(rollout: HookRollout): string | undefined {
   const isSeen = rollout.status?.observedGeneration === rollout.metadata.generation;
   return isSeen ? undefined : compileRollout(rollout).problem;
@@ -92,7 +91,6 @@ function stageLines(
   ];
 }
 
-/** Succeeded, running and failed Clusters as parts of the stage. */
 function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour: Colour): string {
   const share = (count: number): number => (members === 0 ? 0 : Math.round((count * BAR) / members));
   const done = share(succeeded);
@@ -141,7 +139,6 @@ function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
   return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows);
 }
 
-/** A titled table; nothing without rows. */
 function section(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : [title, ...indented(headings, rows)];
 }

@@ -7,7 +7,7 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
-import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
+import { emptySelections, placesIn } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import {
   groupOf,

@@ -7,13 +7,12 @@ import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { counted } from "../../lib/counted.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { SourceObject } from "../files/load.ts";
-import { type FileProblem, itemKind } from "../files/parsed.ts";
+import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 import { groupOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
-import { namespaceWarning } from "../fleet/missing-namespaces.ts";
+import { namespaceWarning } from "../fleet/selections.ts";
 import { demandsIn, type FleetPair, fleetPair, identityOf } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 

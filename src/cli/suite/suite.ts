@@ -3,18 +3,17 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
-import { type LoadedFiles, loadPaths, type SourceObject } from "../files/load.ts";
+import { type LoadedFiles, loadPaths } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
-import { clusterProblems } from "../fleet/cluster-files.ts";
-import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
+import { clusterProblems, isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import { checkSuite } from "./suite-check.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
 import type { SuiteSpec } from "./spec.gen.ts";
 import type { Sources } from "./spec.ts";
-import type { FileProblem } from "../files/parsed.ts";
+import type { FileProblem, SourceObject } from "../files/parsed.ts";
 
 /** A valid suite with its objects. */
 export interface Suite {

@@ -31,7 +31,6 @@ const ANSI: Colour = {
 };
 
 export interface ColourWish {
-  /** The value of --no-color. */
   readonly color?: boolean;
 }
 
@@ -55,7 +54,6 @@ export function shown(line: string): string {
     .join("");
 }
 
-/** The width of the printed line. */
 export function width(line: string): number {
   const parts = line.split(MARKS).filter((_, index) => index % 2 === 0);
   return Array.from(printable(parts.join(""))).length;

@@ -12,7 +12,6 @@ export function nameServer(server: string): void {
 }
 
 interface Confirmation {
-  /** What a flag has answered. */
   readonly yes: boolean;
   /** Where the change happens, which is named before the question, and also where none is asked. */
   readonly server: string;

@@ -17,7 +17,6 @@ export function markdownText(text: string): string {
     .trim();
 }
 
-/** A block of preformatted lines with any content. */
 export function markdownBlock(lines: readonly string[]): string {
   const text = lines.map(printable).join("\n");
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));

@@ -25,7 +25,6 @@ class Output {
     this.#write(joined(lines));
   }
 
-  /** Prints the start of a line. */
   begin(text: string): void {
     this.#write(shown(text));
   }

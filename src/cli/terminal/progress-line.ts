@@ -21,7 +21,6 @@ export class Progress {
     else stderr.line(text());
   }
 
-  /** Clears the line of a terminal. */
   end(): void {
     if (this.#shown && process.stderr.isTTY) stderr.status("");
   }

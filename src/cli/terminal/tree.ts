@@ -4,7 +4,7 @@ import { width } from "./colour.ts";
 
 export interface Branch {
   readonly text: string;
-  readonly details?: readonly Detail[];
+  readonly details?: Details;
   readonly branches?: readonly Branch[];
 }
 
@@ -14,6 +14,9 @@ export interface Detail {
   /** Never wrapped, so that it can be copied as one line. */
   readonly whole?: boolean;
 }
+
+/** What is false is left out. */
+type Details = readonly (Detail | false)[];
 
 /** `columns`: longer lines are wrapped between words; absent: never. */
 export function treeLines({ text, details = [], branches = [] }: Branch, columns = Infinity): string[] {
@@ -30,7 +33,8 @@ export function treeLines({ text, details = [], branches = [] }: Branch, columns
 }
 
 /** Formats labels in one column and texts in another. */
-export function detailLines(details: readonly Detail[], columns = Infinity): string[] {
+export function detailLines(given: Details, columns = Infinity): string[] {
+  const details = given.filter((each) => each !== false);
   const indent = Math.max(0, ...details.map(({ label }) => label.length)) + 2;
   return details.flatMap(({ label, text, whole = false }) => {
     const lines = whole ? [text] : wrapped(text, columns - indent);
@@ -38,12 +42,10 @@ export function detailLines(details: readonly Detail[], columns = Infinity): str
   });
 }
 
-/** Formats details below a heading. */
-export function indented(details: readonly Detail[], columns = Infinity): string[] {
+export function indented(details: Details, columns = Infinity): string[] {
   return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }
 
-/** Joins paragraphs with an empty line between them. */
 export function paragraphs(all: readonly (readonly string[])[]): string[] {
   return all
     .filter((lines) => lines.length > 0)

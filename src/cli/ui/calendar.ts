@@ -15,7 +15,6 @@ import { type PolicyWindow, windowsIn } from "../windows/window-list.ts";
 
 const DAY = 86_400_000;
 const DAYS = 28;
-/** The most openings that are shown of a window. */
 const MAX_OPENINGS = 1_000;
 
 /** Begins on the Monday of the week of `at`, `weeks` later. */

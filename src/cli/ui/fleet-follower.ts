@@ -6,13 +6,13 @@ import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kube-error.ts";
 import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
-import { ROLLOUTS } from "../../kube/resources.ts";
+import { POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
 import { follow } from "../fleet/follow.ts";
-import type { RawObject } from "../fleet/kinds.ts";
+import { ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { typed } from "../fleet/live-objects.ts";
-import { followHeld, type HeldView, holdersOf, unreadNotes } from "../get/follow-held.ts";
+import { followHolders, type Holders, unreadNotes } from "../get/follow-held.ts";
 import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
 import { commandFor, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
@@ -21,15 +21,13 @@ import { PLAIN } from "../terminal/colour.ts";
 import type { LiveFeed } from "./live-feed.ts";
 
 interface FollowOptions {
-  /** The state at the start. */
-  readonly view: HeldView;
+  readonly holders: Holders;
   readonly words: CommandWords;
   /** Called when the API server cannot be read, which is then retried. */
   readonly onLost: (message: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Statuses that change together are reported together. */
 const GATHER_MS = 300;
 /** Notes depend on the time. */
 const AGAIN_MS = 30_000;
@@ -38,14 +36,14 @@ const AGAIN_MS = 30_000;
 export async function followFleet(
   client: KubeClient,
   feed: LiveFeed,
-  { view, words, onLost, signal }: FollowOptions,
+  { holders, words, onLost, signal }: FollowOptions,
 ): Promise<void> {
-  let { policies, rollouts } = view;
-  const notes = unreadNotes(view);
+  let policies: readonly RawObject[] = holders.objects.filter((object) => policyKind(object) !== undefined);
+  let rollouts: readonly RawObject[] = holders.objects.filter((object) => ownKind(object) === "HookRollout");
   const tell = (): void => {
-    const fleet = heldBy(holdersOf({ policies, rollouts }));
+    const fleet = heldBy([...policies, ...rollouts]);
     const rows = fleet.held.map((held) => heldRow(held, words));
-    feed.setHeld(rows, [...tornDownNotes(fleet), ...notes, ...heldNotes(fleet, new Date())]);
+    feed.setHeld(rows, [...tornDownNotes(fleet), ...unreadNotes(holders), ...heldNotes(fleet, new Date())]);
   };
   tell();
   let waiting: NodeJS.Timeout | undefined;
@@ -60,15 +58,20 @@ export async function followFleet(
     policies = found;
     tellSoon();
   };
-  const onRollouts = (found: readonly RawObject[]): void => {
-    rollouts = found;
+  const onObjects = (found: readonly KubeObject[]): void => {
+    rollouts = found.map((each) => typed(ROLLOUTS, each));
+    feed.setRollouts({ rollouts: found.map((each) => rolloutRow(viewRollout(each), new Date())) });
     tellSoon();
   };
-  const scope = { cluster: view.unread === undefined, rollouts: false };
+  const scope = { resources: Object.values(POLICY_RESOURCES) };
   try {
     await Promise.all([
-      followHeld(client, scope, { onHolders, onLost }, signal),
-      followRollouts(client, feed, { onRollouts, onLost, signal }),
+      followHolders(client, scope, { onHolders, onLost }, signal),
+      follow(client, { resource: ROLLOUTS }, { onObjects, onLost }, signal).catch((error: unknown) => {
+        // Not served, or the user may not read them.
+        if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
+        feed.setRollouts({ rollouts: [], unread: error.message });
+      }),
     ]);
   } finally {
     clearInterval(again);
@@ -85,30 +88,6 @@ function heldRow(held: HeldOperation, words: CommandWords): HeldRow {
     policy: policyName(held.policy),
     ...(command !== undefined && { command }),
   };
-}
-
-/** Ends without an error if the API server does not serve HookRollouts, or the user may not read them. */
-async function followRollouts(
-  client: KubeClient,
-  feed: LiveFeed,
-  {
-    onRollouts,
-    onLost,
-    signal,
-  }: Pick<FollowOptions, "onLost" | "signal"> & {
-    readonly onRollouts: (rollouts: readonly RawObject[]) => void;
-  },
-): Promise<void> {
-  try {
-    const onObjects = (objects: readonly KubeObject[]): void => {
-      feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) });
-      onRollouts(objects.map((each) => typed(ROLLOUTS, each)));
-    };
-    await follow(client, { resource: ROLLOUTS }, { onObjects, onLost }, signal);
-  } catch (error) {
-    if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
-    feed.setRollouts({ rollouts: [], unread: error.message });
-  }
 }
 
 function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {

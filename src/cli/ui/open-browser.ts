@@ -15,7 +15,6 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, Command>>> = {
 };
 const OTHERS: Command = ["xdg-open"];
 
-/** An opener that fails does so within this time. */
 const OPENING_MS = 10_000;
 
 /**

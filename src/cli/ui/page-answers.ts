@@ -12,14 +12,16 @@ import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
-import { explain, spansAhead } from "../explain/explanation.ts";
+import { explain } from "../explain/explanation.ts";
 import { explanationJson } from "../explain/explanation-json.ts";
 import { readExplainable } from "../explain/live-explanation.ts";
 import { overrideCommand } from "../explain/report.ts";
+import { spansAhead } from "../explain/spans-ahead.ts";
 import { loadPaths } from "../files/load.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
+import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
-import { readPolicies } from "../get/follow-held.ts";
+import { readHolders } from "../get/follow-held.ts";
 import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
@@ -39,7 +41,6 @@ export interface Source {
   readonly words: CommandWords;
 }
 
-/** The time that the slider of a Cluster covers. */
 const AHEAD_MS = 14 * 86_400_000;
 
 export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
@@ -63,7 +64,7 @@ export async function explained(
   query: Query,
 ): Promise<ClusterExplanation> {
   const { hook, at, toVersion } = query;
-  const wish = await parsed(() => ({
+  const wish = await reading(() => ({
     name: clusterName(query["cluster"] ?? ""),
     ...(hook !== undefined && { hook: hookName(hook) }),
     ...(at !== undefined && { at: instant(at) }),
@@ -89,9 +90,9 @@ export async function explained(
 /** ?zone=Europe/Berlin&weeks=-4; without a zone, that of most windows. */
 export async function calendar({ client }: Source, { zone, weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
-  const { policies, unread } = await readPolicies(client);
-  const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
-  return { ...found, ...(unread !== undefined && { unread }) };
+  const { objects } = await readHolders(client);
+  const policies = objects.filter((object) => policyKind(object) !== undefined);
+  return calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
 }
 
 /** ?rollout=NAME&duration=40m&toVersion= */
@@ -99,7 +100,7 @@ export async function plan(
   { client }: Source,
   { rollout, duration = "1h", toVersion }: Query,
 ): Promise<unknown> {
-  const wish = await parsed(() => ({
+  const wish = await reading(() => ({
     durationMs: parseTime(duration),
     version: toVersion && version(toVersion),
   }));
@@ -150,13 +151,7 @@ async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
   }
 }
 
-/** The hooks that Cluster API calls. */
 export function hooksOf({ capiVersion }: Options): readonly HookName[] {
   const served = servedHooks(capiVersion.minor);
   return HOOK_NAMES.filter((hook) => served.advertised.has(hook));
-}
-
-/** Reports a wrong parameter like a wrong flag. */
-async function parsed<T>(read: () => T): Promise<T> {
-  return await reading(read);
 }

@@ -3,20 +3,16 @@
  * token, and the checks of Host, Origin and token refuse other web pages.
  */
 
-import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-
+import { timingSafeEqual } from "node:crypto";
 import { messageOf } from "../../lib/thrown.ts";
 import { KubeError } from "../../kube/kube-error.ts";
-import { CommandError } from "../command.ts";
+import { CommandError, FAILED } from "../command.ts";
 import type { FeedEvent, LiveFeed } from "./live-feed.ts";
-import { PAGE, type PageFiles } from "./page-files.ts";
 
-/** The parameters of a query. */
 export type Query = Readonly<Record<string, string | undefined>>;
 
 export interface PageServerOptions {
-  /** 0: any free port. */
   readonly port: number;
   readonly token: string;
   readonly files: PageFiles;
@@ -153,3 +149,37 @@ function textOf(error: unknown): string {
   if (codeOf(error) === 413) return `the file is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
   return messageOf(error);
 }
+
+export interface PageFiles {
+  readonly script: string;
+  readonly style: string;
+}
+
+declare const HOOKPOLICY_PAGE: PageFiles | undefined;
+
+export function pageFiles(): PageFiles {
+  if (typeof HOOKPOLICY_PAGE === "undefined")
+    throw new CommandError(
+      FAILED,
+      "the page is a part of the built program only: run 'make build', then dist/main.js",
+    );
+  return HOOKPOLICY_PAGE;
+}
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>HookPolicy</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="page.css">
+</head>
+<body>
+<div id="page"></div>
+<noscript>This page needs JavaScript. The same is printed by: hookpolicy get -A</noscript>
+<script src="page.js"></script>
+</body>
+</html>
+`;

@@ -6,14 +6,13 @@ import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import type { About } from "../../page/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { type ConnectionFlags, tellLost } from "../fleet/connection.ts";
-import { readHeld } from "../get/follow-held.ts";
+import { readHolders } from "../get/follow-held.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./page-answers.ts";
 import { followFleet } from "./fleet-follower.ts";
 import { LiveFeed } from "./live-feed.ts";
 import { openBrowser } from "./open-browser.ts";
-import { pageFiles } from "./page-files.ts";
-import { servePage } from "./page-server.ts";
+import { pageFiles, servePage } from "./page-server.ts";
 
 export interface UiFlags extends ConnectionFlags {
   readonly port: number;
@@ -25,7 +24,7 @@ const TOKEN_BYTES = 32;
 export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal): Promise<void> {
   const { port } = flags;
   const files = pageFiles();
-  const view = await readHeld(source.client);
+  const holders = await readHolders(source.client);
   const feed = new LiveFeed();
   const about: About = {
     ...source.words,
@@ -59,7 +58,7 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
     stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
     if (flags.open)
       forget = openBrowser(page.url, (why) => stderr.line(`note: no browser was opened: ${why}`));
-    await followFleet(source.client, feed, { view, words: source.words, onLost, signal });
+    await followFleet(source.client, feed, { holders, words: source.words, onLost, signal });
   } finally {
     forget?.();
     await page.close();

@@ -95,8 +95,9 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 async function print(report: ValidationReport, flags: Flags): Promise<void> {
   const { output } = flags;
   stderr.lines(unmatchedLines(report));
-  if (output === "sarif") stdout.json((await import("./sarif.ts")).validationSarif(report));
-  else if (output === "github") stdout.document((await import("./github.ts")).validationGithub(report));
+  const { validationGithub, validationSarif } = await import("./other-formats.ts");
+  if (output === "sarif") stdout.json(validationSarif(report));
+  else if (output === "github") stdout.document(validationGithub(report));
   else if (output === "json") stdout.json((await import("./report.ts")).validationJson(report));
   else {
     const { unread, lines } = await textOf(report, flags);
@@ -134,14 +135,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");
   const progress = new Progress();
-  const {
-    objects,
-    broken = new Map(),
-    skipped = [],
-    kustomizations = [],
-    unmatched = [],
-    ...loaded
-  } = await loadPaths(paths, {
+  const { objects, kustomizations, ...loaded } = await loadPaths(paths, {
     progress,
     meant: OWN,
     ...(flags.exclude !== undefined && { exclude: flags.exclude }),
@@ -151,15 +145,14 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations, ...known };
   const validation = validateObjects(objects, options);
   progress.end();
-  const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + loaded.ignored > 0;
+  const { skipped, ignored } = loaded;
+  const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + ignored > 0;
   const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
   return {
     ...validation,
     ...loaded,
     problems: [...problems, ...known.problems],
-    skipped,
-    unmatched,
-    broken: new Map([...broken, ...known.broken]),
+    broken: new Map([...loaded.broken, ...known.broken]),
   };
 }
 
@@ -172,7 +165,7 @@ async function schemasOf({ schema: paths }: Flags): Promise<KnownSchemas> {
   if (paths === undefined) return { problems: [], broken: new Map() };
   const { loadPaths } = await import("../files/load.ts");
   const { TemplateSchemas } = await import("./template-schemas.ts");
-  const { objects, problems, broken = new Map() } = await loadPaths(paths, { meant: DEFINITION });
+  const { objects, problems, broken } = await loadPaths(paths, { meant: DEFINITION });
   const schemas = new TemplateSchemas(objects.map(({ object }) => object));
   const none = { file: paths.join(" "), message: "has no CustomResourceDefinition, which --schema needs" };
   return { schemas, broken, problems: schemas.isEmpty && problems.length === 0 ? [none] : problems };

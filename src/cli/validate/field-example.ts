@@ -112,7 +112,6 @@ const FORMS: Readonly<Record<string, string>> = {
   cluster: "team-a/prod-1",
 };
 
-/** Numbers in a sensible size. */
 const NUMBERS: Readonly<Record<string, number>> = {
   retryAfterSeconds: 30,
   minCount: 1,
@@ -198,19 +197,16 @@ function durationIn(text: string | undefined): string | undefined {
   return text !== undefined && parseDuration(text) !== undefined ? text : undefined;
 }
 
-/** Of tier=production, or of the key alone. */
 function selectorIn(text: string | undefined): object {
   const [, key = "tier", value = ""] = /^([^\s:=]+)(?:==?|:)?([^\s:=]*)$/.exec(text ?? "") ?? [];
   return { matchLabels: { [key]: value === "" ? "production" : value } };
 }
 
-/** Of team-a/prod-1, or of prod-1 alone. */
 function nameIn(text: string | undefined, other: string): object {
   const [name = other, namespace = "team-a"] = (text ?? other).split("/").toReversed();
   return { namespace, name };
 }
 
-/** In YAML, in one line. */
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each) => flow(each)).join(", ")}]`;
   if (!isFields(value)) return typeof value === "string" ? scalar(value) : JSON.stringify(value);

@@ -1,9 +1,8 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import { clusterProblems } from "../fleet/cluster-files.ts";
-import { countsBeside, unbuiltIn } from "../fleet/unbuilt.ts";
-import type { LoadedFiles, SourceObject } from "../files/load.ts";
+import { clusterProblems, countsBeside, unbuiltIn } from "../fleet/cluster-files.ts";
+import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found } from "../../lib/found.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
@@ -11,8 +10,8 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { asWritten, textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
-import { namespaceFindings } from "./namespace-field.ts";
-import { type FileProblem, itemKind } from "../files/parsed.ts";
+import { namespaceFindings } from "./beyond-schema.ts";
+import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 
 /**
  * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored
@@ -41,7 +40,6 @@ export function kindProblem(object: RawObject): FieldError | undefined {
 
 export interface ObjectProblems {
   readonly problems: readonly FileProblem[];
-  /** Whether no kustomization changes the objects. */
   readonly isBuilt: boolean;
 }
 
@@ -62,13 +60,11 @@ export function objectProblems(
   return { problems: [...changed, ...single], isBuilt: changed.length === 0 };
 }
 
-/** In the metadata of HookPolicy's kinds. */
 function ownProblems(object: RawObject): readonly FieldError[] {
   const { errors } = namespaceFindings(object);
   return errors.length > 0 || ownKind(object) === undefined ? errors : textErrors(object);
 }
 
-/** Warnings about the namespaces of objects, and about duplicates. */
 export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
   const misplaced = sources.flatMap((source) =>
     namespaceFindings(source.object).warnings.map((warning) => problemAt(source, warning)),

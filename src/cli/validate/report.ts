@@ -1,15 +1,15 @@
-/** Prints a validation as text and as JSON. */
+/** Prints a validation as text, with the lines around each finding, and as JSON. */
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../../lib/counted.ts";
 import type { LoadedFiles } from "../files/load.ts";
-import type { FileProblem } from "../files/parsed.ts";
+import type { FileProblem, Position } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { codeFrame } from "./code-frame.ts";
-import type { Colour } from "../terminal/colour.ts";
+import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";
+import { printable } from "../../lib/printable.ts";
 
 export interface ValidationReport
   extends Validation, Required<Omit<LoadedFiles, "objects" | "kustomizations">> {}
@@ -61,19 +61,9 @@ export function textOf({ id, path, message }: Finding): string {
   return path === "" ? named : `${path}: ${named}`;
 }
 
-function summary(
-  {
-    findings,
-    checked,
-    suites,
-    others,
-    ignored,
-    skipped,
-    problems,
-    templatesWithoutSchema = 0,
-  }: ValidationReport,
-  colour: Colour,
-): string {
+function summary(report: ValidationReport, colour: Colour): string {
+  const { findings, checked, suites, others, ignored, skipped, problems } = report;
+  const { templatesWithoutSchema = 0 } = report;
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
   const what = kinds.map(([kind, count]) => counted(count, kind)).join(", ") || "no policies";
   const errors = countOf(findings, "error");
@@ -82,32 +72,27 @@ function summary(
   const all = errors + problems.length;
   const parts = [
     all === 0 ? colour.green("no errors") : colour.red(counted(all, "error")),
-    ...(warnings > 0 ? [colour.yellow(counted(warnings, "warning"))] : []),
+    warnings > 0 && colour.yellow(counted(warnings, "warning")),
   ];
   const left = [
-    ...(templatesWithoutSchema > 0
-      ? [
-          counted(
-            templatesWithoutSchema,
-            "template is of a kind without a schema",
-            "templates are of kinds without a schema",
-          ),
-        ]
-      : []),
-    ...(suites > 0 ? [`${counted(suites, "suite")} left to \`hookpolicy test\``] : []),
-    ...(others > 0 ? [`${counted(others, "object")} of other kinds ignored`] : []),
-    ...(ignored > 0
-      ? [
-          `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
-        ]
-      : []),
-    ...(skipped.length > 0
-      ? [
-          `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
-        ]
-      : []),
+    templatesWithoutSchema > 0 &&
+      counted(
+        templatesWithoutSchema,
+        "template is of a kind without a schema",
+        "templates are of kinds without a schema",
+      ),
+    suites > 0 && `${counted(suites, "suite")} left to \`hookpolicy test\``,
+    others > 0 && `${counted(others, "object")} of other kinds ignored`,
+    ignored > 0 &&
+      `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
+    skipped.length > 0 &&
+      `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
   ];
-  return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
+  return told([`${what}: ${told(parts, ", ")}`, ...left], "; ");
+}
+
+function told(parts: readonly (string | false)[], separator: string): string {
+  return parts.filter((part) => part !== false).join(separator);
 }
 
 function countOf(findings: readonly Finding[], severity: Finding["severity"]): number {
@@ -135,4 +120,46 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
   const { name, namespace } = viewMetadata(object["metadata"]);
   const { kind } = object;
   return { ...finding, file, object: { kind, ...(namespace !== undefined && { namespace }), name } };
+}
+
+const AROUND = 1;
+/** Limits the width of a frame, because generated files can have very long lines. */
+const MAX_COLUMNS = 160;
+
+/** Cuts lines at `columns`, the width of the terminal, because a wrapped line would misplace the marker. */
+export function codeFrame(
+  lines: readonly string[],
+  { line, column }: Position,
+  colour: Colour = PLAIN,
+  columns = MAX_COLUMNS,
+): string[] {
+  const first = Math.max(1, line - AROUND);
+  const last = Math.min(lines.length, line + AROUND);
+  const gutter = String(last).length;
+  const width = Math.max(20, Math.min(columns, MAX_COLUMNS) - gutter - "> | ".length - 1);
+  const start = column > width ? column - Math.floor(width / 2) : 1;
+  const before = visible(lines[line - 1] ?? "", start, column - start).length;
+  const from = before < width ? 0 : before - Math.floor(width / 2);
+  return lines.slice(first - 1, last).flatMap((whole, index) => {
+    const number = first + index;
+    const label = colour.dim(`${String(number).padStart(gutter)} |`);
+    const text = visible(whole, start, width)
+      .slice(from, from + width)
+      .join("");
+    if (number !== line) return [`  ${label} ${text}`.trimEnd()];
+    const mark = `${" ".repeat(before - from)}${colour.red("^")}`;
+    return [
+      `${colour.red(">")} ${label} ${text}`.trimEnd(),
+      `  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}`,
+    ];
+  });
+}
+
+/** Halves of surrogate pairs that the cut has separated. */
+const HALVES = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g;
+
+/** The visible characters of a part of a line. A tab counts as one column in a position, so it is shown as one. */
+function visible(line: string, start: number, length: number): string[] {
+  const part = line.slice(start - 1, start - 1 + length).replaceAll(HALVES, "");
+  return Array.from(printable(part.replaceAll("\t", " ")));
 }

@@ -8,10 +8,9 @@ import { nearest } from "../../lib/did-you-mean.ts";
 import { fieldOf, fits } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { meantDuration, meantMoment } from "../meant-time.ts";
-import { lookalike } from "../files/spaces.ts";
-import { RENDER_FIRST } from "../files/yaml-mistake.ts";
+import { lookalike, RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
-import { isTemplate } from "../fleet/object-names.ts";
+import { isTemplate } from "../fleet/text-fields.ts";
 import { exampleFor, PLAIN, scalar } from "./field-example.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 
@@ -38,7 +37,6 @@ function labelOf(root: CrdSchema, path: string, value: unknown): string | undefi
   return `write matchLabels: { ${steps.at(-1)}: ${scalar(value)} }`;
 }
 
-/** The value in the type that the schema wants. */
 export function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
   return converted(schema, value, path) ?? exampleFor(schema, value, path);
 }
@@ -60,7 +58,6 @@ function converted(schema: CrdSchema, value: unknown, path: string): string | un
   }
 }
 
-/** The two forms of an entry of a window. */
 const ENTRY_FORMS = [
   {
     schedule: 'when it begins, such as schedule: "0 22 * * FRI"',
@@ -183,14 +180,12 @@ function mapOf(schema: CrdSchema, value: unknown, path: string): string | undefi
     : `write a map: { ${field}: ${scalar(value)} }`;
 }
 
-/** The required field, if it is the only one and a text. */
 function onlyText({ properties = {}, required = [] }: CrdSchema): string | undefined {
   const [field, another] = required;
   if (field === undefined || another !== undefined) return undefined;
   return properties[field]?.type === "string" ? field : undefined;
 }
 
-/** The map of texts such as tier=production. */
 function mapOfPairs(items: readonly unknown[]): string | undefined {
   const pairs = items.map((item) =>
     typeof item === "string" ? /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(item) : null,

@@ -15,7 +15,6 @@ import { valueAt } from "./value-at.ts";
 
 export interface TemplateCheck {
   readonly errors: readonly FieldError[];
-  /** Number of templates whose kinds no definition defines. */
   readonly unjudged: number;
 }
 

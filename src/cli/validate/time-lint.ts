@@ -121,7 +121,6 @@ function warningsOf(note: string, date: string): Warning[] {
 
 const changes = new Map<string, readonly number[]>();
 
-/** The hours in which the clocks of the time zone change. */
 function changesOfClocks(timeZone: string, now: Date): readonly number[] {
   const start = Math.floor(now.getTime() / DAY) * DAY;
   const key = `${timeZone} ${start}`;

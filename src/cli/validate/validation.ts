@@ -2,15 +2,13 @@
 
 import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { Kustomization } from "../files/kustomization.ts";
-import type { SourceObject } from "../files/load.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { found } from "../../lib/found.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
-import { knownTo, lifetimeProblems, namesNothing } from "../fleet/idle-overrides.ts";
+import { lifetimeProblems } from "../fleet/idle-overrides.ts";
 import { type FieldError, isWithin, validatePolicy } from "../../policy/validation/schema.ts";
 import { sizeErrors } from "../../policy/validation/spec-size.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
@@ -27,28 +25,28 @@ import {
   viewRollout,
 } from "../fleet/kinds.ts";
 import { asWritten, textErrors, withoutQuotes } from "../fleet/text-fields.ts";
-import { isPlace, unbuiltIn } from "../fleet/unbuilt.ts";
+import { isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
-import type { Position } from "../files/parsed.ts";
-import { coreTextErrors } from "./core-texts.ts";
+import type { Position, SourceObject } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
-import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import { versionWarnings } from "./version-lint.ts";
-import { namespaceFindings } from "./namespace-field.ts";
-import { metadataErrors, statusErrors } from "./object-fields.ts";
-import { nullValues } from "./null-values.ts";
+import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
+import {
+  coreTextErrors,
+  metadataErrors,
+  namespaceFindings,
+  nullValues,
+  statusErrors,
+} from "./beyond-schema.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
-import { besideClusters } from "./beside-clusters.ts";
-import { type Beside, besideRollouts } from "./beside-rollouts.ts";
-import { besideWindows } from "./beside-windows.ts";
+import { besides } from "./beside.ts";
 import type { TemplateSchemas } from "./template-schemas.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
   readonly source: SourceObject;
-  /** "did you mean BeforeClusterDelete?", "write 168h" */
   readonly suggestion?: string;
 }
 
@@ -59,7 +57,6 @@ export interface Validation {
   readonly checked: Readonly<Record<OwnKind, number>>;
   /** Number of suites, which `hookpolicy test` reads. */
   readonly suites: number;
-  /** Number of objects of other groups. */
   readonly others: number;
   /** Number of templates of tasks that no schema was given for; absent: none was given at all. */
   readonly templatesWithoutSchema?: number;
@@ -71,8 +68,7 @@ export interface ValidationOptions {
   readonly now: Date;
   readonly progress?: Progress;
   /** They can change the Clusters of the files. */
-  readonly kustomizations?: readonly Kustomization[];
-  /** Of what tasks create and apply. */
+  readonly kustomizations?: readonly SourceObject[];
   readonly schemas?: Pick<TemplateSchemas, "check">;
 }
 
@@ -93,13 +89,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
   const unbuilt = unbuiltIn(sources, options.kustomizations ?? []);
-  const besides = [
-    ...besideRollouts(sound),
-    ...besideWindows(sound, options.now),
-    ...besideClusters(sources, sound, { ...options, unbuilt }),
-    ...besideOverrides(sources, sound, options.now),
-  ];
-  const beside = Map.groupBy(besides, ({ source }) => source);
+  const beside = Map.groupBy(besides(sources, sound, { ...options, unbuilt }), ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [
@@ -307,17 +297,4 @@ function placedInExpression(source: SourceObject, { path, message }: FieldError)
   const before = text.split("\n").slice(0, Number(lineText) - 1);
   const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
   return { ...source.position(path, letter), message: message.slice(told.length) };
-}
-/** HookOverrides that name a Cluster, a policy or a rollout that is not beside them. `sound`: without errors. */
-function besideOverrides(
-  sources: readonly SourceObject[],
-  sound: readonly SourceObject[],
-  now: Date,
-): readonly Beside[] {
-  const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
-  if (overrides.length === 0) return [];
-  const known = knownTo(sources.map(({ object }) => object));
-  return overrides.flatMap((source) =>
-    namesNothing(viewOverride(source.object, now), known).map((each) => ({ source, ...each })),
-  );
 }

@@ -2,7 +2,6 @@
 
 import { isFields } from "../../lib/fields.ts";
 
-/** The fields, indexes and keys of a path. */
 export function stepsOf(path: string): readonly string[] {
   return [...path.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([whole, inBrackets]) => inBrackets ?? whole);
 }

@@ -126,18 +126,17 @@ async function readFiles(paths: readonly string[]): Promise<WindowObjects> {
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
-  const { holdersOf, readHeld } = await import("../get/follow-held.ts");
+  const { readHolders } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { place, held } = await reading(() =>
     withApiServer(flags, async (client) => {
       const namespace = named ?? flags.namespace ?? contextNamespace(flags);
       const only = flags.allNamespaces === true ? undefined : namespace;
-      return { place: only, held: await readHeld(client, only) };
+      return { place: only, held: await readHolders(client, only) };
     }),
   );
-  const unread = [held.unread, "unread" in held.rollouts ? held.rollouts.unread : undefined];
-  stderr.lines(unread.filter((each) => each !== undefined).map((each) => `warning: ${each}`));
-  return { objects: holdersOf(held), isWhole: true, ...(place !== undefined && { place }) };
+  stderr.lines(held.unread.map(({ text }) => `warning: ${text}`));
+  return { objects: held.objects, isWhole: true, ...(place !== undefined && { place }) };
 }
 
 /** Where a HookPolicy can be that was not read. */

@@ -10,8 +10,7 @@ import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
-import type { SourceObject } from "../../files/load.ts";
-import { readText } from "../../files/read.ts";
+import { readText } from "../../files/paths.ts";
 import { demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
@@ -30,6 +29,7 @@ import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
 import { type RecordedAnswer, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
+import type { SourceObject } from "../../files/parsed.ts";
 
 /**
  * `paths`: the policies, and the Clusters, Namespaces and objects as they were before. `log`: the audit log. `file`: a new

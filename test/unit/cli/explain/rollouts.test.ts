@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { spansAhead } from "../../../../src/cli/explain/explanation.ts";
+import { spansAhead } from "../../../../src/cli/explain/spans-ahead.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS } from "../../builders.ts";

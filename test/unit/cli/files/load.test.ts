@@ -3,9 +3,10 @@ import { execFileSync } from "node:child_process";
 import { symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import { type LoadedFiles, loadPaths, type SourceObject } from "../../../../src/cli/files/load.ts";
-import { MAX_BYTES } from "../../../../src/cli/files/read.ts";
+import { type LoadedFiles, loadPaths } from "../../../../src/cli/files/load.ts";
+import { MAX_BYTES } from "../../../../src/cli/files/paths.ts";
 import { type Files, folder } from "../program.ts";
+import type { SourceObject } from "../../../../src/cli/files/parsed.ts";
 
 const CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 

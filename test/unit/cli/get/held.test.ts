@@ -3,8 +3,7 @@ import test from "node:test";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { heldBy, type HeldFleet } from "../../../../src/cli/get/held.ts";
 import { ageText, until } from "../../../../src/cli/terminal/age.ts";
-import { heldJson, type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
-import { heldStream } from "../../../../src/cli/get/held-stream.ts";
+import { heldJson, heldLines, heldStream, type HeldView } from "../../../../src/cli/get/report.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { printed } from "../printed.ts";
 

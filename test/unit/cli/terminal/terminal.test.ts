@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { isPrintable } from "../../../../src/lib/printable.ts";
-import { codeFrame } from "../../../../src/cli/validate/code-frame.ts";
+import { codeFrame } from "../../../../src/cli/validate/report.ts";
 import { terminalOf } from "../../../../src/cli/terminal/terminal.ts";
 import { colourFor, PLAIN, shown } from "../../../../src/cli/terminal/colour.ts";
 import { tableLines } from "../../../../src/cli/terminal/table.ts";

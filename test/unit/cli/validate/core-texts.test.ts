@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as generated from "@kubernetes/client-node/dist/gen/models/all.js";
-import { coreTextErrors, TEXT_MAPS, TEXTS } from "../../../../src/cli/validate/core-texts.ts";
+import { coreTextErrors, TEXT_MAPS, TEXTS } from "../../../../src/cli/validate/beyond-schema.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 

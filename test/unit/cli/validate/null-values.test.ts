@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { nullValues } from "../../../../src/cli/validate/null-values.ts";
+import { nullValues } from "../../../../src/cli/validate/beyond-schema.ts";
 import { textErrors } from "../../../../src/cli/fleet/text-fields.ts";
 
 test("null as the value of an approval is an error, as any value would do", () => {

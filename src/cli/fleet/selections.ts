@@ -1,16 +1,16 @@
-/** Finds policies, rollouts and stages that select no Cluster, and what their selectors probably mean. */
+/** What selectors of policies, rollouts and stages do not select, and what is unknown of them without the Namespaces of Clusters. */
 
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
-import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
+import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../../lib/counted.ts";
-import type { Fleet } from "./fleet.ts";
+import type { Fleet, FleetRollout } from "./fleet.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 /** A Cluster, as selectors see it. */
@@ -61,7 +61,7 @@ export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): re
   const { stages = [] } = spec;
   const members = places.filter((place) => selects(spec, place));
   const isKnown =
-    requirementsOf(spec.namespaceSelector ?? {}).length === 0 ||
+    !isNarrow(spec.namespaceSelector) ||
     members.every(({ namespaceLabels }) => namespaceLabels !== undefined);
   const of = isKnown ? "of the rollout" : MAYBE_OF_ROLLOUT;
   return stages.flatMap((stage, index) => {
@@ -76,9 +76,7 @@ const MAYBE_OF_ROLLOUT =
 
 interface SelectionText {
   readonly at: string;
-  /** What follows if nothing is selected. */
   readonly effect: string;
-  /** Which Clusters may be selected; absent: all. */
   readonly of?: string;
 }
 
@@ -136,4 +134,71 @@ function meant(selector: LabelSelector, all: readonly Labels[]): string {
 function valuesOf(key: string, all: readonly Labels[]): readonly string[] {
   const values = all.map((labels) => lookup(labels, key)).filter((value) => value !== undefined);
   return [...new Set(values)].toSorted();
+}
+
+/** `of`: the Namespaces that the answer needs; absent: those of all Clusters. */
+export function missingNamespaces(fleet: Fleet, of?: string): readonly string[] {
+  const needed = of === undefined ? fleet.clusters().map(({ metadata }) => metadata.namespace ?? "") : [of];
+  return [...new Set(needed)].filter((name) => fleet.namespace(name) === undefined);
+}
+
+/** What these fleets cannot tell without the Namespaces; `undefined`: nothing. */
+export function namespaceWarning(fleets: readonly Fleet[], of?: string): string | undefined {
+  const missing = [...new Set(fleets.flatMap((fleet) => missingNamespaces(fleet, of)))];
+  const policies = fleets.some((each) =>
+    each.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined),
+  );
+  const rollouts = fleets.flatMap((each) => each.rollouts);
+  const names = namesOf(rollouts.filter(readsNamespaces));
+  const staged = namesOf(rollouts.filter(hasNarrowStage));
+  const effects = [
+    policies && "what a ClusterHookPolicy says of them is not evaluable",
+    names.length > 0 &&
+      `whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`,
+    staged.length > 0 &&
+      `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
+  ].filter((effect) => effect !== false);
+  return missing.length === 0 || effects.length === 0
+    ? undefined
+    : missingText(missing, effects.join(", and "));
+}
+
+function namesOf(rollouts: readonly FleetRollout[]): readonly string[] {
+  return [...new Set(rollouts.map(({ compiled }) => compiled.name))];
+}
+
+function missingText(missing: readonly string[], effect: string): string {
+  return `the Namespace of Clusters is not among the objects: ${firstNames(missing, SHOWN)}; ${effect}. Add it, with its labels, to the files`;
+}
+
+function readsNamespaces({ compiled, spec: { spread = [], namespaceSelector } }: FleetRollout): boolean {
+  if (compiled.problem !== undefined) return false;
+  return spread.some(({ from }) => from === "Namespace") || isNarrow(namespaceSelector);
+}
+
+function hasNarrowStage({ compiled, spec: { stages = [] } }: FleetRollout): boolean {
+  return compiled.problem === undefined && stages.some((stage) => isNarrow(stage.namespaceSelector));
+}
+
+function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length > 0;
+}
+
+/** `object`: valid. What it selects of these Clusters is unknown. */
+export function unknownSelection(object: RawObject, missing: readonly string[]): readonly FieldError[] {
+  if (missing.length === 0) return [];
+  const { namespaceSelector, stages = [] } = selectionOf(object);
+  const all = [namespaceSelector, ...stages.map((stage) => stage.namespaceSelector)];
+  const first = all.findIndex((selector) => isNarrow(selector));
+  if (first < 0) return [];
+  const path = `${first === 0 ? "spec" : `spec.stages[${first - 1}]`}.namespaceSelector`;
+  const message = missingText(missing, "whether this selects them is unknown");
+  return [{ path, id: NAMESPACE_MISSING, message }];
+}
+
+function selectionOf(object: RawObject): Pick<HookRolloutSpec, "namespaceSelector" | "stages"> {
+  if (ownKind(object) === "HookRollout") return viewRollout(object).spec;
+  if (policyKind(object) !== "ClusterHookPolicy") return { namespaceSelector: {} };
+  const { spec } = viewPolicy("ClusterHookPolicy", object);
+  return { namespaceSelector: "namespaceSelector" in spec ? spec.namespaceSelector : {} };
 }

@@ -1,4 +1,4 @@
-/** SARIF 2.1.0 (docs.oasis-open.org/sarif), which code scanning of GitHub, GitLab and Azure reads. */
+/** A validation for other programs: SARIF, and workflow commands of GitHub Actions. */
 
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -6,7 +6,7 @@ import { VERSION } from "../../version.ts";
 import { printable } from "../../lib/printable.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { ValidationReport } from "./report.ts";
+import { textOf, type ValidationReport } from "./report.ts";
 import type { Finding } from "./validation.ts";
 
 interface Result {
@@ -69,4 +69,32 @@ function uriOf(file: string): string {
   if (file === "-") return "stdin";
   if (isAbsolute(file)) return pathToFileURL(file).href;
   return file.split(/[\\/]/).map(encodeURIComponent).join("/");
+}
+
+/** GitHub shows them next to the lines of a pull request. */
+export function validationGithub({ findings, problems }: ValidationReport): string {
+  const commands = [
+    ...problems.map((problem) => command("error", problem)),
+    ...findings.map((finding) => {
+      const { severity, source, line, column, suggestion } = finding;
+      const message = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])].join("; ");
+      return command(severity, { file: source.file, line, column, message });
+    }),
+  ];
+  return commands.map((each) => `${each}\n`).join("");
+}
+
+function command(level: Finding["severity"], { file, line, column: col, message }: FileProblem): string {
+  const properties = Object.entries({ file, line, col })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${property(String(value))}`);
+  return `::${level} ${properties.join(",")}::${data(message)}`;
+}
+
+function data(text: string): string {
+  return printable(text).replaceAll("%", "%25");
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }

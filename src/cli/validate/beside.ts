@@ -1,0 +1,230 @@
+/** Finds what objects of the files mean for others beside them. */
+
+import { STEP_HOOKS } from "../../api/hook-catalog.ts";
+import type { HookRollout, WindowGateSpec } from "../../api/hook-policy.ts";
+import type { LabelSelector } from "../../api/meta.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
+import type { PolicyObject } from "../../memory/policy-set.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { KEPT_SLOT, SHARED_CLUSTERS, WINDOWS_CONFLICT } from "../../policy/validation/accepted.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
+import { compileWindow } from "../../policy/window/window.ts";
+import { windowProblems } from "../../policy/window/window-check.ts";
+import { clusterProblems, isPlace, type Unbuilt } from "../fleet/cluster-files.ts";
+import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
+import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
+import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { meets } from "./time-lint.ts";
+import type { SourceObject } from "../files/parsed.ts";
+
+interface Beside extends FieldError {
+  readonly source: SourceObject;
+}
+
+interface BesideOptions extends FleetOptions {
+  readonly unbuilt: Unbuilt;
+}
+
+/** `sound`: without errors. */
+export function besides(
+  sources: readonly SourceObject[],
+  sound: readonly SourceObject[],
+  options: BesideOptions,
+): readonly Beside[] {
+  const policies = policiesIn(sound);
+  return [
+    ...besideRollouts(sound, policies),
+    ...besideWindows(policies, options.now),
+    ...besideClusters(sources, sound, options),
+    ...besideOverrides(sources, sound, options.now),
+  ];
+}
+
+type Selection = Partial<Pick<HookRollout["spec"], "namespaceSelector" | "clusterSelector">>;
+
+interface Rollout extends HookRollout {
+  readonly source: SourceObject;
+}
+
+/** A policy that holds Clusters: one in mode Audit does not. */
+interface Policy extends Pick<PolicyObject, "spec"> {
+  readonly source: SourceObject;
+  readonly name: string;
+  readonly selection: Selection;
+}
+
+function policiesIn(sources: readonly SourceObject[]): readonly Policy[] {
+  return sources.flatMap((source) => {
+    const kind = policyKind(source.object);
+    if (kind === undefined) return [];
+    const { metadata, spec } = viewPolicy(kind, source.object);
+    if (spec.mode === "Audit") return [];
+    const selection: Selection =
+      kind === "HookPolicy" ? { ...spec, namespaceSelector: named(metadata.namespace ?? "default") } : spec;
+    return [{ source, name: policyName({ kind, ...metadata }), spec, selection }];
+  });
+}
+
+function named(namespace: string): LabelSelector {
+  return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+}
+
+function mayShare(a: Selection, b: Selection): boolean {
+  return !(
+    areDisjoint(a.namespaceSelector, b.namespaceSelector) || areDisjoint(a.clusterSelector, b.clusterSelector)
+  );
+}
+
+/** Rollouts that share Clusters, and policies that can hold a running upgrade. In mode Audit they hold nothing. */
+function besideRollouts(sources: readonly SourceObject[], policies: readonly Policy[]): readonly Beside[] {
+  const rollouts = sources
+    .filter(({ object }) => ownKind(object) === "HookRollout")
+    .map((source): Rollout => ({ ...viewRollout(source.object), source }))
+    .filter(({ spec }) => spec.mode !== "Audit");
+  const upgrades = rollouts.filter(({ spec }) => spec.operation === "Upgrade");
+  return [
+    ...rollouts.flatMap((rollout, index) => sharedClusters(rollout, rollouts.slice(0, index))),
+    ...policies.flatMap((policy) => heldSlots(policy, upgrades)),
+  ];
+}
+
+function sharedClusters({ metadata, spec, source }: Rollout, earlier: readonly Rollout[]): readonly Beside[] {
+  const other = earlier.find(
+    (each) =>
+      each.metadata.name !== metadata.name &&
+      each.spec.operation === spec.operation &&
+      mayShare(each.spec, spec),
+  );
+  if (other === undefined) return [];
+  const message = `selects Clusters that HookRollout ${other.metadata.name} (${placeOf(other.source)}) may select for ${spec.operation}, too: such a Cluster waits for a slot of each. Make their selectors exclude each other, or make one rollout of them`;
+  return [{ source, path: "spec.namespaceSelector", id: SHARED_CLUSTERS, message }];
+}
+
+function placeOf(source: SourceObject, path = "metadata.name"): string {
+  return `${source.file}:${source.position(path).line}`;
+}
+
+const WITHIN_UPGRADE: readonly HookName[] = [...STEP_HOOKS, "AfterClusterUpgrade"];
+
+function heldSlots({ source, spec, selection }: Policy, upgrades: readonly Rollout[]): readonly Beside[] {
+  const rollout = upgrades.find((each) => mayShare(each.spec, selection));
+  if (rollout === undefined) return [];
+  return spec.rules.flatMap(({ hooks, until }, index) => {
+    const at = hooks.findIndex((hook) => WITHIN_UPGRADE.includes(hook));
+    if (until === undefined || at < 0) return [];
+    const message = `a Cluster that this rule holds at ${hooks[at]} keeps its slot of HookRollout ${rollout.metadata.name} (${placeOf(rollout.source)}), and counts as failed after progressDeadline, ${rollout.spec.progressDeadline}. Its gates must not wait for other Clusters`;
+    return [{ source, path: `spec.rules[${index}].hooks[${at}]`, id: KEPT_SLOT, message }];
+  });
+}
+
+interface PlacedWindow {
+  readonly policy: Policy;
+  readonly gate: string;
+  readonly path: string;
+  readonly hooks: readonly HookName[];
+  readonly spec: WindowGateSpec;
+  readonly text: string;
+}
+
+/** Policies for the same Clusters whose windows are never open at the same time, so that the hook never proceeds. */
+function besideWindows(policies: readonly Policy[], now: Date): readonly Beside[] {
+  const windows = policies.flatMap(windowsIn);
+  const meet = meeting(now);
+  return windows.flatMap((window, index) => {
+    const other = windows.slice(0, index).find((each) => conflict(each, window) && !meet(each, window));
+    if (other === undefined) return [];
+    const { policy, path } = window;
+    const hook = window.hooks.find((each) => other.hooks.includes(each));
+    const place = placeOf(other.policy.source, other.path);
+    const message = `is never open at the same time as window ${other.gate} of ${other.policy.name} (${place}) in the next two years: a Cluster that both select waits at ${hook} until then. Make them overlap, or make their selectors exclude each other`;
+    return [{ source: policy.source, path, id: WINDOWS_CONFLICT, message }];
+  });
+}
+
+function windowsIn(policy: Policy): readonly PlacedWindow[] {
+  return policy.spec.rules.flatMap(({ hooks, matchConditions = [], until = [] }, rule) =>
+    until.flatMap(({ name: gate, window }, index): PlacedWindow[] => {
+      // A condition can make the rules exclude each other.
+      if (window === undefined || matchConditions.length > 0 || windowProblems(window).length > 0) return [];
+      const path = `spec.rules[${rule}].until[${index}].window`;
+      return [{ policy, gate, path, hooks, spec: window, text: JSON.stringify(window) }];
+    }),
+  );
+}
+
+function conflict(a: PlacedWindow, b: PlacedWindow): boolean {
+  return (
+    a.policy.source !== b.policy.source &&
+    a.policy.name !== b.policy.name &&
+    a.text !== b.text &&
+    a.hooks.some((hook) => b.hooks.includes(hook)) &&
+    mayShare(a.policy.selection, b.policy.selection)
+  );
+}
+
+/** Remembers by texts: many policies have the same few windows. A window that never opens has a warning of its own. */
+function meeting(now: Date): (a: PlacedWindow, b: PlacedWindow) => boolean {
+  const known = new Map<string, boolean>();
+  return (a, b) => {
+    const key = `${a.text} ${b.text}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const windows = [a, b].map(({ spec }) => compileWindow(spec));
+    const met = windows.some((each) => each.nextOpen(now) === undefined) || meets(windows, now) !== false;
+    known.set(key, met);
+    return met;
+  };
+}
+
+/**
+ * What selects none of the Clusters, or of which that is unknown, and Clusters that are not as a cluster would have them: where
+ * one is, nothing is said of selectors.
+ */
+function besideClusters(
+  sources: readonly SourceObject[],
+  sound: readonly SourceObject[],
+  { unbuilt, ...options }: BesideOptions,
+): readonly Beside[] {
+  const placed = sources.filter(({ object }) => isPlace(object));
+  if (!placed.some(({ object }) => isCluster(object))) return [];
+  const unclear = clusterProblems(placed, unbuilt);
+  if (unclear.size > 0) {
+    const judged = new Set(sound.some(selects) ? sound : []);
+    return [...unclear]
+      .filter(([source]) => judged.has(source))
+      .map(([source, problem]) => ({ source, ...problem, id: "unclear-cluster" }));
+  }
+  if (placed.some((source) => unbuilt.changed.has(source))) return [];
+  const fleet = new Fleet(
+    placed.map(({ object }) => object),
+    options,
+  );
+  const [places, missing] = [placesIn(fleet), missingNamespaces(fleet)];
+  return sound.flatMap((source) => {
+    const found = emptySelections(source.object, places);
+    return (found.length > 0 ? found : unknownSelection(source.object, missing)).map((each) => ({
+      source,
+      ...each,
+    }));
+  });
+}
+
+function selects({ object }: SourceObject): boolean {
+  return policyKind(object) !== undefined || ownKind(object) === "HookRollout";
+}
+
+/** HookOverrides that name a Cluster, a policy or a rollout that is not beside them. */
+function besideOverrides(
+  sources: readonly SourceObject[],
+  sound: readonly SourceObject[],
+  now: Date,
+): readonly Beside[] {
+  const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
+  if (overrides.length === 0) return [];
+  const known = knownTo(sources.map(({ object }) => object));
+  return overrides.flatMap((source) =>
+    namesNothing(viewOverride(source.object, now), known).map((each) => ({ source, ...each })),
+  );
+}
