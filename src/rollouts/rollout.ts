@@ -84,12 +84,14 @@ const AVAILABLE = {
   expression: "cluster.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
 };
 
+/** As in the CRD, which a rollout in a file has not passed. */
+const DEFAULTS = { operation: "Upgrade", maxConcurrency: 1, retryAfterSeconds: 10, paused: false } as const;
+
 export function compileRollout(object: HookRollout): CompiledRollout {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   // A rollout in a file may have no spec.
   const given: Partial<HookRolloutSpec> | undefined = object.spec;
-  const spec = withoutNulls(given ?? {});
-  const { operation = "Upgrade", maxConcurrency = 1, retryAfterSeconds = 10 } = spec;
+  const spec = { ...DEFAULTS, ...withoutNulls(given ?? {}) };
   const errors = errorsOf(object);
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
     isSound(`spec.${field}`, errors) ? compileSelector(spec[field]) : everything;
@@ -98,13 +100,13 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     uid,
     generation,
     createdAt: new Date(creationTimestamp ?? NaN),
-    operation,
+    operation: spec.operation,
     mode: spec.mode === "Audit" && errors.length === 0 ? "Audit" : "Enforce",
-    paused: spec.paused ?? false,
+    paused: spec.paused,
     selectsNamespace: selects("namespaceSelector"),
     selectsCluster: selects("clusterSelector"),
-    maxConcurrency,
-    retryAfterSeconds,
+    maxConcurrency: spec.maxConcurrency,
+    retryAfterSeconds: spec.retryAfterSeconds,
     progressDeadlineMs: durationOrNever(spec.progressDeadline ?? ""),
     ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
     ...(object.tooLarge === true && { tooLarge: true }),
