@@ -29,14 +29,11 @@ export function tornDown(
     if (part.isGone === true) return [`${part.kind} ${part.name} is gone`];
     return isBeingDeleted(part) ? [`${part.kind} ${part.name} is being deleted`] : [];
   });
-  if (metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true)
-    return { reason: "ForegroundDeletion", message: [foreground(isDeleted), ...lost].join("; ") };
-  if (lost.length === 0) return undefined;
-  return { reason: "OwnedObjectsDeleted", message: `${lost.join("; ")}: Cluster API has not deleted that` };
-}
-
-function foreground(isDeleted: boolean): string {
-  return isDeleted
+  const foreground = isDeleted
     ? "the garbage collector deletes what the Cluster owns, whatever holds it: its deletion is a foreground deletion"
     : "a deletion without a propagation policy will delete what the Cluster owns, whatever holds it: it has the finalizer foregroundDeletion";
+  if (metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true)
+    return { reason: "ForegroundDeletion", message: [foreground, ...lost].join("; ") };
+  if (lost.length === 0) return undefined;
+  return { reason: "OwnedObjectsDeleted", message: `${lost.join("; ")}: Cluster API has not deleted that` };
 }

@@ -1,8 +1,8 @@
 /** Shows what every policy, rule and gate says about an operation, and what it has observed. */
 
-import type { VNode } from "preact";
+import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { Connection, CopyButton, Facts, Verdict } from "./parts.tsx";
+import { Connection, CopyButton, Verdict } from "./parts.tsx";
 import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, ExplainedTask } from "./wire.ts";
 
 export function DecisionTree({ operation }: { operation: ExplainedOperation }): VNode | null {
@@ -174,5 +174,19 @@ function Run({ command }: { command: string }) {
     <>
       <code>{text}</code> <CopyButton text={text} />
     </>
+  );
+}
+
+function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren] | false)[] }) {
+  const told = facts.filter((fact) => fact !== false);
+  return (
+    <dl class="facts">
+      {told.map(([label, value], index) => (
+        <Fragment key={index}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
   );
 }

@@ -1,6 +1,6 @@
 /** Small parts that several pages have in common. */
 
-import { type ComponentChildren, createContext, Fragment, type VNode } from "preact";
+import { type ComponentChildren, createContext, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Params, withParams } from "./route.ts";
 
@@ -23,24 +23,6 @@ export function Command({ text }: { text: string }): VNode | null {
       <code>{text}</code>
       <CopyButton text={text} />
     </span>
-  );
-}
-
-export function Facts({
-  facts,
-}: {
-  facts: readonly (readonly [string, ComponentChildren] | false)[];
-}): VNode | null {
-  const told = facts.filter((fact) => fact !== false);
-  return (
-    <dl class="facts">
-      {told.map(([label, value], index) => (
-        <Fragment key={index}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
   );
 }
 

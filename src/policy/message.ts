@@ -25,21 +25,19 @@ interface Reason {
 export function joinMessages(reasons: readonly Reason[]): string {
   const all = joined(reasons.map(({ text }) => text));
   if (!all.isCut || reasons.every(({ brief }) => brief === undefined)) return all.text;
-  let [best, whole] = [joined(withWhole(reasons, 0)), 1];
-  for (; !best.isCut && whole < reasons.length; whole += 1) {
-    const next = joined(withWhole(reasons, whole));
-    if (next.isCut) break;
+  const parts = reasons.map(({ text, brief = text }) => brief);
+  let best = joined(parts);
+  if (best.isCut) return best.text;
+  for (const [index, { text, brief = "" }] of reasons.entries()) {
+    const next = joined(parts.with(index, text));
+    if (next.isCut) {
+      const room = MAX_MESSAGE_BYTES - byteLength(best.text) + byteLength(brief);
+      return joined(parts.with(index, truncateBytes(printable(text), room))).text;
+    }
+    parts[index] = text;
     best = next;
   }
-  const last = withWhole(reasons, whole - 1);
-  const { text = "", brief = "" } = reasons[whole - 1] ?? {};
-  const room = MAX_MESSAGE_BYTES - byteLength(best.text) + byteLength(brief);
-  return best.isCut ? best.text : joined(last.with(whole - 1, truncateBytes(printable(text), room))).text;
-}
-
-/** The first of the reasons in full, and the others in brief. */
-function withWhole(reasons: readonly Reason[], whole: number): string[] {
-  return reasons.map(({ text, brief = text }, index) => (index < whole ? text : brief));
+  return best.text;
 }
 
 function joined(parts: readonly string[]): { readonly text: string; readonly isCut: boolean } {

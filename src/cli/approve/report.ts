@@ -9,7 +9,7 @@ import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/settable.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { ApprovalPlan, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
+import type { ApprovalPlan, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
 import type { OperationEnd } from "./wait-for-end.ts";
 import { ageText } from "../terminal/age.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
@@ -49,15 +49,12 @@ export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
   const { operations, alsoReleases } = plan;
   return [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
-    ...alsoReleases.map((other) => `${view.colour.yellow("also releases")}: ${otherText(other)}`),
+    ...alsoReleases.map(({ call, pending }) => {
+      const asked = pending === undefined ? `${call.hook}, once Cluster API asks` : call.hook;
+      const effect = effectOf(pending === undefined ? { hook: call.hook } : call);
+      return `${view.colour.yellow("also releases")}: ${asked}: ${effect}`;
+    }),
   ];
-}
-
-/** "BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines" */
-function otherText({ call, pending }: Operation): string {
-  const { hook } = call;
-  if (pending === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
-  return `${hook}: ${effectOf(call)}`;
 }
 
 function operationLines(

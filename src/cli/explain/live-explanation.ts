@@ -7,7 +7,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { UnreadKind } from "../fleet/live-fleet.ts";
-import { operatorSeen } from "../get/follow-held.ts";
+import { operatorSeen } from "../get/holders.ts";
 import { hasNoLease, silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";

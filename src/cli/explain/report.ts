@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import type { Verdict } from "../../policy/decision.ts";
+import { heldRules, type Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -194,20 +194,14 @@ function partOf({ gate, task }: Step): string {
 
 /** The waits that start only after all these steps. */
 function waits({ policies }: ExplainedOperation): Detail[] {
-  return policies
-    .filter(({ holds }) => holds)
-    .flatMap(({ policy, rules }) =>
-      rules
-        .filter(({ holds }) => holds)
-        .flatMap(({ rule, gates }) =>
-          gates
-            .filter(({ reason }) => reason === "WaitNotStarted")
-            .map(({ gate, wanted }) => ({
-              label: "then wait",
-              text: `${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`,
-            })),
-        ),
-    );
+  return heldRules(policies).flatMap(({ policy, rule: { rule, gates } }) =>
+    gates
+      .filter(({ reason }) => reason === "WaitNotStarted")
+      .map(({ gate, wanted }) => ({
+        label: "then wait",
+        text: `${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`,
+      })),
+  );
 }
 
 function lifted({ policies }: ExplainedOperation): Detail[] {

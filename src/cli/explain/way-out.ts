@@ -4,6 +4,7 @@ import { decisionsAhead } from "../../operations/timeline.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import {
+  blockedFirst,
   type Decision,
   type GateTrace,
   pendingGates,
@@ -129,15 +130,16 @@ function withoutTasks(policy: CompiledPolicy): CompiledPolicy {
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
 function stepsOf({ trace }: Decision, situation: ExplainedSituation): Step[] {
-  const held = trace.flatMap((policy, index) =>
-    policy.rules
-      .filter(({ holds }) => policy.holds && holds)
-      .map((rule) => withApproval(rule, situation))
-      .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
-  );
-  return held
-    .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
-    .flatMap(({ steps }) => steps);
+  return trace
+    .flatMap((policy, index) =>
+      heldRules([policy]).map(({ rule }) => ({
+        rule,
+        compiled: situation.policies[index],
+        policy: policy.policy,
+      })),
+    )
+    .toSorted((a, b) => blockedFirst(a.rule, b.rule))
+    .flatMap(({ policy, rule, compiled }) => stepsOfRule(policy, withApproval(rule, situation), compiled));
 }
 
 /** What sets one mark in messages, sets all here, and says first what else they release. */
@@ -160,16 +162,17 @@ function byApproval<T extends GateResult>(gate: T, approve: string): T {
 }
 
 function stepsOfRule(
-  { policy }: PolicyTrace,
+  policy: PolicyTrace["policy"],
   rule: RuleTrace,
   compiled: CompiledPolicy | undefined,
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
   const pending = pendingGates(rule).toSorted((a, b) => Number(b.met === false) - Number(a.met === false));
+  const gates = pending.map((gate) => stepOfGate(gate, rest));
   const task = openTask(rule);
   // While gates wait, a task that begins last waits for them.
-  if (task !== undefined && (pending.length === 0 || task.state !== "Waiting")) {
+  if (task !== undefined && (gates.length === 0 || task.state !== "Waiting")) {
     const [show, ...commands] = taskCommands(task);
     const step: Step = {
       ...rest,
@@ -180,12 +183,10 @@ function stepsOfRule(
       look: show === undefined ? [] : [show],
       release: undefined,
     };
-    return [...pending.map((gate) => stepOfGate(gate, rest)), step];
+    return [...gates, step];
   }
-  if (pending.length === 0) {
-    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], look: [], release: undefined }];
-  }
-  return pending.map((gate) => stepOfGate(gate, rest));
+  if (gates.length > 0) return gates;
+  return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], look: [], release: undefined }];
 }
 
 function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {

@@ -73,7 +73,7 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("./held.ts");
-  const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./follow-held.ts");
+  const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);

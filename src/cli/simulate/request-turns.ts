@@ -2,10 +2,8 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { Attempt } from "../../operations/attempt.ts";
 import { nextLook } from "../../operations/timeline.ts";
-import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
-import type { PolicyTrace } from "../../policy/decision.ts";
+import { denying, warning } from "../../policy/admission.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
@@ -64,25 +62,17 @@ export function requestTurns(
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
     const found = admitted(fleet, attempt, at);
     const trace = [...found.denial.trace, ...found.warning.trace];
-    const turn = turnAt(at, attempt, found, trace);
+    const { verdict, message, decision } = answerAtAdmission(attempt, found);
+    const holds = verdict === "Denied";
+    const answer = { ...answerOf(decision), verdict, holds, message };
+    const state = { firstAsked: at, rules: new Map() };
+    const turn = turnWith({ at, answer, state }, { ...decision, holds, trace });
     if (!isSameTurn(turns.at(-1), turn)) turns.push(turn);
-    const decision = { ...found.denial, trace };
-    const next: Date | undefined = nextLook({ policies, call, lookAgain }, { at, decision });
+    const asked = { at, decision: { ...found.denial, trace } };
+    const next: Date | undefined = nextLook({ policies, call, lookAgain }, asked);
     at = next !== undefined && next < to ? next : undefined;
   }
   return turns;
-}
-
-function turnAt(
-  at: Date,
-  attempt: Attempt,
-  found: AdmissionDecision,
-  trace: readonly PolicyTrace[],
-): WalkTurn {
-  const { verdict, message, decision } = answerAtAdmission(attempt, found);
-  const holds = verdict === "Denied";
-  const answer = { ...answerOf(decision), verdict, holds, message };
-  return turnWith({ at, answer, state: { firstAsked: at, rules: new Map() } }, { ...decision, holds, trace });
 }
 
 /** Limits the samples of an expression with `now`, whose value can change at any time. */

@@ -28,7 +28,7 @@ import { Coverage } from "./coverage.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { SuiteReports } from "./suite-reports.ts";
 import type { SuiteObjects } from "./suite-objects.ts";
-import type { ClusterCall } from "../../policy/world.ts";
+import type { ClusterCall, World } from "../../policy/world.ts";
 
 export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
@@ -130,6 +130,10 @@ export class Session {
   policiesHold(cluster: Cluster, hook: HookName): boolean {
     const operation = this.#memory.operations.get(cluster.metadata.uid, hook);
     return operation !== undefined && lookAt(this.#inputs(cluster, operation), this.#now).decision.holds;
+  }
+
+  worldOf(cluster: Cluster): World {
+    return this.objects.fleet.world(cluster);
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {

@@ -59,11 +59,7 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      decider: {
-        firstAsked: (uid, hook) => session.firstAsked(uid, hook),
-        policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
-        worldOf: (cluster) => session.objects.fleet.world(cluster),
-      },
+      decider: session,
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,
@@ -299,8 +295,7 @@ export class SuiteRollouts {
   }
 
   #fromMemory({ cluster, call, decision }: CallDecision): Decision {
-    const world = this.#session.objects.fleet.world(cluster);
-    const basis = { source: "Memory" as const, world, policies: [] };
+    const basis = { source: "Memory" as const, world: this.#session.worldOf(cluster), policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 

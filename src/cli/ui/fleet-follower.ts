@@ -12,7 +12,7 @@ import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
 import { follow } from "../fleet/follow.ts";
 import { ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { typed } from "../fleet/live-objects.ts";
-import { followHolders, type Holders, unreadNotes } from "../get/follow-held.ts";
+import { followHolders, type Holders, unreadNotes } from "../get/holders.ts";
 import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
 import { commandFor, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";

@@ -21,7 +21,7 @@ import { loadPaths } from "../files/load.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
-import { readHolders } from "../get/follow-held.ts";
+import { readHolders } from "../get/holders.ts";
 import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";

@@ -6,7 +6,7 @@ import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import type { About } from "../../page/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { type ConnectionFlags, tellLost } from "../fleet/connection.ts";
-import { readHolders } from "../get/follow-held.ts";
+import { readHolders } from "../get/holders.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./page-answers.ts";
 import { followFleet } from "./fleet-follower.ts";

@@ -126,7 +126,7 @@ async function readFiles(paths: readonly string[]): Promise<WindowObjects> {
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
-  const { readHolders } = await import("../get/follow-held.ts");
+  const { readHolders } = await import("../get/holders.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { place, held } = await reading(() =>
     withApiServer(flags, async (client) => {

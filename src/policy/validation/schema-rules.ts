@@ -15,11 +15,7 @@ export interface FieldPlace {
 /** CEL over `self`; `undefined` if it is not evaluable. */
 type Expression = (self: CelInput) => unknown;
 
-interface CompiledRule {
-  readonly source: ValidationRule;
-  readonly rule: Expression;
-  readonly message?: Expression;
-}
+type CompiledRule = ReturnType<typeof compileRule>;
 
 const patterns = new Map<string, RegExp>();
 const env = celEnv({ funcs: strings, re2: { compile: compilePattern } });
@@ -49,23 +45,22 @@ export function brokenRules({ schema, value, path }: FieldPlace): { path: string
 function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
-  const rules = (schema["x-kubernetes-validations"] ?? []).filter(isAboutOneObject).map(compileRule);
+  // A rule with oldSelf compares an object with the stored one, which only the API server can do.
+  const rules = (schema["x-kubernetes-validations"] ?? [])
+    .filter(({ rule }) => !/\boldSelf\b/.test(rule))
+    .map(compileRule);
   compiled.set(schema, rules);
   return rules;
 }
 
-/** A rule with oldSelf compares an object with the stored one, which only the API server can do. */
-function isAboutOneObject({ rule }: ValidationRule): boolean {
-  return !/\boldSelf\b/.test(rule);
-}
-
-function compileRule(source: ValidationRule): CompiledRule {
+function compileRule(source: ValidationRule): {
+  readonly source: ValidationRule;
+  readonly rule: Expression;
+  readonly message: Expression | undefined;
+} {
   const { rule, messageExpression } = source;
-  return {
-    source,
-    rule: compile(rule),
-    ...(messageExpression !== undefined && { message: compile(messageExpression) }),
-  };
+  const message = messageExpression === undefined ? undefined : compile(messageExpression);
+  return { source, rule: compile(rule), message };
 }
 
 function compile(expression: string): Expression {
