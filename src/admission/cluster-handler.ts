@@ -54,7 +54,6 @@ export interface ClusterAdmissionDeps {
   readonly authenticated: boolean;
   readonly source: ClusterDecisions;
   readonly recorder: AdmissionRecorder;
-  readonly now: () => Date;
 }
 
 /** Parsing a larger body takes milliseconds. */
@@ -104,7 +103,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
   try {
     if (!deps.source.loaded()) return without(attempt, "NotLoaded");
     const decide = async (): Promise<AdmissionOutcome> => {
-      const refusal = deps.source.refusal(request, deps.now());
+      const refusal = deps.source.refusal(request, new Date());
       if (refusal !== undefined) return refused(attempt, refusal);
       const confirmation = await deps.source.confirmRequest(request);
       if (!confirmation.ok) return without(attempt, "NotConfirmed", confirmation.reason);
@@ -135,8 +134,8 @@ function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
 function passed(
   request: AdmissionRequest,
   decision: Decision,
-  { source, now }: ClusterAdmissionDeps,
+  { source }: ClusterAdmissionDeps,
 ): AdmissionOutcome {
-  const warnings = holdTexts(source.warnings(request, now()).trace);
+  const warnings = holdTexts(source.warnings(request, new Date()).trace);
   return { verdict: warnings.length > 0 ? "Warned" : "Allowed", warnings, decision };
 }

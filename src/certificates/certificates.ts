@@ -6,7 +6,6 @@ import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { every } from "../lib/signals.ts";
-import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
 import { ClientAuthority } from "./client-authority.ts";
@@ -21,7 +20,7 @@ import { createServing, type ServingCertificate, watched } from "./serving-certi
 export interface CertificatesOptions {
   readonly options: CertificateSettings;
   readonly client: KubeClient;
-  readonly leadership: Leadership;
+  readonly leading: () => boolean;
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
   /** The servers; called only when something changes. */
@@ -48,8 +47,6 @@ const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remed
 
 const ALARM_INTERVAL_MS = 60_000;
 
-const now = (): Date => new Date();
-
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: ServingCertificate;
@@ -60,8 +57,7 @@ export class Certificates {
   readonly #namespace: string;
 
   constructor(own: CertificatesOptions) {
-    const { options, client, leadership, events, log, serving } = own;
-    const leading = (): boolean => leadership.leading();
+    const { options, client, leading, events, log, serving } = own;
     this.#options = own;
     this.#namespace = ownNamespace(options);
     this.#serving = createServing({
@@ -70,7 +66,6 @@ export class Certificates {
       namespace: this.#namespace,
       leading,
       log,
-      now,
       onChange: (pair) => {
         for (const server of serving()) server.setCertificate(pair);
       },
@@ -87,7 +82,6 @@ export class Certificates {
       lagging: options.certManagement === "Files",
       leading,
       log,
-      now,
     });
   }
 
@@ -131,13 +125,13 @@ export class Certificates {
     if (clients === undefined) return undefined;
     const { log, servers } = this.#options;
     const onChange = (): void => servers()[listener].clientsChanged();
-    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, now, onChange });
+    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, onChange });
   }
 
   #warn(): void {
     const { events, log, options } = this.#options;
     const self = options.certManagement === "Self";
-    for (const warning of this.#alarm.look(this.#all(), now())) {
+    for (const warning of this.#alarm.look(this.#all(), new Date())) {
       const text = expiryEvent(warning, { self, secret: this.#secret() });
       log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
       events.tell(text);

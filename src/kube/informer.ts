@@ -47,9 +47,6 @@ export interface InformerOptions<T extends InformerObject> {
   readonly stubs?: StubOptions<T>;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
-  /** A monotonic clock in milliseconds. */
-  readonly now?: () => number;
-  readonly random?: () => number;
 }
 
 interface Position {
@@ -66,8 +63,6 @@ export class Informer<T extends InformerObject> {
   readonly #stubs: ObjectStubs<T> | undefined;
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
-  readonly #now: () => number;
-  readonly #random: () => number;
   readonly #firstList = Promise.withResolvers<void>();
   #running = false;
   #synced = false;
@@ -79,15 +74,13 @@ export class Informer<T extends InformerObject> {
   #session: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
-    const { project, log, now = (): number => performance.now(), random = Math.random } = options;
+    const { project, log } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
     this.#stubs = options.stubs && new ObjectStubs(options.stubs);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
-    this.#now = now;
-    this.#random = random;
     this.#projection = new Projection(project, log);
-    this.#recovery = new Recovery({ tuning: this.#tuning, log, now, random });
+    this.#recovery = new Recovery({ tuning: this.#tuning, log });
   }
 
   /** Runs until `signal` fires; never rejects. Run once. */
@@ -180,7 +173,7 @@ export class Informer<T extends InformerObject> {
    */
   refresh(): void {
     if (!this.#running || !this.#synced || this.#refreshDue || this.#refreshTimer !== undefined) return;
-    const wait = Math.max(0, this.#listedAt + this.#tuning.refreshIntervalMs - this.#now());
+    const wait = Math.max(0, this.#listedAt + this.#tuning.refreshIntervalMs - performance.now());
     this.#refreshTimer = setTimeout(() => {
       this.#refreshTimer = undefined;
       this.#refreshDue = true;
@@ -196,7 +189,7 @@ export class Informer<T extends InformerObject> {
 
   async #relist(signal: AbortSignal): Promise<Position> {
     await pause(this.#recovery.untilListMs(), signal);
-    this.#listedAt = this.#now();
+    this.#listedAt = performance.now();
     this.#refreshDue = false;
     const { client, resource: served, metadataOnly = false, log } = this.#options;
     const resource = typeof served === "function" ? await served(signal) : served;
@@ -232,7 +225,7 @@ export class Informer<T extends InformerObject> {
       await followWatch(this.#options.client, {
         ...position,
         ...this.#tuning,
-        timeoutSeconds: Math.round(min + (max - min) * this.#random()),
+        timeoutSeconds: Math.round(min + (max - min) * Math.random()),
         metadataOnly: this.#options.metadataOnly ?? false,
         signal: session.controller.signal,
         onOpen: () => {

@@ -19,11 +19,6 @@ import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } 
 import { type KubeObject, microTime, type ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
 
-/** Work that needs a leader checks this before each write. */
-export interface Leadership {
-  leading(): boolean;
-}
-
 export interface LeaderElectionOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
   readonly lease: ObjectKey & { readonly namespace: string };
@@ -35,7 +30,6 @@ export interface LeaderElectionOptions {
   readonly now?: () => number;
   /** The wall clock, for people who read the Lease. */
   readonly date?: () => Date;
-  readonly random?: () => number;
 }
 
 export interface LeaseTuning {
@@ -48,9 +42,6 @@ export interface LeaseTuning {
 
 /** The defaults of client-go. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
-
-/** For a process without leader election. */
-export const ALWAYS_LEADING: Leadership = { leading: () => true };
 
 /** The part of a LeaseSpec that is used. */
 interface LeaseSpec {
@@ -73,12 +64,11 @@ interface ObservedLease {
 
 const JITTER = 1.2; // client-go's JitterFactor: candidates must not try at the same moment
 
-export class LeaderElection implements Leadership {
+export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #tuning: LeaseTuning;
   readonly #now: () => number;
   readonly #date: () => Date;
-  readonly #random: () => number;
   #observed: ObservedLease | undefined;
   /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
   #renewedAt: number | undefined;
@@ -90,10 +80,9 @@ export class LeaderElection implements Leadership {
     this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
     this.#now = options.now ?? ((): number => performance.now());
     this.#date = options.date ?? ((): Date => new Date());
-    this.#random = options.random ?? Math.random;
   }
 
-  /** True only while no other replica can be leading. */
+  /** True only while no other replica can be leading. Work that needs a leader checks this before each write. */
   leading(): boolean {
     return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
   }
@@ -108,7 +97,7 @@ export class LeaderElection implements Leadership {
     const { retryMs } = this.#tuning;
     while (!signal.aborted) {
       await this.attempt(signal);
-      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
+      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * Math.random()), signal);
     }
     await this.release();
   }

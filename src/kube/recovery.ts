@@ -28,8 +28,6 @@ export const DEFAULT_TUNING: InformerTuning = {
 export interface RecoveryOptions {
   readonly tuning: InformerTuning;
   readonly log: Logger;
-  readonly now: () => number;
-  readonly random: () => number;
 }
 
 /** How an informer continues after a failure. */
@@ -62,17 +60,17 @@ export class Recovery {
   constructor(options: RecoveryOptions) {
     this.#options = options;
     const { backoffMinMs: minMs, backoffMaxMs: maxMs } = options.tuning;
-    this.#retry = new Backoff({ minMs, maxMs, random: options.random });
-    this.#relists = new Backoff({ minMs, maxMs, random: options.random });
-    this.#contactAt = options.now();
+    this.#retry = new Backoff({ minMs, maxMs });
+    this.#relists = new Backoff({ minMs, maxMs });
+    this.#contactAt = performance.now();
   }
 
   contactAgeMs(): number {
-    return this.#options.now() - this.#contactAt;
+    return performance.now() - this.#contactAt;
   }
 
   untilListMs(): number {
-    return Math.max(0, this.#nextListAt - this.#options.now());
+    return Math.max(0, this.#nextListAt - performance.now());
   }
 
   listed(startedAt: number): void {
@@ -85,12 +83,12 @@ export class Recovery {
     if (this.failure !== undefined) this.#options.log.info("In contact with the API server again");
     this.failure = undefined;
     this.#warnedOf = undefined;
-    this.#openedAt = this.#options.now();
+    this.#openedAt = performance.now();
   }
 
   /** True when the watch lived long enough to count as working, however it ended. */
   watchEnded(): boolean {
-    const lived = this.#options.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
+    const lived = performance.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
     this.#openedAt = Infinity;
     if (!lived) return false;
     this.#retry.reset();
@@ -101,7 +99,7 @@ export class Recovery {
 
   /** Records contact: an event, a bookmark, or the regular end of a working watch. */
   heard(): void {
-    this.#contactAt = this.#options.now();
+    this.#contactAt = performance.now();
     this.#fruitless = 0;
   }
 

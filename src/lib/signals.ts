@@ -41,8 +41,6 @@ export async function every(
 export interface BackoffOptions {
   readonly minMs: number;
   readonly maxMs: number;
-  /** In [0, 1), like Math.random. */
-  readonly random: () => number;
 }
 
 /**
@@ -67,5 +65,5 @@ export class Backoff {
 
 export function backoffMs(failures: number, options: BackoffOptions): number {
   const full = Math.min(options.maxMs, options.minMs * 2 ** Math.min(failures, 30));
-  return full * (0.5 + options.random() / 2);
+  return full * (0.5 + Math.random() / 2);
 }

@@ -13,7 +13,7 @@ import { createRoutes } from "../hooks/hook-routes.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
-import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
+import { LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import { LEADER_LEASE } from "../kube/resources.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
@@ -71,7 +71,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { client, reviews, taskClient } = createClients(kubeConfig);
   const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
-  const events = new EventRecorder({ client, log, onResult, now });
+  const events = new EventRecorder({ client, log, onResult });
   const leadership = createLeadership(options, client, log);
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
   const acting = { client, taskClient, leading: () => leadership.leading() };
@@ -81,7 +81,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const certificates: Certificates = new Certificates({
     options,
     client,
-    leadership,
+    leading: acting.leading,
     events,
     log,
     servers: () => servers,
@@ -137,7 +137,7 @@ function createLeadership(
   client: KubeClient,
   log: Logger,
 ): Pick<LeaderElection, "leading" | "run"> {
-  if (!options.leaderElect) return { ...ALWAYS_LEADING, run: async () => undefined };
+  if (!options.leaderElect) return { leading: () => true, run: async () => undefined };
   const lease = { namespace: ownNamespace(options), name: LEADER_LEASE };
   // The Pod's name is not enough, because a restarted container must not take its old lease for its own.
   const identity = `${hostname()}_${randomUUID()}`;

@@ -126,7 +126,6 @@ async function authorityOf(t: TestContext): Promise<ClientAuthority> {
     remedy: "",
     names: [APISERVER],
     log: createRecorder(),
-    now: () => new Date(),
     onChange: () => undefined,
   });
   await authority.load();

@@ -89,7 +89,10 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
     failure: undefined,
     refusal: undefined,
     file: join(dir, "ca.crt"),
-    look: async () => await lab.keeper.look(new AbortController().signal),
+    look: async () => {
+      mock.timers.enable({ apis: ["Date"], now: NOW });
+      await lab.keeper.look(new AbortController().signal).finally(() => mock.timers.reset());
+    },
     bundles: () => (lab.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle),
     keeper: new CaBundleKeeper({
       webhooks: ["hookpolicy"],
@@ -97,7 +100,6 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
       lagging: true,
       leading: () => lab.leading,
       log,
-      now: () => NOW,
       client: {
         get: async (...args) => await clientOf(lab).get(...args),
         jsonPatch: async (...args) => await clientOf(lab).jsonPatch(...args),

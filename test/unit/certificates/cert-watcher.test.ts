@@ -47,7 +47,6 @@ function watcherOf(dir: string, more: Partial<CertWatcherOptions> = {}) {
     files: { webhookCertDir: dir, webhookCertName: "tls.crt", webhookKeyName: "tls.key" },
     log,
     onChange: ({ cert, key }) => changes.push({ cert, key }),
-    now: () => new Date(),
     ...more,
   });
   return { watcher, log, changes };
@@ -203,11 +202,9 @@ test("a pair that the server refuses counts as bad", async (t) => {
 });
 
 test("a certificate that ends while it is served is one error line", async (t) => {
-  let lead = 0;
-  const now = () => new Date(Date.now() + lead);
-  const { watcher, log } = watcherOf(await folder(t, first), { now });
+  const { watcher, log } = watcherOf(await folder(t, first));
   await watcher.load();
-  lead = 2 * 3_600_000;
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 2 * 3_600_000 });
   const errors = () => log.entries.filter(({ level }) => level === "error").length;
   await watcher.look();
   assert.equal(errors(), 1);

@@ -101,7 +101,6 @@ class Lab {
       namespace: "hookpolicy-system",
       leading: () => this.leading,
       log: this.log,
-      now: () => new Date(),
       onChange: (pair) => this.served.push(pair),
       onStep: () => undefined,
     });

@@ -125,7 +125,8 @@ test("finds objects by key and by namespace", async (t) => {
 });
 
 test("requests bookmarks and a random timeout, and continues from a bookmark", async (t) => {
-  const { server, caughtUp } = await startInformer(t, { random: () => 0.5 });
+  t.mock.method(Math, "random", () => 0.5);
+  const { server, caughtUp } = await startInformer(t);
   await until("watching", () => server.watchCount === 1);
   server.put("team-a/w1", 1);
   await caughtUp();
@@ -247,10 +248,8 @@ test("the signal ends a back-off", async (t) => {
 
 test("contact is a list, an event or a bookmark", async (t) => {
   let now = 1_000;
-  const { server, informer, stop, caughtUp } = await startInformer(t, {
-    now: () => now,
-    tuning: { healthyWatchMs: -1 },
-  });
+  t.mock.method(performance, "now", () => now);
+  const { server, informer, stop, caughtUp } = await startInformer(t, { tuning: { healthyWatchMs: -1 } });
   await informer.whenSynced(stop.signal);
   await until("watching", () => server.watchCount === 1);
   now += 700;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { DEFAULT_TUNING, Recovery } from "../../../src/kube/recovery.ts";
 import { MemoryLogger } from "./fixtures.ts";
@@ -11,11 +11,13 @@ interface Lab {
   readonly log: MemoryLogger;
 }
 
+mock.method(Math, "random", () => 1);
+
 function lab(): Lab {
   let now = 1_000_000;
   const log = new MemoryLogger();
-  const options = { tuning: DEFAULT_TUNING, log, now: () => now, random: () => 1 };
-  const recovery = new Recovery(options);
+  mock.method(performance, "now", () => now);
+  const recovery = new Recovery({ tuning: DEFAULT_TUNING, log });
   const watchFor = (ms: number): boolean => {
     recovery.watchOpened();
     now += ms;

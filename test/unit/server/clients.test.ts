@@ -45,7 +45,6 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
     ...FLAG,
     names: [NAME, "kcp"],
     log,
-    now: () => new Date(),
     onChange: () => server.clientsChanged(),
     ...more,
   });
@@ -178,8 +177,7 @@ test("unauthenticated clients cannot fill the log, and nothing of their bodies i
 });
 
 test("a certificate that expires on an open connection is no longer accepted", async (t) => {
-  let late = false;
-  const { port } = await start(t, { now: () => new Date(Date.now() + (late ? 10 * 86_400_000 : 0)) });
+  const { port } = await start(t);
   const agent = new Agent({
     ...(await clientOf(clients)),
     keepAlive: true,
@@ -189,7 +187,7 @@ test("a certificate that expires on an open connection is no longer accepted", a
   t.after(() => agent.destroy());
   const first = await ask(port, agent);
   assert.equal(first.text, '"answered"');
-  late = true;
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 10 * 86_400_000 });
   const second = await ask(port, agent);
   assert.equal(second.socket, first.socket);
   assert.equal(second.text, '"unauthenticated"');
@@ -268,7 +266,6 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
       ...FLAG,
       names: [],
       log: lab.log,
-      now: () => new Date(),
       onChange: () => undefined,
     });
     await assert.rejects(fresh.load(), (error) => {
