@@ -19,7 +19,7 @@ const PURE: ReadonlySet<string> = new Set([
   "src/policy/gates",
   "src/policy/validation",
   "src/policy/window",
-  "src/release",
+  "src/decisions",
   "src/rollouts",
   "src/status",
   "src/turns",

@@ -6,7 +6,7 @@ import { printable } from "../lib/printable.ts";
 import type { Attempt } from "../operations/attempt.ts";
 import type { Decision } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import type { Denial } from "./denial.ts";
 
 /** Longer than any message of a decision. */

@@ -18,7 +18,7 @@ export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
 export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
 
-/** The source of decisions (release/decisions.ts). */
+/** The source of decisions (decisions/decisions.ts). */
 export interface ClusterDecisions {
   /** Whether all policies and Namespaces are in memory. */
   loaded(): boolean;

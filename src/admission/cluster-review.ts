@@ -3,8 +3,8 @@
 import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
-import { viewCluster } from "../policy/cluster.ts";
-import { viewWorkers, type Workers } from "../policy/workers.ts";
+import { viewCluster } from "../views/cluster.ts";
+import { viewWorkers, type Workers } from "../views/workers.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
 import { MAX_REVIEW_BYTES } from "./review.ts";
 

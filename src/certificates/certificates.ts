@@ -7,7 +7,7 @@ import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { every } from "../lib/signals.ts";
 import type { Sample } from "../report/metrics.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { ClientAuthority } from "./client-authority.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";

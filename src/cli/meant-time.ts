@@ -1,6 +1,6 @@
 /** What is meant by a duration or a time that is written in another way: in files, and behind flags. */
 
-import { parseDuration } from "../policy/duration.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { isLocal, parseInstant } from "../policy/window/moment.ts";
 
 /** Units that Go's durations do not have, and their length in hours. */

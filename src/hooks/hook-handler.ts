@@ -6,7 +6,7 @@
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { WholeBody } from "../server/whole-body.ts";
@@ -15,7 +15,7 @@ import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecid
 import { LastAnswers } from "./last-answers.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 
-/** The source of decisions (release/decisions.ts). */
+/** The source of decisions (decisions/decisions.ts). */
 export interface DecisionSource {
   /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean;

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { type Fields, fieldsOf, isFields } from "../lib/fields.ts";
 import type { Cluster, ClusterTopology } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
-import { asRequested, viewCluster } from "../policy/cluster.ts";
+import { asRequested, viewCluster } from "../views/cluster.ts";
 import { decode } from "../extension/codec.ts";
 import { operationOf, type Subject } from "./subject.ts";
 

@@ -2,7 +2,7 @@
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Cluster } from "../api/meta.ts";
-import { packedVariables, setPackedVariables } from "../policy/cluster.ts";
+import { packedVariables, setPackedVariables } from "../views/cluster.ts";
 
 /** In characters; compressing less gains nothing. */
 const MIN_LENGTH = 512;

@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { clusterKey } from "../policy/cluster.ts";
+import { clusterKey } from "../views/cluster.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";

@@ -3,7 +3,7 @@
 import { namespacedName } from "../lib/keys.ts";
 import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { clusterKey } from "../policy/cluster.ts";
+import { clusterKey } from "../views/cluster.ts";
 import { compileOverride } from "../policy/compile-override.ts";
 import type { Override } from "../policy/override.ts";
 

@@ -15,7 +15,7 @@ import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
-import type { ServerTime } from "./clock.ts";
+import type { ServerTime } from "../lib/clock-skew.ts";
 import type { OverrideEntry } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import type { Transition } from "./transitions.ts";

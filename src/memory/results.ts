@@ -5,10 +5,10 @@
 
 import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import { type Decision, type PolicyTrace, applies, heldRules } from "../policy/decision.ts";
-import { timestamp } from "../policy/instant.ts";
-import { clusterKey } from "../policy/cluster.ts";
+import { timestamp } from "../lib/instant.ts";
+import { clusterKey } from "../views/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { Memory } from "./memory.ts";
 import { heldResult, recentResult } from "../operations/rows.ts";

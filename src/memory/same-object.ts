@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
-import { packedVariables } from "../policy/cluster.ts";
+import { packedVariables } from "../views/cluster.ts";
 import type { PolicyObject } from "./policy-set.ts";
 
 /** Compares the whole spec: another version of the CRD can change how a generation reads. */

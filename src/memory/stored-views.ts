@@ -13,7 +13,7 @@ import {
   VERSION,
 } from "../api/hook-policy.ts";
 import { isFields, listOf } from "../lib/fields.ts";
-import { viewIdentity } from "../policy/cluster.ts";
+import { viewIdentity } from "../views/cluster.ts";
 import { identityOf } from "../policy/too-large.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";

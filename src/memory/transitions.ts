@@ -4,7 +4,7 @@ import { CONDITION, type HookPolicyStatus, type RecentResult, type TornDown } fr
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
-import { after, earliest } from "../policy/instant.ts";
+import { after, earliest } from "../lib/instant.ts";
 import type { Override } from "../policy/override.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";

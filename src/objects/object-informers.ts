@@ -35,7 +35,7 @@ interface Entry {
   wanted: ObjectWatch;
 }
 
-/** For what one read before a release brings: twelve can be under way (release/live-reads.ts). */
+/** For what one read before a release brings: twelve can be under way (decisions/live-reads.ts). */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Limits the kinds that policies can make the operator watch. */

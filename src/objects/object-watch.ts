@@ -10,7 +10,7 @@ import type { KubeObject, Resource } from "../kube/resource.ts";
 import type { Change } from "../kube/object-store.ts";
 import type { InformerTuning } from "../kube/recovery.ts";
 import type { WatchEvent } from "../kube/watch-stream.ts";
-import { viewMetadata } from "../policy/cluster.ts";
+import { viewMetadata } from "../views/cluster.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
 import {
   type FoundObjects,

@@ -13,8 +13,8 @@ import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, type Resource } from "../kube/resource.ts";
-import { viewMetadata } from "../policy/cluster.ts";
-import { PART_GROUPS } from "../policy/owned-parts.ts";
+import { viewMetadata } from "../views/cluster.ts";
+import { PART_GROUPS } from "../views/owned-parts.ts";
 
 export interface OwnedObjectsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;

@@ -5,14 +5,14 @@ import type { DecisionRow, HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { matches } from "../policy/decide.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { isVersion, targetVersion } from "../policy/target-version.ts";
+import { isVersion, targetVersion } from "../api/target-version.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
 import { hasEnded } from "./ended.ts";
 import { type PendingOperation, newOperation, operationKey } from "./operation.ts";
-import { isPossible, type ServedUpgrades } from "./shows.ts";
+import { isPossible, type ServedUpgrades } from "./hook-lives.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
 export interface RowContext {

@@ -1,12 +1,12 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
 import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import { lookup } from "../policy/selector.ts";
-import { isVersion } from "../policy/target-version.ts";
+import { lookup } from "../api/selector.ts";
+import { isVersion } from "../api/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
-import { isAtVersion, isDeleted } from "./shows.ts";
-import type { Workers } from "../policy/workers.ts";
+import { isAtVersion, isDeleted } from "./hook-lives.ts";
+import type { Workers } from "../views/workers.ts";
 import type { ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */

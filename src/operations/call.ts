@@ -3,8 +3,8 @@
 import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import { type Cluster, UPGRADE_STEP_ANNOTATION } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
-import { lookup } from "../policy/selector.ts";
-import { isVersion, targetVersion } from "../policy/target-version.ts";
+import { lookup } from "../api/selector.ts";
+import { isVersion, targetVersion } from "../api/target-version.ts";
 
 /** The call that Cluster API waits for, as far as the Cluster shows it. A Cluster does not show the settings. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {

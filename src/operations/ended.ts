@@ -1,10 +1,10 @@
 /** Whether an operation has ended, as the Cluster shows it. */
 
 import type { Cluster } from "../api/meta.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import { shownVersion, stepOf } from "./call.ts";
 import type { PendingOperation } from "./operation.ts";
-import { HOOK_LIVES, isDeleted, type ServedUpgrades } from "./shows.ts";
+import { HOOK_LIVES, isDeleted, type ServedUpgrades } from "./hook-lives.ts";
 
 /**
  * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the

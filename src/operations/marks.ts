@@ -8,7 +8,7 @@ import {
   UNSAFE_VERSION_ANNOTATION,
 } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { type Labels, lookup } from "../policy/selector.ts";
+import { type Labels, lookup } from "../api/selector.ts";
 
 export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): boolean {
   const pending = lookup(cluster.metadata.annotations, PENDING_HOOKS_ANNOTATION);

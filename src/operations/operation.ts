@@ -2,12 +2,12 @@
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
-import { readTimestamp, timestamp } from "../policy/instant.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { readTimestamp, timestamp } from "../lib/instant.ts";
+import { targetVersion } from "../api/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
 import { shownCall, stepOf } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
-import { isAwaited, type ServedUpgrades } from "./shows.ts";
+import { isAwaited, type ServedUpgrades } from "./hook-lives.ts";
 
 export interface PendingOperation extends OperationState {
   readonly clusterUID: string;

@@ -3,7 +3,7 @@
 import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import {
   afterWords,
   holdingRules,
@@ -12,7 +12,7 @@ import {
   unmetGates,
 } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { type ClusterCall, firstAskedBy } from "../policy/world.ts";

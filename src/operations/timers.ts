@@ -9,7 +9,7 @@ import type {
   RuleTimers as StoredTimers,
 } from "../api/hook-policy.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
-import { readTimestamp, wholeSecond } from "../policy/instant.ts";
+import { readTimestamp, wholeSecond } from "../lib/instant.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import type { Window } from "../policy/window/window.ts";
 import { type OperationState, type RuleTimers, timerKey } from "../policy/world.ts";

@@ -2,7 +2,7 @@
 
 import type { TornDown } from "../api/hook-policy.ts";
 import { type Cluster, OK_TO_DELETE_ANNOTATION, type OwnedPart } from "../api/meta.ts";
-import { lookup } from "../policy/selector.ts";
+import { lookup } from "../api/selector.ts";
 
 /** metav1.FinalizerDeleteDependents: once the Cluster is being deleted, the garbage collector deletes what it owns. */
 export const FOREGROUND_FINALIZER = "foregroundDeletion";

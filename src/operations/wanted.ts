@@ -4,10 +4,10 @@ import { parse } from "semver";
 import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import { orderOf } from "../policy/version-order.ts";
 import { stepVersion, VERSIONED } from "./call.ts";
-import { isPossible, type ServedUpgrades } from "./shows.ts";
+import { isPossible, type ServedUpgrades } from "./hook-lives.ts";
 
 /**
  * Requires only what Cluster API has written before it calls: its spec and its marks. It writes its condition and the plan

@@ -36,7 +36,7 @@ import { KubeError } from "../kube/kube-error.ts";
 import type { Resource } from "../kube/resource.ts";
 import { matches } from "../policy/decide.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import { compileSelector } from "../policy/selector.ts";
+import { compileSelector } from "../api/selector.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/object-refusal.ts";
 import type { Lister } from "../memory/ports.ts";
 

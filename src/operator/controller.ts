@@ -7,7 +7,7 @@ import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
-import { Decisions } from "../release/decisions.ts";
+import { Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
 import { withoutTooLarge } from "../memory/memory.ts";
@@ -24,7 +24,7 @@ import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { Memory } from "./admission-wiring.ts";
-import { ApiServer } from "./api-server.ts";
+import { ApiServer } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { DefinitionCheck } from "./definition-check.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
@@ -36,8 +36,8 @@ import type { EventRecorder } from "../report/event-recorder.ts";
 import { followMemory, type InformerEntry } from "../report/gauges.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
-import { MOVE, type OperatorPlace } from "../hooks/registration.ts";
-import { Registrations } from "../hooks/registration-informer.ts";
+import { MOVE, type OperatorPlace } from "../registration/registration.ts";
+import { Registrations } from "../registration/registration-informer.ts";
 
 export interface ControllerOptions {
   readonly client: KubeClient;

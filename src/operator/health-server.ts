@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../lib/logger.ts";
 import type { Address } from "../server/address.ts";
-import { createPlainServer, type Page, type Pages, type PageServer } from "../server/pages.ts";
+import { createPlainServer, type Page, type Pages, type PageServer } from "../server/plain-server.ts";
 import type { Controller } from "./controller.ts";
 
 export interface HealthCheck {

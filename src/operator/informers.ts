@@ -26,7 +26,7 @@ import type { InformerEntry } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
-import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
+import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
 import { expressionBytes } from "../memory/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { stubCluster, stubNamespace } from "../policy/too-large.ts";

@@ -2,7 +2,7 @@
 
 import { CERT_MANAGEMENT, type ClientSettings } from "../certificates/settings.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../report/process-log.ts";
-import { parseDuration } from "../policy/duration.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 /** As parsed; absent where a flag without a default is not given. */

@@ -9,7 +9,7 @@ import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { ApiServer } from "./api-server.ts";
+import type { ApiServer } from "../adapters/api-server.ts";
 
 export interface RolloutWiring
   extends

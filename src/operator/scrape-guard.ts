@@ -15,7 +15,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, KubeError } from "../kube/kube-error.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
 import { isAllowed, SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
-import type { PageRequest } from "../server/pages.ts";
+import type { PageRequest } from "../server/plain-server.ts";
 import { Turns } from "../turns/turns.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */

@@ -30,7 +30,7 @@ import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { ApiServer } from "./api-server.ts";
+import type { ApiServer } from "../adapters/api-server.ts";
 
 export interface TaskWiring {
   readonly client: KubeClient;

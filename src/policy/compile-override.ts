@@ -3,7 +3,7 @@
 import type { HookOverride } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { withoutNulls } from "../lib/fields.ts";
-import { after } from "./instant.ts";
+import { after } from "../lib/instant.ts";
 import { describeErrors } from "./message.ts";
 import type { Override, OverrideProblem } from "./override.ts";
 import { policyName } from "./policy-ref.ts";

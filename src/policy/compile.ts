@@ -14,7 +14,7 @@ import type {
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import { durationOrNever, parseDuration } from "./duration.ts";
+import { durationOrNever, parseDuration } from "../lib/duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
@@ -22,7 +22,7 @@ import { describeErrors } from "./message.ts";
 import { type CompiledPolicy, type CompiledRule, type Deadline, UNKNOWN_FIELD } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
-import { compileSelector, describeSelector } from "./selector.ts";
+import { compileSelector, describeSelector } from "../api/selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
 import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";

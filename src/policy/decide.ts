@@ -13,7 +13,7 @@ import {
   heldRules,
   type HeldRule,
 } from "./decision.ts";
-import { changesAtEarliest } from "./instant.ts";
+import { changesAtEarliest } from "../lib/instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import {

@@ -4,7 +4,7 @@ import type { ExpressionResult } from "./cel/expression.ts";
 import { withoutAdvice } from "./cel/failure.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleFinding } from "./decision.ts";
-import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
+import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import {
   canHoldAt,
   type CompiledGate,

@@ -11,7 +11,7 @@ import {
   UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
 import { sizeOf } from "../api/memory-use.ts";
-import { viewMetadata } from "./cluster.ts";
+import { viewMetadata } from "../views/cluster.ts";
 import type { WatchedObject } from "./objects.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */

@@ -1,7 +1,7 @@
 /** Computes how long a decision stays valid if only the time changes. */
 
 import type { Decision } from "./decision.ts";
-import { after, earliest } from "./instant.ts";
+import { after, earliest } from "../lib/instant.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
 
 /** Whether a decision is still the one that would be made now. */

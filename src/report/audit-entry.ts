@@ -6,7 +6,7 @@
 import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import type { AdmissionVerdict } from "../admission/review.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
-import { targetVersion } from "../policy/target-version.ts";
+import { targetVersion } from "../api/target-version.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";

@@ -4,7 +4,7 @@ import { clusterReference, type EventText, ownReference } from "../api/event-tex
 import type { RecentResult } from "../api/hook-policy.ts";
 import { operationKey } from "../operations/operation.ts";
 import type { Transition } from "../memory/transitions.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { policyName, type PolicyRef } from "../policy/policy-ref.ts";
 
 type Type = Transition["type"];

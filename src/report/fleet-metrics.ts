@@ -2,11 +2,11 @@
 
 import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { NOT_CALLED_REASONS } from "../hooks/registration.ts";
+import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister, Unavailable } from "../memory/ports.ts";
 import { BYPASSES, bypassesOf } from "../operations/marks.ts";
-import { clusterKey } from "../policy/cluster.ts";
+import { clusterKey } from "../views/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";

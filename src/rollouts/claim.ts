@@ -5,7 +5,7 @@
 
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { readTimestamp, timestamp } from "../policy/instant.ts";
+import { readTimestamp, timestamp } from "../lib/instant.ts";
 import type { Member } from "./member.ts";
 import { withTurn } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";

@@ -8,7 +8,7 @@ import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import type { Decider } from "../memory/decider.ts";
 import { expectedCall } from "../operations/call.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../policy/message.ts";
 import type { Situation } from "../policy/world.ts";
 import { graceOf, whoBegins } from "./claim.ts";

@@ -3,7 +3,7 @@
 import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";

@@ -2,7 +2,7 @@
 
 import { compareText } from "../lib/compare-text.ts";
 import { MAX_RUNNING } from "../api/hook-policy.ts";
-import { type Labels, lookup } from "../policy/selector.ts";
+import { type Labels, lookup } from "../api/selector.ts";
 
 /** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */
 export function orderOf(labels: Labels, orderLabelKey: string | undefined): number {

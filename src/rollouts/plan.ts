@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../lib/keys.ts";
 import type { HookRolloutStatus, RolloutAwaited, RolloutClaim } from "../api/hook-policy.ts";
-import { after, earliest, readTimestamp } from "../policy/instant.ts";
+import { after, earliest, readTimestamp } from "../lib/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";

@@ -1,6 +1,6 @@
 /** The gates of a stage, which must be met for each Cluster before it may begin: gates as in a policy, without waits. */
 
-import { after } from "../policy/instant.ts";
+import { after } from "../lib/instant.ts";
 import { withoutAdvice } from "../policy/cel/failure.ts";
 import { inOwnDecision, lookAt } from "../policy/budget.ts";
 import { type ObjectDemand, type ObjectQuery, wantedInMessage } from "../policy/policy.ts";

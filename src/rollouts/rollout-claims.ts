@@ -12,7 +12,7 @@ import { type Candidate, claim, ownClaim, type Refusal } from "./claim.ts";
 import { type Member, memberOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
-import { clockProblem } from "../memory/clock.ts";
+import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "../memory/ports.ts";
 import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";

@@ -14,7 +14,7 @@ import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { hasWorkersBehind, pinnedBehind } from "../operations/workers-behind.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../policy/message.ts";
 import { type Health, wants } from "./health.ts";
 import { neededOf, needsNone, toleratedOf } from "./limit.ts";

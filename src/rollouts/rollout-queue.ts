@@ -5,7 +5,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { graceOf } from "./claim.ts";
 import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";
 import type { Slots } from "./slots.ts";

@@ -16,12 +16,12 @@ import {
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
+import { isAtVersion, isCreationOver, isDeleted } from "../operations/hook-lives.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import { type Operation, scopeOf } from "./rollout.ts";
 import { opens, untilDue } from "./stages.ts";
-import { clockProblem } from "../memory/clock.ts";
+import { clockProblem } from "../lib/clock-skew.ts";
 import type { MemberCluster, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import type { MemberState } from "./rollout-progress.ts";

@@ -1,7 +1,7 @@
 /** The HookRollouts at one moment of a confirmation, compared with those in memory. */
 
 import type { ObjectMeta } from "../api/meta.ts";
-import { compareResourceVersions } from "../policy/cluster.ts";
+import { compareResourceVersions } from "../views/cluster.ts";
 
 export class RolloutSnapshot {
   /** As of performance.now(): the reads of the confirmation begin later. */

@@ -13,11 +13,11 @@ import {
   type RolloutHeld,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
-import { isCreationOver } from "../operations/shows.ts";
+import { isCreationOver } from "../operations/hook-lives.ts";
 import { isAhead } from "../operations/timers.ts";
 import { hasWorkersBehind } from "../operations/workers-behind.ts";
-import { durationText } from "../policy/duration.ts";
-import { readTimestamp, timestamp } from "../policy/instant.ts";
+import { durationText } from "../lib/duration.ts";
+import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { isAtTarget, wants } from "./health.ts";
 import { whoBegins } from "./claim.ts";
 import type { HeldRows } from "./held.ts";

@@ -8,12 +8,12 @@ import type {
   RolloutStageSpec,
 } from "../api/hook-policy.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
-import { durationOrNever } from "../policy/duration.ts";
+import { durationOrNever } from "../lib/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
 import type { CompiledGate } from "../policy/policy.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "../policy/message.ts";
-import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
+import { compileSelector, type LabelMatcher } from "../api/selector.ts";
 import { describeTooLarge } from "../policy/too-large.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";

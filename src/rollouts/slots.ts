@@ -1,7 +1,7 @@
 /** The slots in use, which are those of claims in the status, and of Clusters that show Cluster API's mark. */
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import { slotsOf } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";

@@ -6,7 +6,7 @@ import {
   type RolloutFailure,
   type RolloutStageStatus,
 } from "../api/hook-policy.ts";
-import { after, readTimestamp } from "../policy/instant.ts";
+import { after, readTimestamp } from "../lib/instant.ts";
 import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";

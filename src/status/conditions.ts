@@ -1,7 +1,7 @@
 import { MAX_CONDITION_MESSAGE } from "../api/hook-policy.ts";
 import type { Condition } from "../api/meta.ts";
 import { printable } from "../lib/printable.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../policy/message.ts";
 
 export type ConditionFinding = Pick<Condition, "type" | "status" | "reason" | "message">;

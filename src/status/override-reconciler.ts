@@ -8,8 +8,8 @@ import {
   type OverrideUse,
 } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
-import { isNews } from "../policy/cluster.ts";
-import { timestamp } from "../policy/instant.ts";
+import { isNews } from "../views/cluster.ts";
+import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";

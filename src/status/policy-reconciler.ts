@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Requeue } from "../lib/requeue.ts";
-import { isNews } from "../policy/cluster.ts";
+import { isNews } from "../views/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";

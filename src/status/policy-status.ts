@@ -15,7 +15,7 @@ import { describeErrors } from "../policy/message.ts";
 import { describeTooLarge } from "../policy/too-large.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
-import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";
 import { clusterOfRow, type PolicyRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";

@@ -16,7 +16,7 @@ import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { judgeObject } from "../policy/tasks/task-outcome.ts";
 import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
-import { durationText, durationOrNever } from "../policy/duration.ts";
+import { durationText, durationOrNever } from "../lib/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
 import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects, userOf } from "./task-objects.ts";

@@ -1,8 +1,8 @@
 /** What the leader does next for a HookTask. Pure. */
 
 import type { HookTask, TaskAttempt } from "../api/hook-policy.ts";
-import { durationOrNever } from "../policy/duration.ts";
-import { after, readTimestamp } from "../policy/instant.ts";
+import { durationOrNever } from "../lib/duration.ts";
+import { after, readTimestamp } from "../lib/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
 import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./task-progress.ts";

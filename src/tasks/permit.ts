@@ -6,7 +6,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { isPending } from "../operations/marks.ts";
 import type { PendingOperation } from "../operations/operation.ts";
-import { isDeleted, type ServedUpgrades } from "../operations/shows.ts";
+import { isDeleted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
 import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";

@@ -11,8 +11,8 @@ import {
 } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { viewMetadata } from "../policy/cluster.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { viewMetadata } from "../views/cluster.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";

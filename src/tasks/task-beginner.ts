@@ -6,7 +6,7 @@ import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
-import { isAwaited } from "../operations/shows.ts";
+import { isAwaited } from "../operations/hook-lives.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TaskIntent } from "../policy/tasks/task-trace.ts";

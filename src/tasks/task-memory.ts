@@ -2,7 +2,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import { compareResourceVersions } from "../policy/cluster.ts";
+import { compareResourceVersions } from "../views/cluster.ts";
 import type { TaskReader, TaskRecord, TaskScope } from "../policy/tasks/task-record.ts";
 import type { StoredTask } from "./stored-task.ts";
 

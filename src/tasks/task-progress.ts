@@ -1,7 +1,7 @@
 /** How the status of a HookTask changes. Pure: each function returns the status to store. */
 
 import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
-import { timestamp } from "../policy/instant.ts";
+import { timestamp } from "../lib/instant.ts";
 
 export type AttemptOutcome = NonNullable<TaskAttempt["outcome"]>;
 

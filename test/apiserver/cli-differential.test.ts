@@ -18,7 +18,7 @@ import {
 import { Fleet } from "../../src/cli/fleet/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
 import { newOperation } from "../../src/operations/operation.ts";
-import { isAwaited } from "../../src/operations/shows.ts";
+import { isAwaited } from "../../src/operations/hook-lives.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import { afterWords, type Decision } from "../../src/policy/decision.ts";

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { GROUP, VERSION } from "../../src/api/hook-policy.ts";
-import { LiveReads } from "../../src/release/live-reads.ts";
+import { LiveReads } from "../../src/decisions/live-reads.ts";
 import { ClusterResource } from "../../src/kube/cluster-resource.ts";
 import { KubeClient } from "../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import type { ObjectInformers } from "../../src/objects/object-informers.ts";
-import { ApiServer } from "../../src/operator/api-server.ts";
+import { ApiServer } from "../../src/adapters/api-server.ts";
 import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";

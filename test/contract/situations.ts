@@ -7,11 +7,11 @@ import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
 import type { DecisionSource } from "../../src/hooks/hook-handler.ts";
-import { viewCluster } from "../../src/policy/cluster.ts";
+import { viewCluster } from "../../src/views/cluster.ts";
 import { calling, clusterHookPolicy, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { policyList, storeWith } from "../unit/memory/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
-import { testConfirmer } from "../unit/release/confirmer.ts";
+import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests
 const waiting = HOOK_NAMES.filter((hook) => CATALOG[hook].blocksSince !== undefined);

@@ -5,8 +5,8 @@ import { describe, test } from "node:test";
 
 import type { Cluster } from "../../src/api/meta.ts";
 import { CallTurns } from "../../src/turns/call-turns.ts";
-import { shareOf } from "../../src/release/call-share.ts";
-import { Confirmer } from "../../src/release/confirmation.ts";
+import { shareOf } from "../../src/decisions/call-share.ts";
+import { Confirmer } from "../../src/decisions/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, rule } from "../unit/builders.ts";

@@ -8,12 +8,12 @@ import * as fc from "fast-check";
 import type { DecisionStore } from "../../src/memory/decision-store.ts";
 import type { PolicyKind } from "../../src/policy/policy-ref.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import type { Confirmer } from "../../src/release/confirmation.ts";
+import type { Confirmer } from "../../src/decisions/confirmation.ts";
 import { sameCluster } from "../../src/memory/same-object.ts";
 import { auditEntry } from "../../src/report/audit-entry.ts";
 import { followMemory } from "../../src/report/gauges.ts";
 import { createMetrics } from "../../src/report/metrics.ts";
-import { viewCluster } from "../../src/policy/cluster.ts";
+import { viewCluster } from "../../src/views/cluster.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { FoundObjects } from "../../src/policy/objects.ts";
 import {
@@ -28,7 +28,7 @@ import {
   world,
 } from "../unit/builders.ts";
 import { keyOf, policyList, storeWith } from "../unit/memory/fixtures.ts";
-import { testConfirmer } from "../unit/release/confirmer.ts";
+import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const GATES = Array.from({ length: 16 }, (_, index) => ({

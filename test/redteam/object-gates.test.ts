@@ -11,7 +11,7 @@ import { WholeBody } from "../../src/server/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
-import { testConfirmer } from "../unit/release/confirmer.ts";
+import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 const BACKUP: GateSpec = {
   name: "backup",

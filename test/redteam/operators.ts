@@ -10,7 +10,7 @@ import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
 import { describeTransition } from "../../src/report/event-text.ts";
-import { clusterKey } from "../../src/policy/cluster.ts";
+import { clusterKey } from "../../src/views/cluster.ts";
 import type { ServedHooks } from "../../src/api/hook-catalog.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
 import {
@@ -22,7 +22,7 @@ import {
   statusOf,
   storeWith,
 } from "../unit/memory/fixtures.ts";
-import { testConfirmer } from "../unit/release/confirmer.ts";
+import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 export const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 

@@ -1,7 +1,7 @@
 /** Clusters in the words in which Cluster API's topology controller writes them, from 1.11 to 1.14. */
 
 import { type Cluster, PENDING_HOOKS_ANNOTATION, UPGRADE_STEP_ANNOTATION } from "../../src/api/meta.ts";
-import { viewCluster } from "../../src/policy/cluster.ts";
+import { viewCluster } from "../../src/views/cluster.ts";
 
 export interface ClusterState {
   /** Of the topology. */

@@ -12,7 +12,7 @@ import { type Decision, heldRules, type RuleTrace, unmetGates } from "../../poli
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
-import { lookup } from "../../policy/selector.ts";
+import { lookup } from "../../api/selector.ts";
 import {
   type Mark as Settable,
   type MarkReaders,

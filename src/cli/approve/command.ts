@@ -5,7 +5,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
 import { addExamples, choice, collect, CommandError, FAILED, hookOption } from "../command.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
   addConnectionFlags,

@@ -3,9 +3,9 @@
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import { targetVersion } from "../../policy/target-version.ts";
-import { clusterKey } from "../../policy/cluster.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { targetVersion } from "../../api/target-version.ts";
+import { clusterKey } from "../../views/cluster.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/settable.ts";
 import { policyName } from "../../policy/policy-ref.ts";

@@ -8,7 +8,7 @@ import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { placeOf } from "../../policy/settable.ts";
-import { targetVersion } from "../../policy/target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { type ApprovalPlan, FIELDS, type Mark, type Operation } from "./approval.ts";
 import { markText } from "./report.ts";
 

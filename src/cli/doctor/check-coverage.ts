@@ -1,7 +1,7 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
 import { counted } from "../../lib/counted.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
 import { isGated } from "../../policy/policy.ts";
 import {

@@ -4,7 +4,7 @@ import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { APPLY_CRDS, compareFields } from "../../api/crd-fields.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import {
   error,
   type Evidence,

@@ -4,12 +4,12 @@ import { counted } from "../../lib/counted.ts";
 import { APPLY_CRDS } from "../../api/crd-fields.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/override.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { heldBy } from "../get/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { conditionOf } from "../fleet/kinds.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { operators } from "./check-install.ts";
 import {
   error,

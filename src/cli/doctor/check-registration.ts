@@ -2,7 +2,7 @@
 
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { counted } from "../../lib/counted.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import {
   isDiscovered,
   isOurs,
@@ -10,7 +10,7 @@ import {
   MOVE,
   type Registration,
   selectsNamespace,
-} from "../../hooks/registration.ts";
+} from "../../registration/registration.ts";
 import {
   error,
   type Examined,

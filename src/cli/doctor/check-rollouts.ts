@@ -3,7 +3,7 @@
 import { counted } from "../../lib/counted.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import {

@@ -3,7 +3,7 @@
 import { firstNames } from "../../lib/first-names.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import type { Cluster } from "../../api/meta.ts";
-import type { Registration } from "../../hooks/registration.ts";
+import type { Registration } from "../../registration/registration.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";

@@ -45,12 +45,12 @@ import {
 } from "../../kube/resource.ts";
 import { isSecret } from "../../objects/object-refusal.ts";
 import { extensionConfigs } from "../../kube/extension-configs.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
-import { PART_GROUPS } from "../../policy/owned-parts.ts";
+import { viewMetadata } from "../../views/cluster.ts";
+import { PART_GROUPS } from "../../views/owned-parts.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { demandsOf, mergeDemands } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
-import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
+import { EXTENSION_NAME, type Registration, viewRegistration } from "../../registration/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
 import { policyName } from "../../policy/policy-ref.ts";

@@ -1,7 +1,7 @@
 /** An explanation as JSON, for `-o json` and for the page. Schema: schemas/output/explain.json. */
 
 import { afterWords, type GateTrace } from "../../policy/decision.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type * as wire from "../../page/wire.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";

@@ -7,7 +7,7 @@ import { falseParts } from "../../policy/cel/conjuncts.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy, GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { compileSelector, type Labels, lookup } from "../../policy/selector.ts";
+import { compileSelector, type Labels, lookup } from "../../api/selector.ts";
 import type { Situation, World } from "../../policy/world.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { type ExplainedSituation, isSinceKnown, type Release, releaseOf, withApproval } from "./way-out.ts";

@@ -2,9 +2,9 @@
 
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";

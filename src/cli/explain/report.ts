@@ -3,7 +3,7 @@
 import { namespacedName } from "../../lib/keys.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import { heldRules, type Verdict } from "../../policy/decision.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { TOO_LARGE } from "../../policy/too-large.ts";

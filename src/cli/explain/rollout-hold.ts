@@ -9,9 +9,9 @@ import {
   type RolloutStageStatus,
 } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { clusterKey } from "../../policy/cluster.ts";
-import { timestamp } from "../../policy/instant.ts";
-import { targetVersion } from "../../policy/target-version.ts";
+import { clusterKey } from "../../views/cluster.ts";
+import { timestamp } from "../../lib/instant.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";

@@ -1,7 +1,7 @@
 /** The verdicts of policies and rollouts over time, for the page. */
 
 import { type Span, spansOf, walk } from "../../operations/timeline.ts";
-import { earliest } from "../../policy/instant.ts";
+import { earliest } from "../../lib/instant.ts";
 import type { Situation } from "../../policy/world.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { Fleet } from "../fleet/fleet.ts";

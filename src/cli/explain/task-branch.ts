@@ -1,7 +1,7 @@
 /** Draws the tasks of a rule, and says what to do about them. */
 
 import type { RuleTrace } from "../../policy/decision.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";

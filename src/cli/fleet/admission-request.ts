@@ -5,7 +5,7 @@ import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
 import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
 import { type AdmissionDecision, admit, denying, warning } from "../../policy/admission.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { holdTexts, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";

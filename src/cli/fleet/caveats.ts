@@ -4,7 +4,7 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
-import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/shows.ts";
+import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";

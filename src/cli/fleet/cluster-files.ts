@@ -4,7 +4,7 @@ import { normalize } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
 import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";

@@ -7,7 +7,7 @@ import type { ObjectKey } from "../../kube/resource.ts";
 import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
 import { collect, CommandError, inBrackets, meantText, USAGE } from "../command.ts";
 import { meantDuration } from "../meant-time.ts";
-import { parseDuration } from "../../policy/duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { stderr } from "../terminal/output.ts";

@@ -4,7 +4,7 @@ import { isFields, withoutNulls } from "../../lib/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
 import { objectKindKey } from "../../policy/objects.ts";
 import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";

@@ -9,7 +9,7 @@ import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";

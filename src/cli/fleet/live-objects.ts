@@ -18,7 +18,7 @@ import {
   refusalOf,
   SECRETS_REFUSED,
 } from "../../objects/object-refusal.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import {
   type FoundObjects,
   type ObjectKind,

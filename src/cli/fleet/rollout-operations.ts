@@ -7,8 +7,8 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
-import { isAwaited } from "../../operations/shows.ts";
-import { readTimestamp } from "../../policy/instant.ts";
+import { isAwaited } from "../../operations/hook-lives.ts";
+import { readTimestamp } from "../../lib/instant.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 

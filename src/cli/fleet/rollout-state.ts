@@ -1,7 +1,7 @@
 /** How far a rollout is over the Clusters of a fleet, as the operator would find it now. */
 
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
-import { isAtVersion, isAwaited } from "../../operations/shows.ts";
+import { isAtVersion, isAwaited } from "../../operations/hook-lives.ts";
 import { healthOf } from "../../rollouts/health.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";

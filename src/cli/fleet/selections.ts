@@ -3,7 +3,7 @@
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
+import { compileSelector, describeSelector, type Labels, lookup } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";

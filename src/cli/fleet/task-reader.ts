@@ -2,7 +2,7 @@
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../../policy/tasks/task-record.ts";
 import { recordOf, viewTask } from "../../tasks/stored-task.ts";
 import { isHookTask, policyKind, type RawObject } from "./kinds.ts";

@@ -5,7 +5,7 @@ import { counted } from "../../lib/counted.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { approveCommand } from "../../policy/settable.ts";
 import { taskCommand } from "../task/task-command.ts";

@@ -9,7 +9,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
 import { decide, matches } from "../../policy/decide.ts";
-import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
+import { after, timestamp, wholeSecond } from "../../lib/instant.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";

@@ -5,7 +5,7 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf, ONCE } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
 
 interface LiftedView extends Terminal {

@@ -7,7 +7,7 @@ import { counted } from "../../lib/counted.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
-import { lookup } from "../../policy/selector.ts";
+import { lookup } from "../../api/selector.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
 import { typed } from "../fleet/live-objects.ts";

@@ -5,7 +5,7 @@ import type { Condition } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject, Resource } from "../../kube/resource.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 
 const GONE = {
   type: CONDITION.Ready,

@@ -24,7 +24,7 @@ import { reportGone, seemsCurrent, writeWhile } from "./operator-gone.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/cluster-resource.ts";
-import { viewCluster } from "../../policy/cluster.ts";
+import { viewCluster } from "../../views/cluster.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
 

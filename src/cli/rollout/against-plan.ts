@@ -2,7 +2,7 @@
 
 import type { HookRollout, RolloutStageStatus } from "../../api/hook-policy.ts";
 import { fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
-import { readTimestamp, timestamp } from "../../policy/instant.ts";
+import { readTimestamp, timestamp } from "../../lib/instant.ts";
 import { readText } from "../files/paths.ts";
 import { CommandError, USAGE } from "../command.ts";
 import { tableLines } from "../terminal/table.ts";

@@ -6,7 +6,7 @@ import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict } from "../../kube/kube-error.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
-import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
+import { after, timestamp, wholeSecond } from "../../lib/instant.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 

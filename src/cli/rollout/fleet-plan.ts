@@ -4,8 +4,8 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { hasWorkersBehind } from "../../operations/workers-behind.ts";
-import { clusterKey } from "../../policy/cluster.ts";
-import { readTimestamp } from "../../policy/instant.ts";
+import { clusterKey } from "../../views/cluster.ts";
+import { readTimestamp } from "../../lib/instant.ts";
 import { wants } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
 import {

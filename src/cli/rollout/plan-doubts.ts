@@ -1,8 +1,8 @@
 /** Finds why a plan may not be what happens, although nothing fails, and what cannot be computed of it. */
 
 import semver, { type SemVer } from "semver";
-import { durationText } from "../../policy/duration.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { durationText } from "../../lib/duration.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { orderOf } from "../../policy/version-order.ts";
 import { isShown, type MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";

@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../../lib/counted.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
 import { waitsForText } from "./stage-text.ts";

@@ -5,7 +5,7 @@ import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { decisionsAhead, lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
 import { type Decision, heldRules, pendingGates } from "../../policy/decision.ts";
-import { earliest } from "../../policy/instant.ts";
+import { earliest } from "../../lib/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";

@@ -2,8 +2,8 @@
 
 import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../../api/hook-policy.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { parseDuration } from "../../policy/duration.ts";
-import { after, readTimestamp, timestamp } from "../../policy/instant.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { after, readTimestamp, timestamp } from "../../lib/instant.ts";
 import { since } from "../terminal/age.ts";
 
 /** `stages`: of one target, with `stage` at `index`. */

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";

@@ -3,8 +3,8 @@
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
-import { clusterKey } from "../../policy/cluster.ts";
-import { targetVersion } from "../../policy/target-version.ts";
+import { clusterKey } from "../../views/cluster.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";

@@ -3,7 +3,7 @@
 import type { TaskAction } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { inOwnDecision } from "../../policy/budget.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";

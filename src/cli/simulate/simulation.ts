@@ -6,7 +6,7 @@ import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import { changedPolicies, type FleetPair } from "./changed-fleet.ts";

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";

@@ -2,7 +2,7 @@
 
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { Cluster } from "../../api/meta.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { SuiteError } from "./suite-error.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";

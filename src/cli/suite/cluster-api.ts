@@ -2,9 +2,9 @@
 
 import { type Fields, fieldsOf, listOf } from "../../lib/fields.ts";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
-import { timestamp } from "../../policy/instant.ts";
-import { lookup } from "../../policy/selector.ts";
+import { viewMetadata } from "../../views/cluster.ts";
+import { timestamp } from "../../lib/instant.ts";
+import { lookup } from "../../api/selector.ts";
 import { markOfOperation } from "../../rollouts/member.ts";
 import type { Operation } from "../../rollouts/rollout.ts";
 import type { RawObject } from "../fleet/kinds.ts";

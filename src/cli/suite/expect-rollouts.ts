@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION, type HookRolloutStatus, type RolloutFailure } from "../../api/hook-policy.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./begin.ts";
 import { checkNames, clusterNamed } from "./check-names.ts";

@@ -11,7 +11,7 @@ import {
   unmetGates,
   type Verdict,
 } from "../../policy/decision.ts";
-import { earliest, timestamp } from "../../policy/instant.ts";
+import { earliest, timestamp } from "../../lib/instant.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";

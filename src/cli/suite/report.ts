@@ -17,7 +17,7 @@ import {
   type PolicyTrace,
   type RuleTrace,
 } from "../../policy/decision.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
 import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";

@@ -1,7 +1,7 @@
 /** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
 
-import { parseDuration } from "../../policy/duration.ts";
-import { after, timestamp } from "../../policy/instant.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { after, timestamp } from "../../lib/instant.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";

@@ -10,10 +10,10 @@ import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
-import { targetVersion } from "../../policy/target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
 import {
   type Look,

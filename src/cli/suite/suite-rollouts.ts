@@ -11,11 +11,11 @@ import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollou
 import { Rollouts } from "../../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
-import { isAwaited, isPossible } from "../../operations/shows.ts";
+import { isAwaited, isPossible } from "../../operations/hook-lives.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
-import { clusterKey } from "../../policy/cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
-import { after } from "../../policy/instant.ts";
+import { after } from "../../lib/instant.ts";
 import { type Health, healthOf } from "../../rollouts/health.ts";
 import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";

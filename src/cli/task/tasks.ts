@@ -8,7 +8,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";

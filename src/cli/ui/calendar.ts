@@ -2,13 +2,13 @@
 
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { compareText } from "../../lib/compare-text.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
 import type { Calendar, CalendarWindow, Stretch } from "../../page/wire.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import { wallTime } from "../terminal/time-text.ts";
 import { openingsOf } from "../windows/openings.ts";
 import { type PolicyWindow, windowsIn } from "../windows/window-list.ts";

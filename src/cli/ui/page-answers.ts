@@ -9,7 +9,7 @@ import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain } from "../explain/explanation.ts";

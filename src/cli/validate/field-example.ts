@@ -2,7 +2,7 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { isFields } from "../../lib/fields.ts";
-import { parseDuration } from "../../policy/duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { stepsOf } from "./value-at.ts";
 
 /** `text`: what the user has written, if it is one text. */

@@ -3,7 +3,7 @@
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { clusterProblems, countsBeside, unbuiltIn } from "../fleet/cluster-files.ts";
 import type { LoadedFiles } from "../files/load.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/found.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";

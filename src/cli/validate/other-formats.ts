@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
 import { printable } from "../../lib/printable.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { textOf, type ValidationReport } from "./report.ts";
 import type { Finding } from "./validation.ts";

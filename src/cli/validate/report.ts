@@ -5,7 +5,7 @@ import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../../lib/counted.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import type { FileProblem, Position } from "../files/parsed.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";

@@ -3,7 +3,7 @@
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
-import { parseDuration } from "../../policy/duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { fieldOf, fits } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";

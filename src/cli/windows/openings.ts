@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { clockText, wallTime } from "../terminal/time-text.ts";

@@ -1,7 +1,7 @@
 /** Lists the windows of policies and of the stages of rollouts, and their next openings. */
 
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
@@ -10,7 +10,7 @@ import type { Colour } from "../terminal/colour.ts";
 import { holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
-import { durationText } from "../../policy/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import { dateText } from "../terminal/time-text.ts";
 import { paragraphs } from "../terminal/tree.ts";
 

@@ -1,6 +1,6 @@
 /** Finds the value that keeps a call from having a result, and the function that converts it. */
 
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { parseInstant } from "../window/moment.ts";
 import { pathKey, pathText } from "./guards.ts";
 import { CONVERSIONS, displayName } from "./calls.ts";

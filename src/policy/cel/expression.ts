@@ -4,7 +4,7 @@
  */
 
 import { weakMemo } from "../../lib/weak-memo.ts";
-import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../target-version.ts";
+import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../../api/target-version.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
 import { Checker, type ExpressionFinding, type Suspicion } from "./expression-check.ts";

@@ -13,9 +13,9 @@ import type {
   ObjectMeta,
 } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { targetVersion } from "../target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { meter } from "./meter.ts";
-import { viewMetadata } from "../cluster.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 
 export interface ExpressionVariables {
   readonly cluster: Cluster;

@@ -1,6 +1,6 @@
 /** A gate that is met while at least one of its members is. */
 
-import { changesAtEarliest, earliest } from "../instant.ts";
+import { changesAtEarliest, earliest } from "../../lib/instant.ts";
 import { type CompiledGate, type GateResult, inParentheses, wantedInMessage } from "../policy.ts";
 import { lookAt } from "../budget.ts";
 import type { Situation } from "../world.ts";

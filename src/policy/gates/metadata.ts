@@ -5,12 +5,12 @@ import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
-import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
+import { READS_NOTHING, READS_VERSION, targetVersion } from "../../api/target-version.ts";
 import { found as shortForm } from "../../lib/found.ts";
 import { shellQuote } from "../message.ts";
-import { lookup } from "../selector.ts";
+import { lookup } from "../../api/selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
-import { clusterKey } from "../cluster.ts";
+import { clusterKey } from "../../views/cluster.ts";
 import type { PolicyKind } from "../policy-ref.ts";
 import {
   approveCommand,

@@ -6,7 +6,7 @@ import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
 import { type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
-import { compileSelector, describeSelector } from "../selector.ts";
+import { compileSelector, describeSelector } from "../../api/selector.ts";
 import type { World } from "../world.ts";
 
 /** Each of them is read by itself before a release. */

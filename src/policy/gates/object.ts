@@ -11,12 +11,12 @@ import { compileCount, type Count, describeCounted, judge, provesByMissing } fro
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
 import { groupOf, type ObjectKind, type WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
-import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
+import { compileSelector, describeSelector, type LabelMatcher } from "../../api/selector.ts";
 import { exhausted } from "../budget.ts";
 import { shellQuote } from "../message.ts";
 import type { Situation, World } from "../world.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import { READS_NOTHING, type RequestField } from "../target-version.ts";
+import { READS_NOTHING, type RequestField } from "../../api/target-version.ts";
 
 interface CompiledObjectGate {
   readonly spec: ObjectGateSpec;

@@ -2,7 +2,7 @@
 
 import { intersects, minVersion } from "semver";
 import type { VersionGateSpec } from "../../api/hook-policy.ts";
-import { READS_VERSION, targetVersion } from "../target-version.ts";
+import { READS_VERSION, targetVersion } from "../../api/target-version.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import { compileRange, prereleaseHint, rangeProblem } from "../version-range.ts";
 import type { GateKind } from "./gate-kind.ts";

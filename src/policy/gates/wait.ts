@@ -2,8 +2,8 @@
 
 import type { RuleSpec, WaitGateSpec } from "../../api/hook-policy.ts";
 import type { GateTrace } from "../decision.ts";
-import { durationOrNever, parseDuration } from "../duration.ts";
-import { after, timestamp } from "../instant.ts";
+import { durationOrNever, parseDuration } from "../../lib/duration.ts";
+import { after, timestamp } from "../../lib/instant.ts";
 import type { Wait } from "../policy.ts";
 import type { FieldError } from "../validation/schema.ts";
 

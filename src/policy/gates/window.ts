@@ -2,10 +2,10 @@
 
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { timestamp } from "../instant.ts";
+import { timestamp } from "../../lib/instant.ts";
 import type { CompiledGate, GateResult } from "../policy.ts";
 import { affordWindow, exhausted } from "../budget.ts";
-import { READS_NOTHING } from "../target-version.ts";
+import { READS_NOTHING } from "../../api/target-version.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 import { windowProblems, windowWarnings } from "../window/window-check.ts";
 import type { GateKind, GateOwner } from "./gate-kind.ts";

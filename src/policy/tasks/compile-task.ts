@@ -3,7 +3,7 @@
 import type { ClusterHookPolicySpec, HookPolicySpec, TaskAccount, TaskSpec } from "../../api/hook-policy.ts";
 import type { Fields } from "../../lib/fields.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
-import { durationOrNever } from "../duration.ts";
+import { durationOrNever } from "../../lib/duration.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { CompiledTask, TaskVerb } from "./compiled-task.ts";
 import { actionHash } from "./task-identity.ts";

@@ -3,9 +3,9 @@
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
 import { affordTasks, BUDGET_EXHAUSTED } from "../budget.ts";
 import { STEPS_EXCEEDED } from "../cel/meter.ts";
-import { after } from "../instant.ts";
+import { after } from "../../lib/instant.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
-import { targetVersion } from "../target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compiled-task.ts";
 import { renderIntent } from "./render-action.ts";

@@ -1,6 +1,6 @@
 /** What a rule, and a decision, say once tasks are judged, too. */
 
-import { changesAtEarliest } from "../instant.ts";
+import { changesAtEarliest } from "../../lib/instant.ts";
 import { type Decision, heldRules, type PolicyTrace, type RuleFinding } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";

@@ -1,7 +1,7 @@
 /** The formats of the schemas, for ajv, with the meaning that Kubernetes and HookPolicy give them. */
 
 import { RE2JS } from "@bufbuild/re2";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { parseInstant } from "../window/moment.ts";
 
 /** Ranges narrower than the formats' own are in the schemas. A format without an entry here does not compile. */

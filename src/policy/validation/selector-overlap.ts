@@ -1,7 +1,7 @@
 /** Compares two label selectors over every possible set of labels. */
 
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
-import { compileSelector, type Labels } from "../selector.ts";
+import { compileSelector, type Labels } from "../../api/selector.ts";
 
 type Requirements = readonly LabelSelectorRequirement[];
 

@@ -16,7 +16,7 @@ import { gatesOf, type GateField, type SoundRule, soundRules } from "./sound-par
 import { contradictions, untilMissing } from "./contradictions.ts";
 import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
 import { taskWarnings } from "./task-warnings.ts";
-import { sendsField } from "../target-version.ts";
+import { sendsField } from "../../api/target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
 
 export interface Semantics {

@@ -3,7 +3,7 @@
 import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { compileExpression } from "../cel/expression.ts";
 import { fieldsOf } from "../../lib/fields.ts";
-import { durationOrNever } from "../duration.ts";
+import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
 import { groupOf } from "../objects.ts";

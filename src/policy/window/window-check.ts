@@ -1,7 +1,7 @@
 /** Checks of a window beyond the CRDs: schedules, time zones, instants, and what is legal but suspicious. */
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { found } from "../../lib/found.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { isLocal, parseInstant, parseMoment } from "./moment.ts";

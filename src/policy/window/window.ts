@@ -1,6 +1,6 @@
 /** Windows: the instants inside an `allow` entry and outside every `deny` entry. */
 
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../lib/duration.ts";
 import { parseMoment } from "./moment.ts";
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { windowProblems } from "./window-check.ts";

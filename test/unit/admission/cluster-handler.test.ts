@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LiveReader } from "../../../src/memory/ports.ts";
-import { viewCluster } from "../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../src/views/cluster.ts";
 import { APPROVED, clusterHookPolicy, objectsOf, rule } from "../builders.ts";
 import { policyList } from "../memory/fixtures.ts";
 import { deny, type Setup, lab, raw, type RawCluster, review } from "./cluster-lab.ts";

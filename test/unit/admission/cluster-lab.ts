@@ -12,7 +12,7 @@ import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "../release/confirmer.ts";
+import { testConfirmer } from "../decisions/confirmer.ts";
 
 export interface Setup {
   readonly policies?: readonly PolicyObject[];

@@ -8,7 +8,7 @@ import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
 import { decodeClusterReview } from "../../../src/admission/cluster-review.ts";
 import { attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
-import { viewCluster } from "../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../src/views/cluster.ts";
 
 const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };
 const MANIFEST = join(import.meta.dirname, "../../../manifests/cluster-admission/webhook.yaml");

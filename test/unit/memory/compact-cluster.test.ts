@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import zlib from "node:zlib";
 import { sameCluster } from "../../../src/memory/same-object.ts";
 import { compactCluster } from "../../../src/memory/compact-cluster.ts";
-import { viewCluster } from "../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../src/views/cluster.ts";
 import { cluster } from "../builders.ts";
 
 const withVariables = (variables: string) =>

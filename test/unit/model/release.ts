@@ -4,7 +4,7 @@ import type { RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { DecisionStore } from "../../../src/memory/decision-store.ts";
 import { viewPolicy } from "../../../src/memory/stored-views.ts";
-import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
+import { viewCluster, viewNamespace } from "../../../src/views/cluster.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { APPROVED, at, compiled, DELETE, gated, NO_OBJECTS, NOW, UPGRADE } from "../builders.ts";
 import type { Step } from "./explorer.ts";

@@ -2,7 +2,7 @@
 
 import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
-import { parseDuration } from "../../../src/policy/duration.ts";
+import { parseDuration } from "../../../src/lib/duration.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { ApiModel } from "./api-server.ts";
 import {

@@ -8,7 +8,7 @@
  */
 
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
-import { parseDuration } from "../../../src/policy/duration.ts";
+import { parseDuration } from "../../../src/lib/duration.ts";
 import { PassedVersions, type RolloutClusters } from "./rollout-clusters.ts";
 
 /** The part of a scenario that the laws are about. */

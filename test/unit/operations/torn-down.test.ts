@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { OK_TO_DELETE_ANNOTATION } from "../../../src/api/meta.ts";
 import { tornDown } from "../../../src/operations/torn-down.ts";
-import { viewCluster } from "../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../src/views/cluster.ts";
 
 const HOLDING = "Following hooks are blocking upgrade: BeforeClusterUpgrade: policy";
 

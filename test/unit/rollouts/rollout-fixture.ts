@@ -228,7 +228,7 @@ export function released(cluster: Cluster, overrides: readonly Override[] = []):
   };
 }
 
-/** After the rollouts were listed with the policies (release/confirmation.ts). */
+/** After the rollouts were listed with the policies (decisions/confirmation.ts). */
 export async function confirmAfterList(
   { api, rollouts }: Replica,
   request: DecisionRequest,

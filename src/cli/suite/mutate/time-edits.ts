@@ -1,6 +1,6 @@
 /** Small changes of times: another hour, day, duration or time zone. */
 
-import { durationText, parseDuration } from "../../../policy/duration.ts";
+import { durationText, parseDuration } from "../../../lib/duration.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -8,7 +8,7 @@ import { messageOf } from "../../../lib/thrown.ts";
 import { fieldsOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
-import { viewMetadata } from "../../../policy/cluster.ts";
+import { viewMetadata } from "../../../views/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { readText } from "../../files/paths.ts";
 import { demandsOf } from "../../../policy/policy.ts";

@@ -8,7 +8,7 @@ import { placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
-import { parseDuration } from "../../../policy/duration.ts";
+import { parseDuration } from "../../../lib/duration.ts";
 import type { ClusterCall } from "../../../policy/world.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
 import type { Fleet } from "../../fleet/fleet.ts";

@@ -8,7 +8,7 @@ import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
 import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
-import { viewRegistration } from "../../../../src/hooks/registration.ts";
+import { viewRegistration } from "../../../../src/registration/registration.ts";
 import { createCertificateAuthority } from "../../../controlplane/certificates.ts";
 
 export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";

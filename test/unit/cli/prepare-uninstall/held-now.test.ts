@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { heldNow, isDeletionPaused } from "../../../../src/cli/prepare-uninstall/held-now.ts";
 import type { KubeObject } from "../../../../src/kube/resource.ts";
-import { viewCluster } from "../../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../../src/views/cluster.ts";
 
 type Input = Parameters<typeof heldNow>[0];
 

@@ -11,7 +11,7 @@ import { AuditLog } from "../../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../../src/report/answer-log.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
-import { viewCluster } from "../../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../../src/views/cluster.ts";
 import { DELETE, hookOverride, hookPolicy, NOW, UPGRADE } from "../../builders.ts";
 import { passTo, silent, storeWith } from "../../memory/fixtures.ts";
 import { readAuditLines } from "../../../../src/cli/suite/record/audit-lines.ts";

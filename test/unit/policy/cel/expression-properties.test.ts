@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import { viewCluster } from "../../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../../src/views/cluster.ts";
 import { compileExpression, type ExpressionUse } from "../../../../src/policy/cel/expression.ts";
 import type { ExpressionVariables } from "../../../../src/policy/cel/view.ts";
 import { namespace } from "../../builders.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { compileExpression, type ExpressionUse } from "../../../../src/policy/cel/expression.ts";
 import type { ExpressionVariables } from "../../../../src/policy/cel/view.ts";
-import { viewCluster } from "../../../../src/policy/cluster.ts";
+import { viewCluster } from "../../../../src/views/cluster.ts";
 import { cluster, namespace, NOW } from "../../builders.ts";
 
 const CLUSTER = viewCluster({

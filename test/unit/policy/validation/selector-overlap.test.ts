@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import type { LabelSelector } from "../../../../src/api/meta.ts";
-import { compileSelector } from "../../../../src/policy/selector.ts";
+import { compileSelector } from "../../../../src/api/selector.ts";
 import { areDisjoint, includes } from "../../../../src/policy/validation/selector-overlap.ts";
 import { runs } from "../../../generated.ts";
 

@@ -6,7 +6,7 @@ import {
   MAX_VERSION,
   VERSION_FIELDS,
   VERSION_PATTERN,
-} from "../api/runtime-hooks.ts";
+} from "./runtime-hooks.ts";
 
 export function targetVersion(call: HookCall): string | undefined {
   return call.toKubernetesVersion ?? call.kubernetesVersion;

@@ -1,6 +1,6 @@
 /** metav1.LabelSelector, compiled once per policy generation. */
 
-import type { LabelSelector, LabelSelectorRequirement } from "../api/meta.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "./meta.ts";
 
 export type Labels = Readonly<Record<string, string>> | undefined;
 export type LabelMatcher = (labels: Labels) => boolean;

@@ -27,7 +27,7 @@ import type { ClusterResource } from "../kube/cluster-resource.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts";
-import { viewCluster, viewIdentity, viewNamespace } from "../policy/cluster.ts";
+import { viewCluster, viewIdentity, viewNamespace } from "../views/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
@@ -46,7 +46,7 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
 
 /**
  * Of the policies of one namespace, for one confirmation: more would not be read in time, and would keep a place for reads
- * from the confirmations of others (release/live-reads.ts).
+ * from the confirmations of others (decisions/live-reads.ts).
  */
 const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 

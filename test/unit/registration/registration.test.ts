@@ -8,7 +8,7 @@ import {
   notCalled,
   type Registration,
   viewRegistration,
-} from "../../../src/hooks/registration.ts";
+} from "../../../src/registration/registration.ts";
 import { clusterHookPolicy, compiled, hookPolicy, rule } from "../builders.ts";
 
 const SERVICE = "hookpolicy-webhook-service";

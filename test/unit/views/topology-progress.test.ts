@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { viewProgress } from "../../../src/policy/topology-progress.ts";
+import { viewProgress } from "../../../src/views/topology-progress.ts";
 
 const topology = (message: string, over: object = {}): object => ({
   type: "TopologyReconciled",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { presentMetadata, type PresentClustersOptions } from "../../../src/operator/present-clusters.ts";
+import { presentMetadata, type PresentClustersOptions } from "../../../src/adapters/present-clusters.ts";
 import { cluster } from "../builders.ts";
 
 /** Memory at some version, and an API server whose Clusters are at another. */

@@ -6,7 +6,7 @@
 import type { Logger } from "../lib/logger.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
-import { compareResourceVersions } from "../policy/cluster.ts";
+import { compareResourceVersions } from "../views/cluster.ts";
 import { NOTHING_READ, type ObjectReader } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
@@ -14,7 +14,7 @@ import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task
 import type { LiveWorld } from "../policy/world.ts";
 import { shareOf } from "./call-share.ts";
 import type { CallTurns } from "../turns/call-turns.ts";
-import { clockProblem } from "../memory/clock.ts";
+import { clockProblem } from "../lib/clock-skew.ts";
 import {
   type ConfirmationUnderWay,
   DefinitionReplaced,

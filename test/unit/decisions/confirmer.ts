@@ -1,6 +1,6 @@
 /** A Confirmer whose calls wait for no turn, so that a slow machine changes no result. */
 
-import { Confirmer, type ConfirmationOptions } from "../../../src/release/confirmation.ts";
+import { Confirmer, type ConfirmationOptions } from "../../../src/decisions/confirmation.ts";
 import { CallTurns } from "../../../src/turns/call-turns.ts";
 import { silent } from "../memory/fixtures.ts";
 

@@ -4,7 +4,7 @@ import { isDefinitionChanging } from "../../../src/kube/definitions.ts";
 import type { KubeClient, Scope } from "../../../src/kube/kube-client.ts";
 import type { KubeObject, Resource } from "../../../src/kube/resource.ts";
 import { DEFINITIONS } from "../../../src/kube/resources.ts";
-import { ApiServer, type ApiServerOptions } from "../../../src/operator/api-server.ts";
+import { ApiServer, type ApiServerOptions } from "../../../src/adapters/api-server.ts";
 
 /** The API server has no object, but these definitions. */
 function apiServerWith(definition: Partial<KubeObject["metadata"]>): ApiServer {

@@ -5,7 +5,7 @@ import test, { type TestContext } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject, Resource } from "../../../src/kube/resource.ts";
 import type { WatchEvent } from "../../../src/kube/watch-stream.ts";
-import { Registrations, type RegistrationsOptions } from "../../../src/hooks/registration-informer.ts";
+import { Registrations, type RegistrationsOptions } from "../../../src/registration/registration-informer.ts";
 import { compiled, hookPolicy, namespace } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";
 import { until } from "../kube/fixtures.ts";

@@ -16,7 +16,7 @@ import {
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { LiveReader } from "../../../src/memory/ports.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import { lookup } from "../../../src/policy/selector.ts";
+import { lookup } from "../../../src/api/selector.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { runs } from "../../generated.ts";
 import {

@@ -3,7 +3,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from "../lib/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import { isVersion } from "./target-version.ts";
+import { isVersion } from "../api/target-version.ts";
 
 const AT_REST: TopologyProgress = { reconciled: true };
 

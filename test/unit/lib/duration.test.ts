@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { durationText, parseDuration } from "../../../src/policy/duration.ts";
+import { durationText, parseDuration } from "../../../src/lib/duration.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {
   "1s": 1000,

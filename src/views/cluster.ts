@@ -15,7 +15,7 @@ import {
 } from "../api/meta.ts";
 import { viewParts } from "./owned-parts.ts";
 import { viewProgress } from "./topology-progress.ts";
-import { lookup } from "./selector.ts";
+import { lookup } from "../api/selector.ts";
 import { viewWorkers } from "./workers.ts";
 
 /** Cluster API leaves both out of hook requests (cleanupCluster), and they are by far the largest. */

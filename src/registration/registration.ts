@@ -5,9 +5,9 @@ import { handlerName } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import { viewMetadata } from "../policy/cluster.ts";
+import { viewMetadata } from "../views/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-import { compileSelector, type Labels } from "../policy/selector.ts";
+import { compileSelector, type Labels } from "../api/selector.ts";
 
 /** The name in the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";

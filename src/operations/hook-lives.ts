@@ -8,8 +8,8 @@ import {
   OK_TO_DELETE_ANNOTATION,
 } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import { readTimestamp } from "../policy/instant.ts";
-import { lookup } from "../policy/selector.ts";
+import { readTimestamp } from "../lib/instant.ts";
+import { lookup } from "../api/selector.ts";
 import { isPending } from "./marks.ts";
 import { isOfEarlierStep } from "./call.ts";
 
