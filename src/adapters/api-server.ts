@@ -7,7 +7,9 @@ import {
   type HookRollout,
   type HookRolloutStatus,
 } from "../api/hook-policy.ts";
-import type { LiveReader, PolicyWriter, RolloutApi } from "../memory/ports.ts";
+import type { LiveReader } from "../decisions/live-reader.ts";
+import type { PolicyWriter } from "../status/policy-writer.ts";
+import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { OverrideEntry } from "../memory/override-set.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
 import type { KubeClient, ListOptions } from "../kube/kube-client.ts";

@@ -27,7 +27,8 @@ import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
 import { withinBudget } from "../turns/time-budget.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
+import type { DecisionRequest } from "../memory/ports.ts";
+import type { LiveReader } from "./live-reader.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 
 export interface ConfirmationOptions {

@@ -22,7 +22,8 @@ import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../turns/call-turns.ts";
-import type { DecisionRequest, LiveReader, PolicyList } from "../memory/ports.ts";
+import type { DecisionRequest } from "../memory/ports.ts";
+import type { LiveReader, PolicyList } from "./live-reader.ts";
 
 export interface ConfirmationUnderWay {
   readonly share: CallShare;

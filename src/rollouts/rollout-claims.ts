@@ -13,7 +13,7 @@ import { type Member, memberOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
-import type { RolloutApi } from "../memory/ports.ts";
+import type { RolloutApi } from "./rollout-api.ts";
 import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
 

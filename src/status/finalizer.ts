@@ -6,7 +6,7 @@
 import { FINALIZER } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-import type { PolicyWriter } from "../memory/ports.ts";
+import type { PolicyWriter } from "./policy-writer.ts";
 
 /** Whether the finalizer has to be added or removed, as far as memory tells. */
 export function finalizerIsDue(

@@ -13,7 +13,7 @@ import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { PolicyWriter } from "../memory/ports.ts";
+import type { PolicyWriter } from "./policy-writer.ts";
 import { stubOverride } from "../memory/stored-views.ts";
 
 const MAX_CONFLICTS = 5;

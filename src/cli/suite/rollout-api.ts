@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
-import type { RolloutApi } from "../../memory/ports.ts";
+import type { RolloutApi } from "../../rollouts/rollout-api.ts";
 import { viewRollout } from "../fleet/kinds.ts";
 import type { SuiteObjects } from "./suite-objects.ts";
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { DecisionRequest, LiveReader } from "../../../src/memory/ports.ts";
+import type { DecisionRequest } from "../../../src/memory/ports.ts";
+import type { LiveReader } from "../../../src/decisions/live-reader.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";

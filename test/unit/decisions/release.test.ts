@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/memory/ports.ts";
-import { Releases } from "../../../src/decisions/decisions.ts";
+import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import { Releases } from "../../../src/decisions/releases.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {

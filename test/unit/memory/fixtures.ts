@@ -13,7 +13,8 @@ import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
-import type { Lister, PolicyList } from "../../../src/memory/ports.ts";
+import type { Lister } from "../../../src/memory/ports.ts";
+import type { PolicyList } from "../../../src/decisions/live-reader.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 
 export const silent: Logger = {

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { HookOverride, HookOverrideStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { overrideKey, OverrideSet } from "../../../src/memory/override-set.ts";
-import type { PolicyWriter } from "../../../src/memory/ports.ts";
+import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
 import { computeOverrideStatus } from "../../../src/status/override-reconciler.ts";
 import {
   at,

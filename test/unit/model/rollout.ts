@@ -1,7 +1,7 @@
 /** What happens to one HookRollout, and what the model must find where the protocol is weakened. */
 
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { RolloutApi } from "../../../src/memory/ports.ts";
+import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { NOW, TARGET } from "../rollouts/fixtures.ts";
 import type { Step } from "./explorer.ts";
 import type { RolloutFleet, RolloutScenario } from "./rollout-fleet.ts";

@@ -3,7 +3,8 @@
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import type { DecisionRequest, Lister, RolloutApi } from "../../../src/memory/ports.ts";
+import type { DecisionRequest, Lister } from "../../../src/memory/ports.ts";
+import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import type { HookRollout } from "../../../src/api/hook-policy.ts";
 import { RolloutClaims, type ClaimOutcome } from "../../../src/rollouts/rollout-claims.ts";
 import { RolloutSnapshot } from "../../../src/rollouts/rollout-snapshot.ts";
-import type { RolloutApi } from "../../../src/memory/ports.ts";
+import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "./fixtures.ts";
 

@@ -6,7 +6,7 @@ import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler, type PolicyReconcilerOptions } from "../../../src/status/policy-reconciler.ts";
 import { hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { type Fixture, silent } from "../memory/fixtures.ts";
-import type { PolicyWriter } from "../../../src/memory/ports.ts";
+import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
 
 export const DELETED = "2026-11-21T11:59:00Z";
 export const conflict = new Error("conflict");

@@ -1,0 +1,22 @@
+import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hook-policy.ts";
+import type { Namespace } from "../api/meta.ts";
+import type { OverrideEntry } from "../memory/override-set.ts";
+import type { PolicyEntry } from "../memory/policy-entry.ts";
+import type { PolicyObject } from "../memory/policy-set.ts";
+
+/** The part of the API server that policies and overrides need. `undefined`: the object does not exist (any more). */
+export interface PolicyWriter {
+  /** Quorum read. */
+  findNamespace(name: string): Promise<Namespace | undefined>;
+  /**
+   * Quorum read: whether the namespace has a Cluster that `selector` matches, in the syntax of `kubectl get -l`.
+   * `undefined`: the API server does not serve Clusters.
+   */
+  hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
+  getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
+  replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
+  isConflict(error: unknown): boolean;
+  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
+  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
+  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
+}
