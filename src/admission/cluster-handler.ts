@@ -54,6 +54,7 @@ export interface ClusterAdmissionDeps {
   readonly authenticated: boolean;
   readonly source: ClusterDecisions;
   readonly recorder: AdmissionRecorder;
+  readonly now: () => Date;
 }
 
 /** Parsing a larger body takes milliseconds. */
@@ -103,7 +104,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
   try {
     if (!deps.source.loaded()) return without(attempt, "NotLoaded");
     const decide = async (): Promise<AdmissionOutcome> => {
-      const refusal = deps.source.refusal(request, new Date());
+      const refusal = deps.source.refusal(request, deps.now());
       if (refusal !== undefined) return refused(attempt, refusal);
       const confirmation = await deps.source.confirmRequest(request);
       if (!confirmation.ok) return without(attempt, "NotConfirmed", confirmation.reason);
@@ -134,8 +135,8 @@ function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
 function passed(
   request: AdmissionRequest,
   decision: Decision,
-  { source }: ClusterAdmissionDeps,
+  { source, now }: ClusterAdmissionDeps,
 ): AdmissionOutcome {
-  const warnings = holdTexts(source.warnings(request, new Date()).trace);
+  const warnings = holdTexts(source.warnings(request, now()).trace);
   return { verdict: warnings.length > 0 ? "Warned" : "Allowed", warnings, decision };
 }

@@ -43,6 +43,7 @@ export interface AdmissionDeps {
   readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
   readonly log: Logger;
+  readonly now: () => Date;
 }
 
 /** Below the webhook's timeoutSeconds, 5. */
@@ -86,7 +87,7 @@ function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps)
   if (size.length > 0) return refuse(sent, denialOf(sent, "invalid", size), deps);
   const object = asStored(sent);
   if (object.kind === "HookOverride") {
-    const around = { ...deps.settings, world: deps.world, now: new Date() };
+    const around = { ...deps.settings, world: deps.world, now: deps.now() };
     return { warnings: reviewOverride(object, old !== undefined, around).map(describe) };
   }
   const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;

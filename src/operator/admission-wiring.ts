@@ -62,6 +62,8 @@ export interface AdmissionOptions extends Pick<
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
+const now = (): Date => new Date();
+
 export type AdmissionRoutes = Pick<AdmissionServerOptions, "routes" | "undecodable">;
 
 export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
@@ -72,9 +74,10 @@ export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
+    now,
   });
-  const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit });
-  const handleCluster = createClusterHandler({ authenticated, source, recorder });
+  const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
+  const handleCluster = createClusterHandler({ authenticated, source, recorder, now });
   return {
     routes: [
       { path: ADMISSION_PATH, handle: handlePolicy },

@@ -19,6 +19,7 @@ export interface AdmissionRecording {
   /** The policies that refused the request, in their status and in Events. */
   readonly policies: { requestRefused(request: DecisionRequest, decision: Decision): void };
   readonly audit: Pick<AuditLog, "refused"> | undefined;
+  readonly now: () => Date;
 }
 
 export function recordAdmission(recording: AdmissionRecording): AdmissionRecorder {
@@ -50,9 +51,9 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
 }
 
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
-function keep(request: RequestRefusal, { policies, audit, log }: AdmissionRecording): void {
+function keep(request: RequestRefusal, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
-  audit?.refused(request, new Date());
+  audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;
   try {
     policies.requestRefused(attempt, outcome.decision);

@@ -1,6 +1,5 @@
 /** Reviews of Clusters, decided by the real store and the real confirmation. */
 
-import { mock } from "node:test";
 import {
   type AdmissionRequest,
   type ClusterDecisions,
@@ -69,8 +68,6 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     reader: counting,
     now,
   });
-  mock.timers.reset();
-  mock.timers.enable({ apis: ["Date"], now: NOW });
   const handle = createClusterHandler({
     authenticated: true,
     source: {
@@ -87,6 +84,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
       undecodable: () => undefined,
       failed: () => undefined,
     },
+    now,
   });
   return {
     ask: async (body) => {

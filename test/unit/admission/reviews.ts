@@ -1,6 +1,5 @@
 /** The webhook over a world of plain values, called with the bytes that an API server sends. */
 
-import { mock } from "node:test";
 import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
@@ -68,8 +67,6 @@ export function webhook(given: Setup = {}): Webhook {
     policiesOf: () => [],
     ...given.world,
   };
-  mock.timers.reset();
-  mock.timers.enable({ apis: ["Date"], now: NOW });
   const handle = createAdmissionHandler({
     settings,
     ...(given.open !== true && { world }),
@@ -85,6 +82,7 @@ export function webhook(given: Setup = {}): Webhook {
       },
     },
     log,
+    now: () => NOW,
   });
   const send = async (body: string): Promise<Answer> => {
     const review: { apiVersion: string; kind: string; response: Answer } = JSON.parse(

@@ -50,6 +50,7 @@ function kept({ authenticated = true, dryRun = false, outcome = refused, fails =
       },
     },
     audit: { refused: ({ review: { username } }) => void what.push(`audit ${username}`) },
+    now: () => NOW,
   }).decided({ ...review, dryRun }, attempt, outcome, 0.001);
   return { what, levels };
 }
