@@ -71,7 +71,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { client, reviews, taskClient } = createClients(kubeConfig);
   const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
-  const events = new EventRecorder({ client, log, onResult });
+  const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
   const acting = { client, taskClient, leading: () => leadership.leading() };

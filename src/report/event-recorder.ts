@@ -31,6 +31,7 @@ export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create">;
   readonly log: Logger;
   readonly onResult: (result: EventResult) => void;
+  readonly now: () => Date;
 }
 
 export class EventRecorder {
@@ -48,12 +49,12 @@ export class EventRecorder {
 
   /** Never waits or throws, because it is called while a hook call is answered. */
   record(transition: Transition | EventText): void {
-    const { log } = this.#options;
+    const { log, now } = this.#options;
     try {
       const text = "note" in transition ? transition : describeTransition(transition);
       // memory/evaluator.ts logs changed decisions itself.
       if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
-      const dated = { text, at: new Date() };
+      const dated = { text, at: now() };
       if (this.#bursts.admit(dated)) this.#enqueue(dated);
     } catch (error) {
       log.error("Failed to record a transition", { type: transition.type, error });
@@ -62,7 +63,7 @@ export class EventRecorder {
 
   /** Records an Event that is no transition of a policy, and does not log it. */
   tell(text: EventText): void {
-    this.#enqueue({ text, at: new Date() });
+    this.#enqueue({ text, at: this.#options.now() });
   }
 
   #enqueue(dated: DatedText): void {
@@ -117,8 +118,9 @@ export class EventRecorder {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    const { now } = this.#options;
     while (!signal.aborted) {
-      for (const text of this.#bursts.ended(new Date())) this.tell(text);
+      for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
       const next = this.#next();
       await (next === undefined ? this.#arrival(signal) : this.#publish(next, signal));
     }
@@ -126,7 +128,7 @@ export class EventRecorder {
 
   /** Resolves with the first Event of a burst, the end of a burst, or `signal`. */
   async #arrival(signal: AbortSignal): Promise<void> {
-    const rest = this.#bursts.untilNext(new Date()) ?? MAX_REST_MS;
+    const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
     const wake = childOf(signal);
     await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);
     wake.controller.abort();

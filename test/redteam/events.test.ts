@@ -1,13 +1,11 @@
 /** What happens in one namespace takes neither the places nor the turns of another one's Events. */
 
 import assert from "node:assert/strict";
-import test, { mock } from "node:test";
+import test from "node:test";
 import type { Transition } from "../../src/memory/transitions.ts";
 import { EventRecorder } from "../../src/report/event-recorder.ts";
 import { NOW } from "../unit/builders.ts";
 import { silent } from "../unit/memory/fixtures.ts";
-
-mock.timers.enable({ apis: ["Date"], now: NOW });
 
 function held(namespace: string, policy: string, cluster: string): Transition {
   const time = "2026-11-21T11:00:00Z";
@@ -45,6 +43,7 @@ async function tell(transitions: Iterable<Transition>, writes: number): Promise<
   const stop = new AbortController();
   const recorder = new EventRecorder({
     log: silent,
+    now: () => NOW,
     onResult: (result) => (results[result] = (results[result] ?? 0) + 1),
     client: {
       create: async (_resource, object) => {

@@ -102,6 +102,7 @@ describe("an Event", () => {
     let note = "";
     const recorder = new EventRecorder({
       log: silent,
+      now: () => NOW,
       onResult: () => stop.abort(),
       client: {
         create: async (_, object) => {

@@ -1,7 +1,7 @@
 /** Events: one per transition on all replicas, and never so many that they are a burden. */
 
 import assert from "node:assert/strict";
-import test, { describe, mock } from "node:test";
+import test, { describe } from "node:test";
 import type { Logger } from "../../../src/lib/logger.ts";
 import { newOperation } from "../../../src/operations/operation.ts";
 import type { Transition } from "../../../src/memory/transitions.ts";
@@ -291,8 +291,7 @@ async function record(
   tries: number,
   create: (written: readonly WrittenEvent[]) => void = () => undefined,
 ): Promise<{ written: WrittenEvent[]; warnings: string[]; results: Record<string, number> }> {
-  mock.timers.reset();
-  mock.timers.enable({ apis: ["Date"], now: NOW });
+  const clock = { now: NOW };
   const results: Record<string, number> = {};
   const stop = new AbortController();
   const written: WrittenEvent[] = [];
@@ -300,6 +299,7 @@ async function record(
   const log: Logger = { ...silent, warn: (message) => void warnings.push(message) };
   const recorder = new EventRecorder({
     log,
+    now: () => clock.now,
     onResult: (result) => (results[result] = (results[result] ?? 0) + 1),
     client: {
       create: async (_resource, object) => {
@@ -311,7 +311,7 @@ async function record(
     },
   });
   for (const transition of transitions) recorder.record(transition);
-  mock.timers.setTime(at("+1m").getTime());
+  clock.now = at("+1m");
   await recorder.run(stop.signal);
   return { written, warnings, results };
 }
