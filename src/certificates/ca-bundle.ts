@@ -35,6 +35,7 @@ export interface CaBundleOptions {
   readonly lagging: boolean;
   readonly leading: () => boolean;
   readonly log: Logger;
+  readonly now: () => Date;
 }
 
 /**
@@ -77,10 +78,10 @@ export class CaBundleKeeper {
   }
 
   async #keep(name: string, authority: Authority, signal: AbortSignal): Promise<void> {
-    const { client, lagging, log } = this.#options;
+    const { client, lagging, log, now } = this.#options;
     const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
     if (object === undefined || isInjected(object)) return;
-    const at = { lagging, now: new Date() };
+    const at = { lagging, now: now() };
     const outdated = bundlesOf(object).filter((bundle) => isOutdated(bundle, authority, at));
     if (outdated.length === 0) return;
     const value = Buffer.from(authority.pem).toString("base64");

@@ -23,6 +23,7 @@ export interface CertWatcherOptions {
   readonly log: Logger;
   /** Called with every valid pair after the first; when it throws, the pair counts as invalid. */
   readonly onChange: (pair: CheckedPair) => void;
+  readonly now: () => Date;
 }
 
 /** kubelet itself needs up to a minute to update a mounted Secret. */
@@ -76,18 +77,18 @@ export class CertWatcher {
   }
 
   #stillCurrent(): void {
-    const { log } = this.#options;
+    const { log, now } = this.#options;
     const { notAfter } = this.#current ?? {};
-    if (notAfter === undefined || notAfter > new Date()) return this.#trouble.reset();
+    if (notAfter === undefined || notAfter > now()) return this.#trouble.reset();
     this.#trouble.say("expired", () =>
       log.error("The serving certificate has expired, Cluster API refuses it", { notAfter }),
     );
   }
 
   #describe(message: string, { notBefore, notAfter }: CheckedPair): void {
-    const { log, optional = false } = this.#options;
+    const { log, now, optional = false } = this.#options;
     log[optional ? "debug" : "info"](message, { notAfter });
-    if (notBefore > new Date()) log.warn("The serving certificate is not valid yet", { notBefore });
+    if (notBefore > now()) log.warn("The serving certificate is not valid yet", { notBefore });
   }
 
   async #read(): Promise<KeyPair> {
@@ -100,9 +101,9 @@ export class CertWatcher {
   }
 }
 
-function checkedOnDisk(pair: KeyPair, { files }: CertWatcherOptions): CheckedPair {
+function checkedOnDisk(pair: KeyPair, { files, now }: CertWatcherOptions): CheckedPair {
   try {
-    return checkPair(pair, new Date());
+    return checkPair(pair, now());
   } catch (cause) {
     const both = `${join(files.webhookCertDir, files.webhookCertName)} and ${files.webhookKeyName}`;
     throw new Error(`cannot use ${both} (--webhook-cert-dir)`, { cause });

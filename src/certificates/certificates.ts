@@ -47,6 +47,8 @@ const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remed
 
 const ALARM_INTERVAL_MS = 60_000;
 
+const now = (): Date => new Date();
+
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: ServingCertificate;
@@ -66,6 +68,7 @@ export class Certificates {
       namespace: this.#namespace,
       leading,
       log,
+      now,
       onChange: (pair) => {
         for (const server of serving()) server.setCertificate(pair);
       },
@@ -82,6 +85,7 @@ export class Certificates {
       lagging: options.certManagement === "Files",
       leading,
       log,
+      now,
     });
   }
 
@@ -125,13 +129,13 @@ export class Certificates {
     if (clients === undefined) return undefined;
     const { log, servers } = this.#options;
     const onChange = (): void => servers()[listener].clientsChanged();
-    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, onChange });
+    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, now, onChange });
   }
 
   #warn(): void {
     const { events, log, options } = this.#options;
     const self = options.certManagement === "Self";
-    for (const warning of this.#alarm.look(this.#all(), new Date())) {
+    for (const warning of this.#alarm.look(this.#all(), now())) {
       const text = expiryEvent(warning, { self, secret: this.#secret() });
       log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
       events.tell(text);

@@ -17,6 +17,7 @@ export interface ClientAuthorityOptions extends ClientSettings {
   /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
   readonly log: Logger;
+  readonly now: () => Date;
   /** Called after each valid change, when `current` already has the new content. */
   readonly onChange: () => void;
 }
@@ -77,12 +78,12 @@ export class ClientAuthority {
 
   /** Why calls on this connection are refused; `undefined`: they are answered. */
   refusal(socket: TLSSocket): string | undefined {
-    const { names } = this.#options;
+    const { names, now } = this.#options;
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return "no client certificate";
     if (!socket.authorized) return `client certificate: ${String(socket.authorizationError)}`;
     // A connection may outlive the certificate that was valid when it began.
-    if (certificate.validToDate <= new Date()) return "client certificate: CERT_HAS_EXPIRED";
+    if (certificate.validToDate <= now()) return "client certificate: CERT_HAS_EXPIRED";
     if (names.length === 0) return undefined;
     const { CN } = certificate.toLegacyObject().subject;
     if (typeof CN === "string" && names.includes(CN)) return undefined;

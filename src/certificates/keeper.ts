@@ -20,6 +20,7 @@ export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | 
   readonly distrusting: (authority: X509Certificate, signal: AbortSignal) => Promise<readonly string[]>;
   readonly leading: () => boolean;
   readonly log: Logger;
+  readonly now: () => Date;
   /** Called on every look with the stored pair, whichever process wrote it; the pair may be invalid. */
   readonly onPair: (pair: KeyPair) => void;
   /** Called when this process took a step and has read back what it wrote. */
@@ -98,7 +99,7 @@ export class CertificateKeeper {
     for (let step = 0; step < MAX_STEPS; step++) {
       await this.#gather(signal);
       if (this.#isForeign()) return;
-      const action = nextStep(this.#state, new Date());
+      const action = nextStep(this.#state, this.#options.now());
       if (action === "None" || action === "AwaitTrust") {
         if (action === "None") this.#trouble.reset();
         return;
@@ -109,7 +110,7 @@ export class CertificateKeeper {
   }
 
   async #gather(signal: AbortSignal): Promise<void> {
-    const { store, secretName, names, onPair, onStep } = this.#options;
+    const { store, secretName, names, now, onPair, onStep } = this.#options;
     const trustedBefore = this.#trusted;
     this.#trusted = undefined;
     const [authority, serving] = await Promise.all([
@@ -119,7 +120,7 @@ export class CertificateKeeper {
     this.#stored = { authority, serving };
     if (serving !== undefined) onPair(pairOf(serving));
     for (const step of this.#taken.splice(0)) onStep(step);
-    const state = judge(this.#stored, names, new Date());
+    const state = judge(this.#stored, names, now());
     this.#trusted = await this.#trust(state, trustedBefore, signal);
     this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
   }
@@ -130,9 +131,9 @@ export class CertificateKeeper {
     before: AuthorityTrust | undefined,
     signal: AbortSignal,
   ): Promise<AuthorityTrust | undefined> {
-    const { leading } = this.#options;
+    const { leading, now } = this.#options;
     const certificate = this.#authorityInUse();
-    const waits = certificate !== undefined && nextStep(state, new Date()) === "AwaitTrust";
+    const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
     if (!waits || !leading()) {
       this.#waitingSince = undefined;
       return undefined;
@@ -144,16 +145,16 @@ export class CertificateKeeper {
     }
     this.#waitingSince = undefined;
     const fingerprint = certificate.fingerprint256;
-    return before?.fingerprint === fingerprint ? before : { fingerprint, since: new Date() };
+    return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
   }
 
   /** Warns of a long wait only, because every rotation waits for a while. */
   #sayWaiting(waitingFor: readonly string[]): void {
-    const { log } = this.#options;
+    const { log, now } = this.#options;
     const message = "Waiting until the new certificate authority is trusted";
     if (this.#waitingSince === undefined) log.info(message, { waitingFor });
-    this.#waitingSince ??= new Date();
-    if (Date.now() - this.#waitingSince.getTime() < LONG_WAIT_MS) return;
+    this.#waitingSince ??= now();
+    if (now().getTime() - this.#waitingSince.getTime() < LONG_WAIT_MS) return;
     this.#sayOnce(message, {
       waitingFor,
       remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
@@ -182,12 +183,11 @@ export class CertificateKeeper {
   }
 
   async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
-    const { secretName, log } = this.#options;
-    if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: new Date(), signal })))
-      return;
+    const { secretName, log, now } = this.#options;
+    if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: now(), signal }))) return;
     this.#trouble.reset();
     log.info(TEXT[action], { secret: secretName });
-    this.#taken.push({ action, id: new Date().toISOString(), text: TEXT[action] });
+    this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });
   }
 
   #sayOnce(message: string, fields: Readonly<Record<string, unknown>>): void {

@@ -19,7 +19,7 @@ import type { CertificateSettings } from "./settings.ts";
 import { SecretStore } from "./secret-store.ts";
 import { distrusting } from "./trust.ts";
 
-export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | "onStep"> {
+export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | "now" | "onStep"> {
   readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
   readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
   /** The operator's namespace. */
@@ -49,8 +49,8 @@ export function createServing(options: ServingOptions): ServingCertificate {
 }
 
 function filesOf(serving: ServingOptions): ServingCertificate {
-  const { options: files, log, onChange } = serving;
-  const watcher = new CertWatcher({ files, log, onChange });
+  const { options: files, log, now, onChange } = serving;
+  const watcher = new CertWatcher({ files, log, now, onChange });
   return {
     load: async () => await watcher.load(),
     run: async (signal) => await watcher.run(signal),
@@ -79,7 +79,7 @@ class OwnCertificates implements ServingCertificate {
   readonly #trouble = new SayOnce();
 
   constructor(serving: ServingOptions) {
-    const { options, client, namespace, leading, log, onStep } = serving;
+    const { options, client, namespace, leading, log, now, onStep } = serving;
     const service = { namespace, name: options.webhookServiceName };
     const host = `${service.name}.${namespace}.svc`;
     const names = [host, `${host}.cluster.local`] as const;
@@ -94,6 +94,7 @@ class OwnCertificates implements ServingCertificate {
       // A replica without a certificate cannot wait for a leader, which may have none either.
       leading: () => this.#current === undefined || leading(),
       log,
+      now,
       onPair: (pair) => this.#stored(pair),
       onStep,
       remedyOf,
@@ -102,6 +103,7 @@ class OwnCertificates implements ServingCertificate {
       files: options,
       optional: true,
       log,
+      now,
       onChange: (pair) => this.#mounted(pair),
     });
   }
@@ -152,7 +154,7 @@ class OwnCertificates implements ServingCertificate {
   #stored(pair: KeyPair): void {
     if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
     try {
-      this.#take(checkPair(pair, new Date()));
+      this.#take(checkPair(pair, this.#options.now()));
       this.#trouble.reset();
     } catch (error) {
       // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.

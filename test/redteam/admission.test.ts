@@ -126,6 +126,7 @@ async function authorityOf(t: TestContext): Promise<ClientAuthority> {
     remedy: "",
     names: [APISERVER],
     log: createRecorder(),
+    now: () => new Date(),
     onChange: () => undefined,
   });
   await authority.load();

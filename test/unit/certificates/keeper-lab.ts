@@ -1,7 +1,6 @@
 /** The keeper on Secrets in memory, with a clock, and with one client that follows when it is told to. */
 
 import { X509Certificate } from "node:crypto";
-import { mock } from "node:test";
 
 import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
@@ -50,6 +49,7 @@ class Secrets implements Pick<SecretStore, "read" | "write"> {
 }
 
 export class Lab {
+  now = new Date("2026-11-21T12:00:00Z");
   readonly secrets = new Secrets();
   readonly log = new MemoryLogger();
   readonly steps: Step[] = [];
@@ -58,19 +58,6 @@ export class Lab {
   clientBundle: string | undefined;
   leading = true;
   trustFailure: Error | undefined;
-
-  constructor() {
-    mock.timers.reset();
-    mock.timers.enable({ apis: ["Date"], now: new Date("2026-11-21T12:00:00Z") });
-  }
-
-  get now(): Date {
-    return new Date();
-  }
-
-  set now(date: Date) {
-    mock.timers.setTime(date.getTime());
-  }
 
   keeper(more: Partial<KeeperOptions> = {}): CertificateKeeper {
     return new CertificateKeeper({
@@ -86,6 +73,7 @@ export class Lab {
       names: NAMES,
       leading: () => this.leading,
       log: this.log,
+      now: () => this.now,
       onPair: (pair) => this.pairs.push(pair),
       onStep: (step) => this.steps.push(step),
       remedyOf: () => "grant it",

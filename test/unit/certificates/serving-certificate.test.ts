@@ -101,6 +101,7 @@ class Lab {
       namespace: "hookpolicy-system",
       leading: () => this.leading,
       log: this.log,
+      now: () => new Date(),
       onChange: (pair) => this.served.push(pair),
       onStep: () => undefined,
     });
