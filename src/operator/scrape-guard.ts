@@ -29,6 +29,8 @@ export interface User {
 export interface ScrapeGuardOptions {
   readonly client: Pick<KubeClient, "review">;
   readonly log: Logger;
+  /** In milliseconds; default: the process's monotonic clock. */
+  readonly clock?: () => number;
 }
 
 export type Scrape = Omit<PageRequest, "query">;
@@ -61,6 +63,7 @@ const FAILED: Refusal = { code: 500, message: "internal error" };
 
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
+  readonly #clock: () => number;
   readonly #warnings = new Map<Refusal["code"], Logger["warn"]>();
   /** By the digest of the token, the oldest first; the token itself is not kept. */
   readonly #verdicts = new Map<string, { readonly verdict: Verdict; readonly end: number }>();
@@ -69,6 +72,7 @@ export class ScrapeGuard {
 
   constructor(options: ScrapeGuardOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? ((): number => performance.now());
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
@@ -77,7 +81,7 @@ export class ScrapeGuard {
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
     const known = this.#verdicts.get(digest);
-    const isKnown = known !== undefined && known.end > performance.now();
+    const isKnown = known !== undefined && known.end > this.#clock();
     const verdict = isKnown ? known.verdict : await this.#inTurn(address, digest, token);
     return verdict === "allowed" ? undefined : this.#tell(verdict, address);
   }
@@ -128,7 +132,7 @@ export class ScrapeGuard {
 
   #remember(digest: string, verdict: Verdict, lifeMs: number): Verdict {
     this.#verdicts.delete(digest);
-    this.#verdicts.set(digest, { verdict, end: performance.now() + lifeMs });
+    this.#verdicts.set(digest, { verdict, end: this.#clock() + lifeMs });
     const oldest = this.#verdicts.keys().next();
     if (this.#verdicts.size > MAX_TOKENS && oldest.done !== true) this.#verdicts.delete(oldest.value);
     return verdict;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 
 import { ScrapeGuard, type Scrape, type User } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder } from "../server/recorder.ts";
@@ -39,7 +39,6 @@ function start() {
   };
   const asked: (string | User)[] = [];
   const log = createRecorder();
-  mock.method(performance, "now", () => world.now * 1000);
   const guard = new ScrapeGuard({
     client: {
       review: async ({ kind }, spec: Spec) => {
@@ -53,6 +52,7 @@ function start() {
       },
     },
     log,
+    clock: () => world.now * 1000,
   });
   const scrape = async (token: string, more: Partial<Scrape> = {}): Promise<number> =>
     (await guard.refusal({ authorization: `Bearer ${token}`, address: "10.0.0.1", ...more }))?.code ?? 200;
