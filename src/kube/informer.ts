@@ -47,6 +47,8 @@ export interface InformerOptions<T extends InformerObject> {
   readonly stubs?: StubOptions<T>;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
+  /** A monotonic clock in milliseconds. */
+  readonly now?: () => number;
 }
 
 interface Position {
@@ -63,6 +65,7 @@ export class Informer<T extends InformerObject> {
   readonly #stubs: ObjectStubs<T> | undefined;
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
+  readonly #now: () => number;
   readonly #firstList = Promise.withResolvers<void>();
   #running = false;
   #synced = false;
@@ -74,13 +77,14 @@ export class Informer<T extends InformerObject> {
   #session: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
-    const { project, log } = options;
+    const { project, log, now = (): number => performance.now() } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
     this.#stubs = options.stubs && new ObjectStubs(options.stubs);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
+    this.#now = now;
     this.#projection = new Projection(project, log);
-    this.#recovery = new Recovery({ tuning: this.#tuning, log });
+    this.#recovery = new Recovery({ tuning: this.#tuning, log, now });
   }
 
   /** Runs until `signal` fires; never rejects. Run once. */
@@ -173,7 +177,7 @@ export class Informer<T extends InformerObject> {
    */
   refresh(): void {
     if (!this.#running || !this.#synced || this.#refreshDue || this.#refreshTimer !== undefined) return;
-    const wait = Math.max(0, this.#listedAt + this.#tuning.refreshIntervalMs - performance.now());
+    const wait = Math.max(0, this.#listedAt + this.#tuning.refreshIntervalMs - this.#now());
     this.#refreshTimer = setTimeout(() => {
       this.#refreshTimer = undefined;
       this.#refreshDue = true;
@@ -189,7 +193,7 @@ export class Informer<T extends InformerObject> {
 
   async #relist(signal: AbortSignal): Promise<Position> {
     await pause(this.#recovery.untilListMs(), signal);
-    this.#listedAt = performance.now();
+    this.#listedAt = this.#now();
     this.#refreshDue = false;
     const { client, resource: served, metadataOnly = false, log } = this.#options;
     const resource = typeof served === "function" ? await served(signal) : served;

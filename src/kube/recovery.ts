@@ -28,6 +28,7 @@ export const DEFAULT_TUNING: InformerTuning = {
 export interface RecoveryOptions {
   readonly tuning: InformerTuning;
   readonly log: Logger;
+  readonly now: () => number;
 }
 
 /** How an informer continues after a failure. */
@@ -62,15 +63,15 @@ export class Recovery {
     const { backoffMinMs: minMs, backoffMaxMs: maxMs } = options.tuning;
     this.#retry = new Backoff({ minMs, maxMs });
     this.#relists = new Backoff({ minMs, maxMs });
-    this.#contactAt = performance.now();
+    this.#contactAt = options.now();
   }
 
   contactAgeMs(): number {
-    return performance.now() - this.#contactAt;
+    return this.#options.now() - this.#contactAt;
   }
 
   untilListMs(): number {
-    return Math.max(0, this.#nextListAt - performance.now());
+    return Math.max(0, this.#nextListAt - this.#options.now());
   }
 
   listed(startedAt: number): void {
@@ -83,12 +84,12 @@ export class Recovery {
     if (this.failure !== undefined) this.#options.log.info("In contact with the API server again");
     this.failure = undefined;
     this.#warnedOf = undefined;
-    this.#openedAt = performance.now();
+    this.#openedAt = this.#options.now();
   }
 
   /** True when the watch lived long enough to count as working, however it ended. */
   watchEnded(): boolean {
-    const lived = performance.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
+    const lived = this.#options.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
     this.#openedAt = Infinity;
     if (!lived) return false;
     this.#retry.reset();
@@ -99,7 +100,7 @@ export class Recovery {
 
   /** Records contact: an event, a bookmark, or the regular end of a working watch. */
   heard(): void {
-    this.#contactAt = performance.now();
+    this.#contactAt = this.#options.now();
     this.#fruitless = 0;
   }
 

@@ -248,8 +248,10 @@ test("the signal ends a back-off", async (t) => {
 
 test("contact is a list, an event or a bookmark", async (t) => {
   let now = 1_000;
-  t.mock.method(performance, "now", () => now);
-  const { server, informer, stop, caughtUp } = await startInformer(t, { tuning: { healthyWatchMs: -1 } });
+  const { server, informer, stop, caughtUp } = await startInformer(t, {
+    now: () => now,
+    tuning: { healthyWatchMs: -1 },
+  });
   await informer.whenSynced(stop.signal);
   await until("watching", () => server.watchCount === 1);
   now += 700;

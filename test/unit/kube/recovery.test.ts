@@ -16,8 +16,8 @@ mock.method(Math, "random", () => 1);
 function lab(): Lab {
   let now = 1_000_000;
   const log = new MemoryLogger();
-  mock.method(performance, "now", () => now);
-  const recovery = new Recovery({ tuning: DEFAULT_TUNING, log });
+  const options = { tuning: DEFAULT_TUNING, log, now: () => now };
+  const recovery = new Recovery(options);
   const watchFor = (ms: number): boolean => {
     recovery.watchOpened();
     now += ms;
