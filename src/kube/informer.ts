@@ -49,6 +49,7 @@ export interface InformerOptions<T extends InformerObject> {
   readonly tuning?: Partial<InformerTuning>;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
+  readonly random?: () => number;
 }
 
 interface Position {
@@ -66,6 +67,7 @@ export class Informer<T extends InformerObject> {
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
   readonly #now: () => number;
+  readonly #random: () => number;
   readonly #firstList = Promise.withResolvers<void>();
   #running = false;
   #synced = false;
@@ -77,14 +79,15 @@ export class Informer<T extends InformerObject> {
   #session: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
-    const { project, log, now = (): number => performance.now() } = options;
+    const { project, log, now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
     this.#stubs = options.stubs && new ObjectStubs(options.stubs);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
     this.#now = now;
+    this.#random = random;
     this.#projection = new Projection(project, log);
-    this.#recovery = new Recovery({ tuning: this.#tuning, log, now });
+    this.#recovery = new Recovery({ tuning: this.#tuning, log, now, random });
   }
 
   /** Runs until `signal` fires; never rejects. Run once. */
@@ -229,7 +232,7 @@ export class Informer<T extends InformerObject> {
       await followWatch(this.#options.client, {
         ...position,
         ...this.#tuning,
-        timeoutSeconds: Math.round(min + (max - min) * Math.random()),
+        timeoutSeconds: Math.round(min + (max - min) * this.#random()),
         metadataOnly: this.#options.metadataOnly ?? false,
         signal: session.controller.signal,
         onOpen: () => {

@@ -30,6 +30,7 @@ export interface LeaderElectionOptions {
   readonly now?: () => number;
   /** The wall clock, for people who read the Lease. */
   readonly date?: () => Date;
+  readonly random?: () => number;
 }
 
 export interface LeaseTuning {
@@ -69,6 +70,7 @@ export class LeaderElection {
   readonly #tuning: LeaseTuning;
   readonly #now: () => number;
   readonly #date: () => Date;
+  readonly #random: () => number;
   #observed: ObservedLease | undefined;
   /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
   #renewedAt: number | undefined;
@@ -80,6 +82,7 @@ export class LeaderElection {
     this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
     this.#now = options.now ?? ((): number => performance.now());
     this.#date = options.date ?? ((): Date => new Date());
+    this.#random = options.random ?? Math.random;
   }
 
   /** True only while no other replica can be leading. Work that needs a leader checks this before each write. */
@@ -97,7 +100,7 @@ export class LeaderElection {
     const { retryMs } = this.#tuning;
     while (!signal.aborted) {
       await this.attempt(signal);
-      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * Math.random()), signal);
+      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
     }
     await this.release();
   }

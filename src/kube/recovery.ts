@@ -29,6 +29,7 @@ export interface RecoveryOptions {
   readonly tuning: InformerTuning;
   readonly log: Logger;
   readonly now: () => number;
+  readonly random: () => number;
 }
 
 /** How an informer continues after a failure. */
@@ -61,8 +62,8 @@ export class Recovery {
   constructor(options: RecoveryOptions) {
     this.#options = options;
     const { backoffMinMs: minMs, backoffMaxMs: maxMs } = options.tuning;
-    this.#retry = new Backoff({ minMs, maxMs });
-    this.#relists = new Backoff({ minMs, maxMs });
+    this.#retry = new Backoff({ minMs, maxMs, random: options.random });
+    this.#relists = new Backoff({ minMs, maxMs, random: options.random });
     this.#contactAt = options.now();
   }
 

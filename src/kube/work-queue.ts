@@ -21,6 +21,7 @@ export interface WorkQueueOptions {
   readonly onError?: (key: string, error: unknown) => void;
   readonly minBackoffMs?: number;
   readonly maxBackoffMs?: number;
+  readonly random?: () => number;
 }
 
 /** Reading the object again resolves a conflict; only a key that keeps conflicting is slowed down. */
@@ -62,10 +63,10 @@ export class WorkQueue {
   #signal: AbortSignal | undefined;
 
   constructor(options: WorkQueueOptions) {
-    const { minBackoffMs: minMs = 500, maxBackoffMs: maxMs = 60_000 } = options;
+    const { minBackoffMs: minMs = 500, maxBackoffMs: maxMs = 60_000, random = Math.random } = options;
     this.#options = options;
     this.#turns = new FairTurns(options.concurrency ?? CONCURRENCY);
-    this.#backoff = { minMs, maxMs };
+    this.#backoff = { minMs, maxMs, random };
   }
 
   /** Number of keys that are ready and wait for a worker. */
@@ -177,7 +178,7 @@ export class WorkQueue {
   }
 
   #retryDelay(error: unknown, failures: number): number {
-    if (isConflict(error) && failures < QUICK_CONFLICTS) return CONFLICT_MS * (0.5 + Math.random());
+    if (isConflict(error) && failures < QUICK_CONFLICTS) return CONFLICT_MS * (0.5 + this.#backoff.random());
     const delay = backoffMs(failures, this.#backoff);
     const seconds = error instanceof KubeError && isThrottled(error) ? error.retryAfterSeconds : undefined;
     return Math.max(delay, (seconds ?? 0) * 1000);

@@ -41,6 +41,8 @@ export async function every(
 export interface BackoffOptions {
   readonly minMs: number;
   readonly maxMs: number;
+  /** In [0, 1), like Math.random. */
+  readonly random: () => number;
 }
 
 /**
@@ -65,5 +67,5 @@ export class Backoff {
 
 export function backoffMs(failures: number, options: BackoffOptions): number {
   const full = Math.min(options.maxMs, options.minMs * 2 ** Math.min(failures, 30));
-  return full * (0.5 + Math.random() / 2);
+  return full * (0.5 + options.random() / 2);
 }

@@ -213,10 +213,10 @@ test("a resource version from the future (a restored etcd) ends in a list", asyn
 });
 
 test("failures are spaced by a back-off that doubles up to its maximum", async (t) => {
-  t.mock.method(Math, "random", () => 0.999);
   const { server } = await startInformer(t, {
     prepare: (fake) => fake.always("list", status(500, "InternalError")),
     tuning: { backoffMinMs: 20, backoffMaxMs: 80 },
+    random: () => 0.999,
   });
   await until("six lists", () => server.count("list") >= 6);
   assertSpaced(server, "list", [20, 40, 80, 80, 80]);
@@ -231,7 +231,6 @@ test("the server's Retry-After is waited for", async (t) => {
 });
 
 test("watches that the server ends at once are backed off, also when each brings events", async (t) => {
-  t.mock.method(Math, "random", () => 0.999);
   const { server } = await startInformer(t, {
     prepare: (fake) =>
       fake.always("watch", ({ query }, response) => {
@@ -240,16 +239,17 @@ test("watches that the server ends at once are backed off, also when each brings
         response.end(`${JSON.stringify(bookmark)}\n`);
       }),
     tuning: { backoffMinMs: 10, backoffMaxMs: 80, healthyWatchMs: 1_000 },
+    random: () => 0.999,
   });
   await until("six watches", () => server.count("watch") >= 6);
   assertSpaced(server, "watch", [10, 20, 40, 80, 80]);
 });
 
 test("a 410 after every list cannot become a storm of lists", async (t) => {
-  t.mock.method(Math, "random", () => 0.999);
   const { server } = await startInformer(t, {
     prepare: (fake) => fake.always("watch", status(410, "Expired")),
     tuning: { backoffMinMs: 10, backoffMaxMs: 80, healthyWatchMs: 1_000 },
+    random: () => 0.999,
   });
   await until("six lists", () => server.count("list") >= 6);
   assertSpaced(server, "list", [10, 20, 40, 80, 80]);

@@ -125,8 +125,7 @@ test("finds objects by key and by namespace", async (t) => {
 });
 
 test("requests bookmarks and a random timeout, and continues from a bookmark", async (t) => {
-  t.mock.method(Math, "random", () => 0.5);
-  const { server, caughtUp } = await startInformer(t);
+  const { server, caughtUp } = await startInformer(t, { random: () => 0.5 });
   await until("watching", () => server.watchCount === 1);
   server.put("team-a/w1", 1);
   await caughtUp();

@@ -269,7 +269,7 @@ test("without permission it says once what to grant", async () => {
   );
 });
 
-test("candidates do not ask together", { timeout: 10_000 }, async (t) => {
+test("candidates do not ask together", { timeout: 10_000 }, async () => {
   const server = new LeaseServer();
   const asked: number[] = [];
   const get: typeof server.client.get = async (...args) => {
@@ -279,8 +279,8 @@ test("candidates do not ask together", { timeout: 10_000 }, async (t) => {
   await candidate(server, "a").attempt();
   const stop = new AbortController();
   const draws = [0, 0.5, 0.9];
-  t.mock.method(Math, "random", () => draws.shift() ?? (stop.abort(), 0));
-  await candidate(server, "b", { client: { ...server.client, get }, tuning: { retryMs: 20 } }).run(
+  const random = (): number => draws.shift() ?? (stop.abort(), 0);
+  await candidate(server, "b", { client: { ...server.client, get }, random, tuning: { retryMs: 20 } }).run(
     stop.signal,
   );
   const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { DEFAULT_TUNING, Recovery } from "../../../src/kube/recovery.ts";
 import { MemoryLogger } from "./fixtures.ts";
@@ -11,12 +11,10 @@ interface Lab {
   readonly log: MemoryLogger;
 }
 
-mock.method(Math, "random", () => 1);
-
 function lab(): Lab {
   let now = 1_000_000;
   const log = new MemoryLogger();
-  const options = { tuning: DEFAULT_TUNING, log, now: () => now };
+  const options = { tuning: DEFAULT_TUNING, log, now: () => now, random: () => 1 };
   const recovery = new Recovery(options);
   const watchFor = (ms: number): boolean => {
     recovery.watchOpened();

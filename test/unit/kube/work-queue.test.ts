@@ -157,7 +157,6 @@ test("a result asks for another turn later; zero is not a hot loop", async (t) =
 });
 
 test("a throw is tried again with a growing delay, and kills no worker", async (t) => {
-  t.mock.method(Math, "random", () => 0.999);
   const times: number[] = [];
   const { queue, log } = startQueue(
     t,
@@ -166,7 +165,7 @@ test("a throw is tried again with a growing delay, and kills no worker", async (
       if (times.length < 5) throw new Error("boom");
       return undefined;
     },
-    { minBackoffMs: 10, maxBackoffMs: 40 },
+    { minBackoffMs: 10, maxBackoffMs: 40, random: () => 0.999 },
   );
   queue.add("a");
   await until("five turns", () => times.length === 5);
@@ -190,14 +189,17 @@ test("a synchronous throw is like any other", async (t) => {
 });
 
 test("success ends the back-off of a key", async (t) => {
-  t.mock.method(Math, "random", () => 0.999);
   const delays: number[] = [];
   let fail = true;
-  const { queue, log } = startQueue(t, async () => {
-    fail = !fail;
-    if (!fail) throw new Error("boom");
-    return { requeueAfterMs: 1 };
-  });
+  const { queue, log } = startQueue(
+    t,
+    async () => {
+      fail = !fail;
+      if (!fail) throw new Error("boom");
+      return { requeueAfterMs: 1 };
+    },
+    { random: () => 0.999 },
+  );
   queue.add("a");
   await until("four failures", () => log.messages("error").length >= 4);
   for (const { fields } of log.lines.slice(0, 4)) delays.push(Number(fields["retryInMs"]));
@@ -221,10 +223,10 @@ test("one key's failures do not slow another down", async (t) => {
 });
 
 test("a conflict is tried again quickly and is no error; one that lasts is slowed down", async (t) => {
-  t.mock.method(Math, "random", () => 0);
   const { queue, log } = startQueue(t, () => Promise.reject(CONFLICT), {
     minBackoffMs: 1_000,
     maxBackoffMs: 60_000,
+    random: () => 0,
   });
   queue.add("a");
   await until("six conflicts", () => log.messages("debug").length === 6);
