@@ -52,7 +52,7 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
  */
 const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
-export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
+export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;

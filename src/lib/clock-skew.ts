@@ -7,12 +7,12 @@ const MAX_SKEW_MS = 10_000;
 export interface ServerTime {
   /**
    * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, because no
-   * response to a read that began after `since` (performance.now) had a date.
+   * response to a read that began after `since`, of the monotonic clock, had a date.
    */
   clockAheadMs(now: Date, since: number): number | undefined;
 }
 
-/** `now`: just read from the clock. The reason label if it may not decide what was read since `since` (performance.now). */
+/** `now`: just read from the clock. The reason label if it may not decide what was read since `since`, of the monotonic clock. */
 export function clockProblem(server: ServerTime, now: Date, since: number): string | undefined {
   const skew = server.clockAheadMs(now, since);
   if (skew === undefined) return "ClockUnknown";

@@ -24,7 +24,7 @@ import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { Memory } from "./admission-wiring.ts";
-import { ApiServer } from "../adapters/api-server.ts";
+import { ApiServerAdapter } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { DefinitionCheck } from "./definition-check.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
@@ -85,7 +85,7 @@ export class Controller {
     const objects = new ObjectInformers({ client, budget, log, onChange: changed, onAvailability: changed });
     const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
     const present = (): Informers["clusters"] => this.#informers.clusters;
-    const api = new ApiServer({ client, clusters: clusterResource, objects, memory: present });
+    const api = new ApiServerAdapter({ client, clusters: clusterResource, objects, memory: present });
     const lookAgain = (namespace: string): void => this.#lookAgain(namespace);
     const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
     this.#informers = createInformers({ client, budget, log }, clusterResource, listeners);
@@ -231,7 +231,7 @@ export class Controller {
     this.#lookAgain();
   }
 
-  #createQueue(api: ApiServer, onTransition: (transition: Transition) => void): WorkQueue {
+  #createQueue(api: ApiServerAdapter, onTransition: (transition: Transition) => void): WorkQueue {
     const { client, log, metrics } = this.#options;
     const { store } = this.memory;
     const reconciler = new PolicyReconciler({

@@ -9,13 +9,13 @@ import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { ApiServer } from "../adapters/api-server.ts";
+import type { ApiServerAdapter } from "../adapters/api-server.ts";
 
 export interface RolloutWiring
   extends
     Pick<RolloutsOptions, "clusters" | "namespaces" | "served" | "now" | "onDemands" | "onStale">,
     Pick<RolloutReconcilerOptions, "leading" | "tasks"> {
-  readonly api: ApiServer;
+  readonly api: ApiServerAdapter;
   readonly store: DecisionStore;
   readonly onTransition: (event: EventText) => void;
   readonly metrics: Metrics;

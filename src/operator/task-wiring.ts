@@ -30,13 +30,13 @@ import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { ApiServer } from "../adapters/api-server.ts";
+import type { ApiServerAdapter } from "../adapters/api-server.ts";
 
 export interface TaskWiring {
   readonly client: KubeClient;
   /** Acts as ServiceAccounts, on connections of its own, so that what tasks do delays nothing else. */
   readonly taskClient: KubeClient;
-  readonly api: ApiServer;
+  readonly api: ApiServerAdapter;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly store: () => DecisionStore;

@@ -25,14 +25,14 @@ export interface Hold extends RolloutHold {
 /** The override that lifts the rollout for this operation; `undefined`: there is none. */
 export function liftingOverride(
   { name }: Pick<CompiledRollout, "name">,
-  { world: { overrides, cluster }, call: { hook }, now }: Lifted,
+  { world: { overrides, cluster }, call: { hook }, now }: OverrideSituation,
 ): Override | undefined {
   return overrides.find(
     (each) => isActive(each, cluster, hook, now) && covers(each, { kind: "HookRollout", name }),
   );
 }
 
-interface Lifted extends Pick<Situation, "now"> {
+interface OverrideSituation extends Pick<Situation, "now"> {
   readonly world: Pick<World, "cluster" | "overrides">;
   readonly call: { readonly hook: HookName };
 }

@@ -8,7 +8,7 @@ import { ClusterResource } from "../../src/kube/cluster-resource.ts";
 import { KubeClient } from "../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import type { ObjectInformers } from "../../src/objects/object-informers.ts";
-import { ApiServer } from "../../src/adapters/api-server.ts";
+import { ApiServerAdapter } from "../../src/adapters/api-server.ts";
 import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
@@ -28,12 +28,12 @@ const MOVING = "livereads-moving";
 
 let cp: ControlPlane;
 let client: KubeClient;
-let apiServer: ApiServer;
+let apiServer: ApiServerAdapter;
 
 before(async () => {
   cp = await sharedControlPlane();
   client = new KubeClient(loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy") }));
-  apiServer = new ApiServer({
+  apiServer = new ApiServerAdapter({
     client,
     clusters: new ClusterResource(client),
     objects: {} as ObjectInformers,

@@ -9,11 +9,11 @@ import { before, test, type TestContext } from "node:test";
 import { once } from "node:events";
 import { connect } from "node:tls";
 import type { IncomingMessage } from "node:http";
+import type { ReviewClient } from "../../src/adapters/access-reviewer.ts";
 import {
   type AdmissionOptions,
   type AdmissionRoutes,
   createAdmission,
-  type ReviewClient,
 } from "../../src/operator/admission-wiring.ts";
 import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import type { KeyPair } from "../../src/server/tls-server.ts";

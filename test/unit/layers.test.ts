@@ -7,25 +7,47 @@ import test from "node:test";
 
 const SRC = resolve(import.meta.dirname, "../../src");
 
-const CORE = ["lib", "turns", "api", "policy", "operations"];
+const CORE = ["lib", "turns", "api", "views", "policy", "operations"];
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   turns: ["lib"],
   api: ["lib"],
-  policy: ["lib", "api"],
-  operations: ["lib", "api", "policy"],
+  views: ["lib", "api"],
+  policy: ["lib", "api", "views"],
+  operations: ["lib", "api", "views", "policy"],
   memory: CORE,
   status: [...CORE, "memory"],
   rollouts: [...CORE, "memory", "status"],
-  release: [...CORE, "memory", "rollouts/rollout-decisions.ts"],
+  decisions: [...CORE, "memory", "rollouts/rollout-decisions.ts"],
   kube: ["lib", "turns", "api"],
-  objects: ["lib", "api", "policy", "kube"],
-  tasks: [...CORE, "kube", "memory", "status", "rollouts/rollout-reconciler.ts"],
+  objects: ["lib", "api", "views", "policy", "kube"],
+  tasks: [
+    ...CORE,
+    "kube",
+    "memory",
+    "status",
+    "rollouts/rollout-api.ts",
+    "rollouts/rollout-reconciler.ts",
+    "decisions/live-reader.ts",
+  ],
   server: ["lib"],
   // The table of hooks belongs to the protocol; the core reads it, too.
   extension: ["lib", "api/hook-catalog.ts", "api/runtime-hooks.ts"],
-  hooks: ["lib", "api", "policy", "kube", "memory/ports.ts", "server", "extension"],
-  admission: ["lib", "turns", "api", "policy", "operations", "server"],
+  adapters: [
+    ...CORE,
+    "kube",
+    "objects",
+    "memory",
+    "status/policy-writer.ts",
+    "rollouts/rollout-api.ts",
+    "decisions/live-reader.ts",
+    "tasks/task-store.ts",
+    "admission/review-validators.ts",
+    "admission/review-world.ts",
+  ],
+  registration: ["lib", "api", "views", "policy", "kube", "memory/ports.ts"],
+  hooks: ["lib", "api", "views", "policy", "server", "extension"],
+  admission: [...CORE, "server"],
   report: [
     ...CORE,
     "kube",
@@ -34,6 +56,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "rollouts/rollout-decisions.ts",
     "tasks/task-memory.ts",
     "extension/codec.ts",
+    "registration/registration.ts",
     "hooks",
     "admission",
     "version.ts",
@@ -44,8 +67,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "memory",
     "status",
     "rollouts",
-    "release",
+    "decisions",
     "kube",
+    "adapters",
+    "registration",
     "objects",
     "tasks",
     "server",
@@ -64,7 +89,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "admission/cluster-denial.ts",
     "certificates/lifetime.ts",
     "certificates/pem.ts",
-    "hooks/registration.ts",
+    "registration/registration.ts",
     "objects/object-refusal.ts",
     "operator",
     "page/wire.ts",
@@ -86,6 +111,7 @@ const PURE = {
     "lib/!(rate-limited|signals).ts",
     "turns/fair-queue.ts",
     "api/**/*.ts",
+    "views/**/*.ts",
     "policy/**/*.ts",
     "operations/**/*.ts",
     "rollouts/!(rollout-*).ts",
@@ -188,7 +214,7 @@ test("what decides about a call loads no validation", () => {
     loaded.add(file);
     for (const to of loadedBy(file)) load(to);
   };
-  for (const file of ["hooks/hook-handler.ts", "release/decisions.ts"]) load(file);
+  for (const file of ["hooks/hook-handler.ts", "decisions/decisions.ts"]) load(file);
   assert.ok(loaded.size > 50, "the imports were found");
   assert.deepEqual(
     [...loaded].filter((file) => file.startsWith("policy/validation/")),

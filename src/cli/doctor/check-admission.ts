@@ -10,7 +10,7 @@ import { apiServerTrust } from "./check-registration.ts";
 import { APPLY } from "./check-install.ts";
 import {
   error,
-  type Examined,
+  type DoctorInput,
   type Finding,
   isAbsent,
   judged,
@@ -27,7 +27,7 @@ const INSTALL =
 const PINS_WEBHOOK = "workers.hookpolicy.dev";
 const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
-export function admission(examined: Examined): Finding {
+export function admission(examined: DoctorInput): Finding {
   const { clusterWebhook, fleet, policies } = examined;
   if (isAbsent(clusterWebhook)) {
     known(policies);
@@ -74,7 +74,10 @@ export function serviceOf(
 }
 
 /** Endpoints that cannot be read are not reported, because the check "operator" counts the replicas, too. */
-function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Examined): Finding | undefined {
+function unreachableService(
+  webhook: RawObject,
+  { clusterEndpoints: read }: DoctorInput,
+): Finding | undefined {
   const service = serviceOf(webhook);
   if (service === undefined || !read.ok) return undefined;
   const endpoints = read.value.flatMap((slice) => listOf(slice["endpoints"]).map(fieldsOf));
@@ -87,7 +90,7 @@ function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Exam
 }
 
 /** Other webhooks for Clusters can refuse or change the requests that HookPolicy admits. */
-function besides({ webhooks: read }: Examined): string {
+function besides({ webhooks: read }: DoctorInput): string {
   if (!read.ok) return "; which other webhooks there are is unknown";
   const others = read.value.filter(
     ({ metadata }) => viewMetadata(metadata).name !== `${EXTENSION_NAME}-clusters`,
@@ -134,7 +137,7 @@ const FOREGROUND_OPT_OUT = "hookpolicy.dev/foreground-deletion";
 const SERVED_SINCE = 30;
 
 /** In the foreground, the garbage collector waits for no hook. */
-export function foreground(examined: Examined): Finding {
+export function foreground(examined: DoctorInput): Finding {
   const { foregroundPolicy: policy, policyBindings, namespaces } = examined;
   if (isAbsent(policy)) return unprotected(`there is no ${FOREGROUND}`, examined);
   known(policy);
@@ -147,7 +150,7 @@ export function foreground(examined: Examined): Finding {
 }
 
 /** The webhook of Clusters refuses a deletion in the foreground, too, while a hook would hold it. */
-function unprotected(detail: string, { serverVersion, clusterWebhook }: Examined): Finding {
+function unprotected(detail: string, { serverVersion, clusterWebhook }: DoctorInput): Finding {
   const minor = Number(/^v1\.(\d+)/.exec(serverVersion)?.[1] ?? SERVED_SINCE);
   const remedy =
     minor < SERVED_SINCE
@@ -182,7 +185,7 @@ const MARKS_POLICY = "hookpolicy-protect-marks";
 const REFERENCES_OPT_OUT = "hookpolicy.dev/references";
 
 /** A reference to a control plane leads to an object of the Cluster's own namespace (Cluster API's webhook). */
-export function references({ policyBindings, namespaces, clusters, fleet }: Examined): Finding {
+export function references({ policyBindings, namespaces, clusters, fleet }: DoctorInput): Finding {
   if (!isBound(known(policyBindings), MARKS_POLICY))
     return ok(`nothing refuses them: ValidatingAdmissionPolicy ${MARKS_POLICY} is not bound with Deny`);
   const out = optedOut(known(namespaces), REFERENCES_OPT_OUT);

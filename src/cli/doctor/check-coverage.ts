@@ -6,7 +6,7 @@ import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
 import { isGated } from "../../policy/policy.ts";
 import {
   error,
-  type Examined,
+  type DoctorInput,
   type Finding,
   isAbsent,
   known,
@@ -25,11 +25,11 @@ import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 
-export function gatedIn(matches: Examined["matches"]): Examined["matches"] {
+export function gatedIn(matches: DoctorInput["matches"]): DoctorInput["matches"] {
   return new Map([...matches].filter(([{ compiled }]) => compiled.rules.some(isGated)));
 }
 
-export function effective(examined: Examined): Finding {
+export function effective(examined: DoctorInput): Finding {
   checkMatches(examined);
   const { fleet, matches } = examined;
   const found = together([withoutUntil(fleet), withoutCluster(fleet, gatedIn(matches))]);
@@ -44,7 +44,7 @@ function withoutUntil({ policies }: Fleet): Finding | undefined {
   return problems("warning", detail, forgotten);
 }
 
-function withoutCluster(fleet: Fleet, gated: Examined["matches"]): Finding | undefined {
+function withoutCluster(fleet: Fleet, gated: DoctorInput["matches"]): Finding | undefined {
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => policy);
   if (idle.length === 0) return undefined;
   const all = idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) }));
@@ -73,13 +73,13 @@ function cureOfIdle({ compiled: { ref } }: FleetPolicy, fleet: Fleet): string {
 }
 
 /** Whether it is known which policies match which Clusters. */
-function checkMatches({ policies, clusters, namespaces, fleet }: Examined): void {
+function checkMatches({ policies, clusters, namespaces, fleet }: DoctorInput): void {
   known(policies);
   known(clusters);
   if (fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined)) known(namespaces);
 }
 
-export function topology({ clusters, fleet, matches }: Examined): Finding {
+export function topology({ clusters, fleet, matches }: DoctorInput): Finding {
   known(clusters);
   const without = fleet
     .clusters()
@@ -98,7 +98,7 @@ export function topology({ clusters, fleet, matches }: Examined): Finding {
   );
 }
 
-export function unmatched(examined: Examined): Finding {
+export function unmatched(examined: DoctorInput): Finding {
   checkMatches(examined);
   const { fleet, matches } = examined;
   const matched = new Set([...matches.values()].flat().map(clusterKey));
@@ -113,7 +113,7 @@ export function unmatched(examined: Examined): Finding {
   );
 }
 
-export function grants({ grants: asked, policies, rollouts, deployments }: Examined): Finding {
+export function grants({ grants: asked, policies, rollouts, deployments }: DoctorInput): Finding {
   known(policies);
   if (asked.length === 0) {
     known(rollouts);
@@ -143,7 +143,7 @@ export function grants({ grants: asked, policies, rollouts, deployments }: Exami
 }
 
 /** An annotation of a restore, or of a forgotten break-glass. Cluster API looks for it at the deletion, not for when it was set. */
-export function okToDelete({ clusters, fleet }: Examined): Finding {
+export function okToDelete({ clusters, fleet }: DoctorInput): Finding {
   known(clusters);
   const { count, names, remedy } = marked(fleet, ["ok-to-delete"]);
   if (count === 0) return ok("no Cluster has it ahead of its deletion");
@@ -153,7 +153,7 @@ export function okToDelete({ clusters, fleet }: Examined): Finding {
   );
 }
 
-export function unsafe({ clusters, fleet }: Examined): Finding {
+export function unsafe({ clusters, fleet }: DoctorInput): Finding {
   known(clusters);
   const { count, names, remedy } = marked(fleet, [
     "disable-update-version-check",

@@ -8,7 +8,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 import {
   error,
   type Evidence,
-  type Examined,
+  type DoctorInput,
   type Finding,
   isAbsent,
   judged,
@@ -23,7 +23,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 
 export const APPLY = "apply the manifests of this release: kubectl apply -k .";
 
-export function definitions({ definitions: read }: Examined): Finding {
+export function definitions({ definitions: read }: DoctorInput): Finding {
   const served = ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
   const found = [...read].map(([kind, crd]) =>
     isAbsent(crd)
@@ -57,7 +57,7 @@ function schemaProblem(name: string, kind: string, schema: unknown): Finding | u
   return warning(detail, "use the hookpolicy of the release that is installed");
 }
 
-export type Deployed = Pick<Evidence, "deployments">;
+export type Deployment = Pick<Evidence, "deployments">;
 
 interface Program {
   readonly namespace: string;
@@ -70,7 +70,7 @@ interface Program {
   readonly serviceAccount: string;
 }
 
-function programs({ deployments }: Deployed, label: string, value: string): Program[] {
+function programs({ deployments }: Deployment, label: string, value: string): Program[] {
   if (!deployments.ok) return [];
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
@@ -78,10 +78,10 @@ function programs({ deployments }: Deployed, label: string, value: string): Prog
     .toSorted((a, b) => compareText(a.namespace, b.namespace));
 }
 
-export const operators = (deployed: Deployed): Program[] =>
+export const operators = (deployed: Deployment): Program[] =>
   programs(deployed, "app.kubernetes.io/name", "hookpolicy");
 
-const coreManagers = (deployed: Deployed): Program[] =>
+const coreManagers = (deployed: Deployment): Program[] =>
   programs(deployed, "cluster.x-k8s.io/provider", "cluster-api");
 
 function viewProgram(deployment: RawObject): Program {
@@ -109,7 +109,7 @@ export function flagOf({ args }: Pick<Program, "args">, name: string): string | 
   return arg?.includes("=") === true ? arg.slice(arg.indexOf("=") + 1) : args[index + 1 || args.length];
 }
 
-export function operator(examined: Examined): Finding {
+export function operator(examined: DoctorInput): Finding {
   known(examined.deployments);
   const found = operators(examined);
   if (found.length === 0) {
@@ -134,7 +134,7 @@ export function operator(examined: Examined): Finding {
  * The version of Cluster API, such as "v1.14.2", from the first source that names one: the user, the records of clusterctl
  * and of the Cluster API Operator, the manager's image, the label of its Deployment or of the CRD; `undefined`: unknown.
  */
-export function capiVersion(examined: Examined): string | undefined {
+export function capiVersion(examined: DoctorInput): string | undefined {
   const { providers, coreProviders, clusterDefinition, toldCapi } = examined;
   const provider = providers.ok
     ? providers.value.find((each) => each["providerName"] === "cluster-api")
@@ -156,7 +156,7 @@ export function capiVersion(examined: Examined): string | undefined {
 
 const VERSION_LABEL = "app.kubernetes.io/version";
 
-function servesV1Beta2({ clusterDefinition }: Examined): boolean {
+function servesV1Beta2({ clusterDefinition }: DoctorInput): boolean {
   if (!clusterDefinition.ok) return false;
   const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);
   return versions.some(({ name, served }) => name === "v1beta2" && served === true);
@@ -167,7 +167,7 @@ export function minorOf(version: string | undefined): number | undefined {
   return minor === undefined ? undefined : Number(minor);
 }
 
-export function clusterApi(examined: Examined): Finding {
+export function clusterApi(examined: DoctorInput): Finding {
   if (isAbsent(examined.clusters))
     return error("the API server serves no Clusters: Cluster API is not installed", "clusterctl init");
   if (isAbsent(examined.registrations)) {
@@ -188,7 +188,7 @@ export const TELL_CAPI =
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 
 /** Judges the manager's flags and its webhook, which rejects ExtensionConfigs while RuntimeSDK is off. */
-export function featureGates(examined: Examined): Finding {
+export function featureGates(examined: DoctorInput): Finding {
   const { creation, registrations } = examined;
   const managers = coreManagers(examined);
   const off = managers.flatMap((manager) => GATES.filter((gate) => !hasGate(manager, gate)));

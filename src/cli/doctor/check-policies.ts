@@ -13,7 +13,7 @@ import { clusterKey } from "../../views/cluster.ts";
 import { operators } from "./check-install.ts";
 import {
   error,
-  type Examined,
+  type DoctorInput,
   type Finding,
   known,
   nameOf,
@@ -25,7 +25,7 @@ import {
   warning,
 } from "./doctor.ts";
 
-export function ready(examined: Examined): Finding {
+export function ready(examined: DoctorInput): Finding {
   const { policies, deployments, fleet } = examined;
   known(policies);
   if (fleet.policies.length === 0) return withoutPolicies(fleet);
@@ -55,7 +55,7 @@ export function ready(examined: Examined): Finding {
   return ok(`${all}, all Ready${isKnown}${heldNote(examined)}`);
 }
 
-function heldNote({ policies, rollouts }: Examined): string {
+function heldNote({ policies, rollouts }: DoctorInput): string {
   const objects = [policies, rollouts].flatMap((each) => (each.ok ? each.value : []));
   const { held, omitted } = heldBy(objects);
   const clusters = new Set(held.map(({ row }) => row.clusterUID));
@@ -100,7 +100,7 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-export function called({ policies, fleet }: Examined): Finding {
+export function called({ policies, fleet }: DoctorInput): Finding {
   known(policies);
   const silent = fleet.policies.flatMap(notCalled);
   if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
@@ -113,7 +113,7 @@ function notCalled(policy: FleetPolicy): Problem[] {
   return [{ detail: `${nameOf(policy)}: ${condition.reason}`, remedy: condition.message }];
 }
 
-export function owned({ clusters, ownedUnseen, fleet }: Examined): Finding {
+export function owned({ clusters, ownedUnseen, fleet }: DoctorInput): Finding {
   known(clusters);
   const find = findTearDowns(fleet);
   const torn = fleet.clusters().flatMap((cluster) => {
@@ -133,7 +133,7 @@ export function owned({ clusters, ownedUnseen, fleet }: Examined): Finding {
   return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
 }
 
-export function overrides(examined: Examined): Finding {
+export function overrides(examined: DoctorInput): Finding {
   const { fleet, now } = examined;
   known(examined.overrides);
   const active = fleet.overrides.filter(
@@ -149,7 +149,7 @@ export function overrides(examined: Examined): Finding {
 }
 
 /** An override with a uid has no effect on another Cluster of that name. */
-function mayConcern({ clusterRef }: Override, { fleet, clusters }: Examined): boolean {
+function mayConcern({ clusterRef }: Override, { fleet, clusters }: DoctorInput): boolean {
   const { namespace, name, uid } = clusterRef;
   if (uid === undefined || !clusters.ok) return true;
   return fleet.cluster(namespace, name)?.metadata.uid === uid;

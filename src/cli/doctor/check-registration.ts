@@ -13,14 +13,14 @@ import {
 } from "../../registration/registration.ts";
 import {
   error,
-  type Examined,
+  type DoctorInput,
   type Finding,
   isAbsent,
   judged,
   known,
   ok,
   some,
-  Undecided,
+  UndecidedError,
   unknown,
   warning,
   worse,
@@ -33,18 +33,18 @@ import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-function ours({ registrations, serviceName }: Examined): Registration[] {
+function ours({ registrations, serviceName }: DoctorInput): Registration[] {
   return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 
-function foundOurs(examined: Examined): readonly Registration[] {
+function foundOurs(examined: DoctorInput): readonly Registration[] {
   const found = ours(examined);
   if (found.length > 0) return found;
   const remedy = "do first what the check ExtensionConfig says";
-  throw new Undecided(unknown("no ExtensionConfig points to the operator", remedy));
+  throw new UndecidedError(unknown("no ExtensionConfig points to the operator", remedy));
 }
 
-export function registered(examined: Examined): Finding {
+export function registered(examined: DoctorInput): Finding {
   const found = ours(examined);
   const names = found.map(({ metadata }) => metadata.name);
   if (found.length === 0) {
@@ -65,7 +65,7 @@ export function registered(examined: Examined): Finding {
   );
 }
 
-export function discovered(examined: Examined): Finding {
+export function discovered(examined: DoctorInput): Finding {
   const found = foundOurs(examined);
   const failed = found.find((each) => !isDiscovered(each));
   if (failed !== undefined) {
@@ -86,7 +86,7 @@ export function discovered(examined: Examined): Finding {
   return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
 }
 
-export function hooks(examined: Examined): Finding {
+export function hooks(examined: DoctorInput): Finding {
   // The Deployment's --capi-version determines which hooks the operator offers.
   known(examined.deployments);
   const { advertised, capiVersion: told } = examined.served;
@@ -125,13 +125,13 @@ const NOT_DISCOVERED = unknown(
   "do first what the checks ExtensionConfig and discovery say",
 );
 
-function capiFlag(examined: Examined, minor: number | undefined): string {
+function capiFlag(examined: DoctorInput, minor: number | undefined): string {
   const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 
 /** Finds namespaces with policies or matched Clusters that the namespaceSelector of no ExtensionConfig selects. */
-export function namespaces(examined: Examined): Finding {
+export function namespaces(examined: DoctorInput): Finding {
   known(examined.registrations);
   known(examined.policies);
   known(examined.clusters);
@@ -153,7 +153,7 @@ export function namespaces(examined: Examined): Finding {
 }
 
 /** Those of gated HookPolicies, and of the Clusters that gated policies match or rollouts select. */
-function namespacesToProtect({ fleet, matches }: Examined): ReadonlySet<string> {
+function namespacesToProtect({ fleet, matches }: DoctorInput): ReadonlySet<string> {
   const gated = [...gatedIn(matches)];
   const clusters = [
     ...gated.flatMap(([, found]) => found),
@@ -173,13 +173,13 @@ export function secretOf({ metadata, service }: Registration): string | undefine
   return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
 }
 
-export function trust(examined: Examined): Finding {
+export function trust(examined: DoctorInput): Finding {
   return foundOurs(examined)
     .map((each) => judged(() => trusts(each, examined)))
     .reduce((a, b) => (worse(b, a) < 0 ? b : a));
 }
 
-function trusts(registration: Registration, { secrets, now }: Examined): Finding {
+function trusts(registration: Registration, { secrets, now }: DoctorInput): Finding {
   const { metadata, caBundle } = registration;
   const { name } = metadata;
   const key = secretOf(registration);
@@ -241,7 +241,7 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
 }
 
 /** A problem of this webhook is only a warning, because it helps authors, and decisions do not depend on it. */
-export function webhook(examined: Examined): Finding {
+export function webhook(examined: DoctorInput): Finding {
   if (isAbsent(examined.webhook)) {
     return warning(
       "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
@@ -252,7 +252,7 @@ export function webhook(examined: Examined): Finding {
 }
 
 /** Whether the API server trusts the serving certificate for the webhooks of a configuration. */
-export function apiServerTrust(configuration: RawObject, examined: Examined, name: string): Finding {
+export function apiServerTrust(configuration: RawObject, examined: DoctorInput, name: string): Finding {
   const bundles = listOf(configuration["webhooks"]).map((each) =>
     textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
   );
@@ -273,14 +273,14 @@ export function apiServerTrust(configuration: RawObject, examined: Examined, nam
   return warning(`the caBundle of the ${name} does not hold the authority of the serving certificate`, keep);
 }
 
-function servingCertificate(examined: Examined): X509Certificate {
+function servingCertificate(examined: DoctorInput): X509Certificate {
   const secrets = foundOurs(examined)
     .map(secretOf)
     .map((key) => examined.secrets.get(key ?? ""));
   const leaf = secrets.find((each) => each?.ok === true) ?? secrets[0];
   const certificate = leaf === undefined || isAbsent(leaf) ? undefined : leafOf(known(leaf));
   if (certificate !== undefined) return certificate;
-  throw new Undecided(
+  throw new UndecidedError(
     unknown(
       "it has a caBundle; there is no Secret with a serving certificate to compare it with",
       "compare it with the authority that issues the operator's certificate",

@@ -8,7 +8,7 @@ import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import {
   error,
-  type Examined,
+  type DoctorInput,
   type Finding,
   known,
   ok,
@@ -22,7 +22,7 @@ import { memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");
 
-export function rollouts({ rollouts: read, fleet }: Examined): Finding {
+export function rollouts({ rollouts: read, fleet }: DoctorInput): Finding {
   known(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
@@ -73,7 +73,7 @@ function paused(all: readonly FleetRollout[]): Finding | undefined {
 }
 
 /** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
-export function rolloutClusters({ rollouts: read, clusters, fleet }: Examined): Finding {
+export function rolloutClusters({ rollouts: read, clusters, fleet }: DoctorInput): Finding {
   known(read);
   known(clusters);
   if (fleet.rollouts.length === 0) return NONE;

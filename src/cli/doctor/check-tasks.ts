@@ -5,7 +5,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../../lib/counted.ts";
 import { operators } from "./check-install.ts";
 import {
-  type Examined,
+  type DoctorInput,
   type Finding,
   isAbsent,
   known,
@@ -17,7 +17,7 @@ import {
   warning,
 } from "./doctor.ts";
 
-export function tasks(examined: Examined): Finding {
+export function tasks(examined: DoctorInput): Finding {
   const { policies, deployments, taskAccounts: accounts } = examined;
   known(policies);
   if (accounts.length === 0) return ok("no policy has tasks");
@@ -69,7 +69,7 @@ function setUp({ namespace, name, rights }: TaskAccount, operator: string): stri
 }
 
 /** Empty: it is what `init tasks` takes it for. */
-function operatorFlag(examined: Examined): string {
+function operatorFlag(examined: DoctorInput): string {
   const [found] = operators(examined);
   const name = found === undefined ? OPERATOR : `${found.namespace}/${found.serviceAccount}`;
   return name === OPERATOR ? "" : ` --operator ${name}`;
@@ -86,7 +86,7 @@ function unsureWhere(accounts: readonly TaskAccount[]): string {
 }
 
 /** Whether the author of a policy is always asked for the right to impersonate. */
-function unreviewed({ webhook }: Examined): string {
+function unreviewed({ webhook }: DoctorInput): string {
   const asked = webhook.ok
     ? listOf(webhook.value["webhooks"]).some((each) => fieldsOf(each)["failurePolicy"] === "Fail")
     : false;

@@ -11,11 +11,11 @@ import { stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
 
-interface Sought extends ConnectionFlags {
+interface DoctorFlags extends ConnectionFlags {
   readonly capiVersion?: string;
 }
 
-interface Flags extends Sought {
+interface Flags extends DoctorFlags {
   readonly output: (typeof FORMATS)[number];
   readonly failOn: (typeof FAIL_ON)[number];
   readonly color: boolean;
@@ -59,7 +59,7 @@ async function runDoctor(flags: Flags): Promise<void> {
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
-export async function diagnose(flags: Sought): Promise<Check[]> {
+export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
   const { examine } = await import("./report.ts");

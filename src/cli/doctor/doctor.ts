@@ -111,7 +111,7 @@ export interface Settings extends Pick<FleetOptions, "now" | "served" | "maxOver
   readonly serviceName: string;
 }
 
-export interface Examined extends Evidence, Settings {
+export interface DoctorInput extends Evidence, Settings {
   /** Of all policies, overrides, rollouts, Clusters and Namespaces that were read. */
   readonly fleet: Fleet;
   readonly matches: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
@@ -137,7 +137,7 @@ export function isAbsent(result: ReadResult<unknown>): boolean {
   return !result.ok && result.why === "NotFound";
 }
 
-export class Undecided extends Error {
+export class UndecidedError extends Error {
   readonly finding: Finding;
 
   constructor(finding: Finding) {
@@ -149,7 +149,7 @@ export class Undecided extends Error {
 /** What a check cannot do without: if it was not read, the check is unknown, with a remedy for the cause. */
 export function known<T>(result: ReadResult<T>): T {
   if (result.ok) return result.value;
-  throw new Undecided(unknown(result.message, READ_REMEDIES[result.why]));
+  throw new UndecidedError(unknown(result.message, READ_REMEDIES[result.why]));
 }
 
 const READ_REMEDIES: Readonly<Record<FailedRead["why"], string>> = {
@@ -163,7 +163,7 @@ export function judged(look: () => Finding): Finding {
   try {
     return look();
   } catch (failure) {
-    if (failure instanceof Undecided) return failure.finding;
+    if (failure instanceof UndecidedError) return failure.finding;
     throw failure;
   }
 }

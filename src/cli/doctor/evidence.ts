@@ -13,7 +13,7 @@ import {
   type TaskRight,
 } from "./doctor.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
-import { type Deployed, operators } from "./check-install.ts";
+import { type Deployment, operators } from "./check-install.ts";
 import { Fleet } from "../fleet/fleet.ts";
 import { policyKind, type RawObject } from "../fleet/kinds.ts";
 import {
@@ -187,7 +187,7 @@ async function isOwnedUnseen(client: KubeClient, user: string): Promise<boolean>
   return missing.ok && missing.value.flat().length > 0;
 }
 
-function accountIn(deployed: Deployed): string {
+function accountIn(deployed: Deployment): string {
   const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
 }

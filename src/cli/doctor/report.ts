@@ -5,7 +5,7 @@ import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,
   type Evidence,
-  type Examined,
+  type DoctorInput,
   type Finding,
   judged,
   ok,
@@ -28,7 +28,7 @@ import { tasks } from "./check-tasks.ts";
 import { tableLines } from "../terminal/table.ts";
 
 /** Checks come after those that they depend on. */
-const CHECKS: Readonly<Record<string, (examined: Examined) => Finding>> = {
+const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
   "API server": ({ serverVersion }) => ok(`Kubernetes ${serverVersion}`),
   CRDs: install.definitions,
   operator: install.operator,
@@ -68,7 +68,7 @@ export function examine(evidence: Evidence, settings: Settings): Check[] {
   return Object.entries(CHECKS).map(([name, look]) => ({ name, ...judged(() => look(examined)) }));
 }
 
-function matchesIn(fleet: Fleet): Examined["matches"] {
+function matchesIn(fleet: Fleet): DoctorInput["matches"] {
   const inNamespace = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
   const matched = ({ compiled }: FleetPolicy): readonly Cluster[] => {
     const { namespace } = compiled.ref;

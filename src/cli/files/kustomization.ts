@@ -26,7 +26,7 @@ export interface Build {
 }
 
 export function buildsOf(all: readonly SourceObject[], objects: readonly SourceObject[]): readonly Build[] {
-  const known: Known = {
+  const known: SourceIndex = {
     byFolder: new Map(all.map((each) => [folderOf(each), each])),
     byFile: Map.groupBy(objects, ({ file }) => normalize(file)),
   };
@@ -50,7 +50,7 @@ export function folderOf({ file }: Pick<SourceObject, "file">): string {
   return normalize(dirname(file));
 }
 
-interface Known {
+interface SourceIndex {
   readonly byFolder: ReadonlyMap<string, SourceObject>;
   readonly byFile: ReadonlyMap<string, readonly SourceObject[]>;
 }
@@ -59,7 +59,7 @@ const MARKS = ["labels", "commonLabels", "commonAnnotations"];
 
 function withBelow(
   from: SourceObject,
-  { byFolder }: Known,
+  { byFolder }: SourceIndex,
   fields: readonly string[],
 ): ReadonlySet<SourceObject> {
   const seen = new Set([from]);
@@ -72,7 +72,7 @@ function withBelow(
   return seen;
 }
 
-function resourcesOf(each: SourceObject, { byFolder }: Known): readonly string[] {
+function resourcesOf(each: SourceObject, { byFolder }: SourceIndex): readonly string[] {
   return ["resources", "bases"]
     .flatMap((field) => textsOf(each.object[field]))
     .map((path) => pathFrom(each, path))
@@ -99,7 +99,7 @@ function textsOf(value: unknown): readonly string[] {
 const EVERY = (): boolean => true;
 
 /** `marks`: labels and annotations may be others than those of the file. */
-function changesOf(each: SourceObject, known: Known, marks: boolean): readonly Change[] {
+function changesOf(each: SourceObject, known: SourceIndex, marks: boolean): readonly Change[] {
   const { object } = each;
   const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
   const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
@@ -143,7 +143,7 @@ function isMarked({ metadata }: Fields, field: "labels" | "annotations", marks: 
 
 interface From {
   readonly each: SourceObject;
-  readonly known: Known;
+  readonly known: SourceIndex;
   readonly marks: boolean;
 }
 

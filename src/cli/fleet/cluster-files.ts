@@ -21,7 +21,7 @@ import type { SourceObject } from "../files/parsed.ts";
  */
 export function clusterProblems(
   sources: readonly SourceObject[],
-  { changed, folders }: Unbuilt,
+  { changed, folders }: UnbuiltFiles,
   policies: readonly RawObject[] = [],
 ): ReadonlyMap<SourceObject, FieldError> {
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
@@ -106,7 +106,7 @@ interface UnbuiltFolder {
   readonly message: string;
 }
 
-export interface Unbuilt {
+export interface UnbuiltFiles {
   readonly found: readonly UnbuiltFolder[];
   /** What is changed, or is a patch itself. */
   readonly changed: ReadonlySet<SourceObject>;
@@ -119,7 +119,7 @@ export function unbuiltIn(
   sources: readonly SourceObject[],
   kustomizations: readonly SourceObject[] = [],
   counts = countsBeside(sources.map(({ object }) => object)),
-): Unbuilt {
+): UnbuiltFiles {
   if (kustomizations.length === 0) return { found: [], changed: new Set(), folders: new Map() };
   const counting = sources.filter(({ object }) => counts(object));
   const builds = buildsOf(kustomizations, sources);

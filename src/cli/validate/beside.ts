@@ -11,7 +11,7 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { windowProblems } from "../../policy/window/window-check.ts";
-import { clusterProblems, isPlace, type Unbuilt } from "../fleet/cluster-files.ts";
+import { clusterProblems, isPlace, type UnbuiltFiles } from "../fleet/cluster-files.ts";
 import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
@@ -24,7 +24,7 @@ interface Beside extends FieldError {
 }
 
 interface BesideOptions extends FleetOptions {
-  readonly unbuilt: Unbuilt;
+  readonly unbuilt: UnbuiltFiles;
 }
 
 /** `sound`: without errors. */

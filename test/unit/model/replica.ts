@@ -17,7 +17,7 @@ import { WholeBody } from "../../../src/server/whole-body.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/object-store.ts";
-import { ApiServer } from "../../../src/adapters/api-server.ts";
+import { ApiServerAdapter } from "../../../src/adapters/api-server.ts";
 import { viewPolicy } from "../../../src/memory/stored-views.ts";
 import { ClusterResource } from "../../../src/kube/cluster-resource.ts";
 import type { ObjectInformers } from "../../../src/objects/object-informers.ts";
@@ -142,7 +142,7 @@ export class Replica {
       request.perform();
       return request.answer?.deliver();
     });
-    const adapter = new ApiServer({
+    const adapter = new ApiServerAdapter({
       client,
       clusters: new ClusterResource(client),
       objects: {} as ObjectInformers,

@@ -18,7 +18,7 @@ import { ClusterResource } from "../../../src/kube/cluster-resource.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { ObjectInformers } from "../../../src/objects/object-informers.ts";
-import { ApiServer } from "../../../src/adapters/api-server.ts";
+import { ApiServerAdapter } from "../../../src/adapters/api-server.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
@@ -129,7 +129,7 @@ export class RolloutReplica {
       },
       moved: () => assert.fail("it has no time"),
     };
-    const adapter: RolloutApi = new ApiServer({
+    const adapter: RolloutApi = new ApiServerAdapter({
       client,
       clusters: new ClusterResource(client),
       objects: {} as ObjectInformers,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Selection } from "../../../src/admission/review-world.ts";
-import { ApiServerReviewer, worldOf } from "../../../src/operator/admission-wiring.ts";
+import { ApiServerReviewer } from "../../../src/adapters/access-reviewer.ts";
+import { worldOf } from "../../../src/operator/admission-wiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
 import { json, type RecordedRequest, status } from "../kube/fake-api-server.ts";
