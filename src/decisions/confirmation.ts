@@ -289,7 +289,7 @@ export class Confirmer {
 
 const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
 
-/** A word for what may have changed since the moment of the snapshot; `version`: of the Namespace before it. */
+/** The reason (CamelCase) if something may have changed since the moment of the snapshot, `undefined` if nothing has; `version`: of the Namespace before it. */
 function whichChanged(
   { admission }: DecisionRequest,
   version: string,

@@ -5,7 +5,7 @@ import { lookup } from "../api/selector.ts";
 import { isVersion } from "../api/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
-import { isAtVersion, isDeleted } from "./hook-lives.ts";
+import { isAtVersion, isBeingDeleted } from "./hook-lives.ts";
 import type { Workers } from "../views/workers.ts";
 import type { ClusterCall } from "../policy/world.ts";
 
@@ -90,7 +90,7 @@ interface Move {
  * (exp/topology/desiredstate/desired_state.go, computeMachineDeploymentVersion, computeMachinePoolVersion).
  */
 function workerAttempts({ before, after, workers }: Change): readonly Attempt[] {
-  if (before?.topology === undefined || after?.topology === undefined || isDeleted(after)) return [];
+  if (before?.topology === undefined || after?.topology === undefined || isBeingDeleted(after)) return [];
   const known = new Map(workers?.before.map((each) => [keyOf(each), each]));
   const moves = (workers?.after ?? []).flatMap((now): Move[] => {
     const was = known.get(keyOf(now));

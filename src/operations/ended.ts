@@ -4,7 +4,7 @@ import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../api/target-version.ts";
 import { shownVersion, stepOf } from "./call.ts";
 import type { PendingOperation } from "./operation.ts";
-import { HOOK_LIVES, isDeleted, type ServedUpgrades } from "./hook-lives.ts";
+import { HOOK_LIVES, isBeingDeleted, type ServedUpgrades } from "./hook-lives.ts";
 
 /**
  * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the
@@ -22,6 +22,6 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
 /** The same for an operation that the Cluster as it is may be about: Cluster API does not call the hook for it any more. */
 export function showsEnd(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
   const { hook } = operation.call;
-  if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
+  if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return HOOK_LIVES[hook].ends(operation.marked, cluster, served);
 }

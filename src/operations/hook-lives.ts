@@ -36,11 +36,13 @@ export function ownHolds({ annotations = {} }: ObjectMeta): readonly string[] {
 }
 
 export function isPossible(hook: HookName, cluster: Cluster, served: ServedUpgrades): boolean {
-  return isDeleted(cluster) === (hook === "BeforeClusterDelete") && HOOK_LIVES[hook].allows(cluster, served);
+  return (
+    isBeingDeleted(cluster) === (hook === "BeforeClusterDelete") && HOOK_LIVES[hook].allows(cluster, served)
+  );
 }
 
 /** Cluster API then calls only BeforeClusterDelete (topology/cluster/cluster_controller.go, reconcileDelete). */
-export function isDeleted({ metadata }: Cluster): boolean {
+export function isBeingDeleted({ metadata }: Cluster): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
@@ -52,7 +54,7 @@ export function isCreationOver(cluster: Cluster): boolean {
   const isTrue = cluster.status?.conditions.some(
     ({ type, status }) => type === "ControlPlaneInitialized" && status === "True",
   );
-  return isTrue === true || isDeleted(cluster);
+  return isTrue === true || isBeingDeleted(cluster);
 }
 
 /** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
@@ -70,7 +72,7 @@ export function hasBegun(cluster: Cluster, { marksUpgrades }: ServedUpgrades): b
 export function passesUnasked(before: Cluster, now: Cluster, { marksUpgrades }: ServedUpgrades): boolean {
   const [from, to] = [before.topology?.version, now.topology?.version];
   const isUpgraded = [before, now].every((cluster) => isPending(cluster, "AfterClusterUpgrade"));
-  return marksUpgrades && isUpgraded && from !== to && to !== undefined && !isDeleted(now);
+  return marksUpgrades && isUpgraded && from !== to && to !== undefined && !isBeingDeleted(now);
 }
 
 /** Whether the Cluster has the version of its topology, and no upgrade is under way. */

@@ -103,7 +103,7 @@ export interface CompiledGate {
    * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
-  /** An expression of the gate reads the clock. */
+  /** The result can change with time alone, at an instant that is not computed. */
   readonly usesNow?: boolean;
   readonly requestFields: ReadonlySet<RequestField>;
   /** The parts of the Cluster that its expressions with `now` read; absent: unknown. */

@@ -12,7 +12,7 @@ import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { apiResource, microTime } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
 import { type DatedText, EventBursts } from "./event-bursts.ts";
-import { aboutPolicy, describeTransition } from "./event-text.ts";
+import { aboutPolicy, describeTransition } from "./transition-events.ts";
 
 const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 

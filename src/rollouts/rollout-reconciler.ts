@@ -16,7 +16,7 @@ import {
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isAtVersion, isCreationOver, isDeleted } from "../operations/hook-lives.ts";
+import { isAtVersion, isCreationOver, isBeingDeleted } from "../operations/hook-lives.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import { type Operation, scopeOf } from "./rollout.ts";
@@ -303,7 +303,7 @@ export class RolloutReconciler {
     const { operation } = rollout;
     const { now } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
-    if (operation === "Upgrade" && isDeleted(cluster)) return true;
+    if (operation === "Upgrade" && isBeingDeleted(cluster)) return true;
     if (showsMark(operation, cluster)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";

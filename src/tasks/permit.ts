@@ -6,7 +6,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { isPending } from "../operations/marks.ts";
 import type { PendingOperation } from "../operations/operation.ts";
-import { isDeleted, type ServedUpgrades } from "../operations/hook-lives.ts";
+import { isBeingDeleted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
 import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";
@@ -37,7 +37,7 @@ export function isOperationOver(
   if (cluster.tooLarge === true) return false;
   // Cluster API does not wait there, so the tasks outlive the hook.
   if (hook === "AfterControlPlaneInitialized")
-    return isDeleted(cluster) || (hasFinished && !isPending(cluster, hook));
+    return isBeingDeleted(cluster) || (hasFinished && !isPending(cluster, hook));
   // The version that the whole upgrade leads to.
   if (step !== undefined && cluster.topology?.version !== step) return true;
   const operation: PendingOperation = {

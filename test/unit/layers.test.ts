@@ -94,7 +94,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "operator",
     "page/wire.ts",
     "report/audit-entry.ts",
-    "report/event-text.ts",
+    "report/transition-events.ts",
     "report/gauges.ts",
     "report/fleet-metrics.ts",
     "version.ts",

@@ -73,7 +73,7 @@ function taskJson(task: TaskTrace): wire.ExplainedTask {
   };
 }
 
-/** The JSON says `holds` of a gate that is met, as it does of rules. */
+/** In the JSON, `holds` of a gate means that it is met; of a rule, that it holds the Cluster. */
 function gateJson({
   gate,
   met,

@@ -5,7 +5,7 @@ import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
-import { describeTransition } from "../../report/event-text.ts";
+import { describeTransition } from "../../report/transition-events.ts";
 import {
   countDeadlines,
   countDecisions,

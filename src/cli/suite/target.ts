@@ -6,7 +6,7 @@ import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { showsEnd } from "../../operations/ended.ts";
 import { newOperation } from "../../operations/operation.ts";
-import { isAtVersion, isDeleted } from "../../operations/hook-lives.ts";
+import { isAtVersion, isBeingDeleted } from "../../operations/hook-lives.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { isVersion, targetVersion } from "../../api/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
@@ -81,7 +81,7 @@ function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: H
 }
 
 function whyOver(hook: HookName, cluster: Cluster): string {
-  if (isDeleted(cluster) && hook !== "BeforeClusterDelete")
+  if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete")
     return "has a deletionTimestamp, after which only BeforeClusterDelete is called";
   if (hook === "BeforeClusterCreate")
     return "has references to its infrastructure or control plane, so it has been created";

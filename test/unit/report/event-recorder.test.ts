@@ -7,7 +7,7 @@ import { newOperation } from "../../../src/operations/operation.ts";
 import type { Transition } from "../../../src/memory/transitions.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { EventRecorder } from "../../../src/report/event-recorder.ts";
-import { aboutPolicy, describeTransition } from "../../../src/report/event-text.ts";
+import { aboutPolicy, describeTransition } from "../../../src/report/transition-events.ts";
 import { at, cluster, DELETE, NOW, override, UPGRADE } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";
 
