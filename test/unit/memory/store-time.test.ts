@@ -17,7 +17,7 @@ import {
   UPGRADE,
   heldAt,
 } from "../builders.ts";
-import { describeTransition } from "../../../src/report/event-text.ts";
+import { describeTransition } from "../../../src/report/transition-events.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const DELETED_AT = "2026-11-21T11:00:00Z";
