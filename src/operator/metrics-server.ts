@@ -2,7 +2,13 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { Address } from "../server/address.ts";
-import { createPlainServer, type Page, PAGE_LIMITS, pageListener, type PageServer } from "../server/plain-server.ts";
+import {
+  createPlainServer,
+  type Page,
+  PAGE_LIMITS,
+  pageListener,
+  type PageServer,
+} from "../server/plain-server.ts";
 import { createTlsServer, type KeyPair, type TlsServer } from "../server/tls-server.ts";
 import type { Refusal, ScrapeGuard } from "./scrape-guard.ts";
 
