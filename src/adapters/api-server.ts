@@ -37,7 +37,7 @@ import type { HolderRef, PolicyKind, PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
-import { viewMember } from "../policy/too-large.ts";
+import { viewMember } from "../views/too-large.ts";
 import { presentMetadata, type PresentClustersOptions } from "./present-clusters.ts";
 
 export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" | "patienceMs"> {

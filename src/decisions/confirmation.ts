@@ -95,7 +95,7 @@ interface ReadResults extends Pick<ConfirmationInput, "request" | "rollouts"> {
   readonly again: SecondSnapshot;
 }
 
-/** A part of the time in decisions.ts. */
+/** A part of WITHIN_MS in releases.ts. */
 const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;

@@ -6,7 +6,7 @@
  */
 
 import { getHeapStatistics } from "node:v8";
-import { type MemoryUse, NO_MEMORY } from "../api/memory-use.ts";
+import { type MemoryUse, NO_MEMORY } from "./memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
 
 /** The owner of objects in no namespace. They are the platform team's, and the last to be replaced by stubs. */

@@ -1,6 +1,6 @@
 /** Counts the objects that an informer keeps, and replaces them by stubs while their owner is over the budget of memory. */
 
-import { type MemoryUse, NO_MEMORY } from "../api/memory-use.ts";
+import { type MemoryUse, NO_MEMORY } from "./memory-use.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import type { InformerObject } from "./object-store.ts";
 

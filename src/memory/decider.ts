@@ -10,7 +10,7 @@ import { isWanted } from "../operations/wanted.ts";
 import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
-import { type Decision, holdsBesideTasks } from "../policy/decision.ts";
+import { type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
@@ -236,12 +236,6 @@ function agreed(others: readonly Decision[], last: Decision): Decision {
   const holding = others.find(({ holds }) => holds);
   if (!last.holds) return holding ?? last;
   return others.every(({ waitsForTasks }) => waitsForTasks === true) ? last : withoutLastTasks(last);
-}
-
-/** Something else than tasks holds the Cluster, too, so those that begin last wait. */
-export function withoutLastTasks({ waitsForTasks: _, begins = [], ...rest }: Decision): Decision {
-  const first = begins.filter(({ task }) => task.begins === "First");
-  return first.length === 0 ? rest : { ...rest, begins: first };
 }
 
 /** What is said about tasks is not among what a validity check compares. */

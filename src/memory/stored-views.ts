@@ -14,7 +14,7 @@ import {
 } from "../api/hook-policy.ts";
 import { isFields, listOf } from "../lib/fields.ts";
 import { viewIdentity } from "../views/cluster.ts";
-import { identityOf } from "../policy/too-large.ts";
+import { identityOf } from "../views/too-large.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";
 

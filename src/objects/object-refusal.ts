@@ -4,7 +4,7 @@ import { GROUP } from "../api/hook-policy.ts";
 import { isForbidden, isNotFound, KubeError } from "../kube/kube-error.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/api-discovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
-import { describeTooLarge, TOO_LARGE } from "../policy/too-large.ts";
+import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;

@@ -1,4 +1,4 @@
-import { memoryUseOf } from "../api/memory-use.ts";
+import { memoryUseOf } from "../kube/memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { MemoryBudget } from "../kube/memory-budget.ts";
 import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
@@ -19,7 +19,7 @@ import {
   OBJECTS_NOT_LOADED,
   type WatchedObject,
 } from "../policy/objects.ts";
-import { stubObject } from "../policy/too-large.ts";
+import { stubObject } from "../views/too-large.ts";
 import { notLoaded, type Refusal, refusalOf, tooLarge } from "./object-refusal.ts";
 
 export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;

@@ -2,7 +2,8 @@
 
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import { type MemoryUse, memoryUseOf, sizeOf } from "../api/memory-use.ts";
+import { type MemoryUse, memoryUseOf } from "../kube/memory-use.ts";
+import { sizeOf } from "../lib/json-size.ts";
 import { compactCluster } from "../memory/compact-cluster.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
@@ -29,7 +30,7 @@ import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
 import { expressionBytes } from "../memory/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
-import { stubCluster, stubNamespace } from "../policy/too-large.ts";
+import { stubCluster, stubNamespace } from "../views/too-large.ts";
 
 export interface Informers {
   readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;

@@ -76,7 +76,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
   const acting = { client, taskClient, leading: () => leadership.leading() };
   const controller = new Controller({ ...acting, ...settings, place, metrics, events, log });
-  const { memory, decisions: clusters } = controller;
+  const { memory, decisions } = controller;
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
@@ -89,7 +89,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   });
   const { audit, writer } = options.auditLog ? await openAuditLog(options.auditLog, { metrics, log }) : {};
   const hooks = createRoutes(served, {
-    source: clusters,
+    source: decisions,
     metrics: hookMetrics(metrics),
     answers: new AnswerLog({ log, everyCall: options.logLevel === "debug", audit }),
     log,
@@ -99,7 +99,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
   const reviewing = { client: reviews, settings, authenticated, metrics, audit, log };
-  const admission = createAdmission({ memory, clusters, ...reviewing });
+  const admission = createAdmission({ memory, clusters: decisions, ...reviewing });
   const tls = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients: certificates.clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });

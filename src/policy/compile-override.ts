@@ -7,7 +7,7 @@ import { after } from "../lib/instant.ts";
 import { describeErrors } from "./message.ts";
 import type { Override, OverrideProblem } from "./override.ts";
 import { policyName } from "./policy-ref.ts";
-import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
+import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { validatePolicy } from "./validation/schema.ts";
 
 /** Total: an invalid override has no effect. `maxMs` counts from its creation. */

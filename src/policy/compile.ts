@@ -27,7 +27,7 @@ import { sizeErrors } from "./validation/spec-size.ts";
 import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
-import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
+import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 

@@ -28,7 +28,7 @@ import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
 import { taskFields } from "./tasks/rule-tasks.ts";
-import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
+import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
 

@@ -164,3 +164,9 @@ export function applies({ rules }: PolicyTrace): boolean {
 /** A decision from a fresh read of the API server, or a reason why there is none. */
 export type Confirmation =
   { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
+
+/** Something else than tasks holds the Cluster, too, so those that begin last wait. */
+export function withoutLastTasks({ waitsForTasks: _, begins = [], ...rest }: Decision): Decision {
+  const first = begins.filter(({ task }) => task.begins === "First");
+  return first.length === 0 ? rest : { ...rest, begins: first };
+}

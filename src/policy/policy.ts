@@ -6,7 +6,7 @@ import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "../api/selector.ts";
-import type { TOO_LARGE } from "./too-large.ts";
+import type { TOO_LARGE } from "../views/too-large.ts";
 import type { RequestField } from "../api/target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
@@ -103,10 +103,13 @@ export interface CompiledGate {
    * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
-  /** The result can change with time alone, at an instant that is not computed. */
+  /**
+   * Time alone can change the result, and rollouts and simulations have to look again; `clusterPaths`: by what of the Cluster. A window says
+   * instead when.
+   */
   readonly usesNow?: boolean;
   readonly requestFields: ReadonlySet<RequestField>;
-  /** The parts of the Cluster that its expressions with `now` read; absent: unknown. */
+  /** With `usesNow`: the parts of the Cluster that are compared with the time; absent: unknown. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];

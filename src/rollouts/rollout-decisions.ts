@@ -12,13 +12,12 @@ import { clusterKey } from "../views/cluster.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, Situation, World } from "../policy/world.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
-import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
+import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
-import { withoutLastTasks } from "../memory/decider.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
@@ -43,7 +42,7 @@ export interface RolloutsOptions extends RolloutWorld {
 
 /** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 const SOON_SECONDS = 5;
-/** A part of the time in decisions.ts. */
+/** A part of WITHIN_MS in decisions/releases.ts. */
 const BUDGET_MS = 5000;
 
 export class Rollouts {

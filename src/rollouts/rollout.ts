@@ -14,7 +14,7 @@ import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../api/selector.ts";
-import { describeTooLarge } from "../policy/too-large.ts";
+import { describeTooLarge } from "../views/too-large.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";

@@ -12,7 +12,7 @@ import {
 } from "../api/hook-policy.ts";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { describeErrors } from "../policy/message.ts";
-import { describeTooLarge } from "../policy/too-large.ts";
+import { describeTooLarge } from "../views/too-large.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../lib/instant.ts";

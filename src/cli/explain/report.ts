@@ -6,7 +6,7 @@ import { heldRules, type Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { TOO_LARGE } from "../../policy/too-large.ts";
+import { TOO_LARGE } from "../../views/too-large.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";

@@ -10,7 +10,7 @@ import { FINALIZER } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { identityOf, stubCluster } from "../../../src/policy/too-large.ts";
+import { identityOf, stubCluster } from "../../../src/views/too-large.ts";
 import {
   cluster,
   clusterHookPolicy,

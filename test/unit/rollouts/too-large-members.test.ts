@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
 import { CONDITION } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import { stubCluster, stubNamespace, viewMember } from "../../../src/policy/too-large.ts";
+import { stubCluster, stubNamespace, viewMember } from "../../../src/views/too-large.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";

@@ -1,14 +1,3 @@
-/** What objects take in memory. */
-
-export interface MemoryUse {
-  readonly bytes: number;
-  /** HookPolicies: each can remember something of each Cluster of its namespace. */
-  readonly policies: number;
-  readonly clusters: number;
-}
-
-export const NO_MEMORY: MemoryUse = { bytes: 0, policies: 0, clusters: 0 };
-
 const LATIN1 = /^[\0-\u00ff]*$/;
 
 /** What V8 needs for a value of JSON, at most: measured for maps of 20,000 keys, and for long texts. */
@@ -27,11 +16,4 @@ export function sizeOf(value: unknown): number {
       }
   }
   return bytes;
-}
-
-/** What an object takes in addition to its contents. */
-const OBJECT_BYTES = 1024;
-
-export function memoryUseOf(object: object): MemoryUse {
-  return { ...NO_MEMORY, bytes: OBJECT_BYTES + sizeOf(object) };
 }

@@ -10,9 +10,8 @@ import {
   PENDING_HOOKS_ANNOTATION,
   UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
-import { sizeOf } from "../api/memory-use.ts";
-import { viewMetadata } from "../views/cluster.ts";
-import type { WatchedObject } from "./objects.ts";
+import { sizeOf } from "../lib/json-size.ts";
+import { viewMetadata } from "./cluster.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
 export const TOO_LARGE = "TooLarge" as const;
@@ -81,6 +80,9 @@ export function stubNamespace({ metadata }: Namespace): Namespace {
   return { metadata: { ...identityOf(metadata), labelsOmitted: true }, tooLarge: true };
 }
 
-export function stubObject({ metadata }: WatchedObject): WatchedObject {
+export function stubObject({ metadata }: { readonly metadata: ObjectMeta }): {
+  readonly metadata: ObjectMeta;
+  readonly tooLarge: true;
+} {
   return { metadata: identityOf(metadata), tooLarge: true };
 }
