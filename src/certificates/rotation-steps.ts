@@ -40,6 +40,7 @@ export async function takeStep(
   // The new authority first, then those before it.
   const bundle = action === "DropOldAuthorities" ? own : [...own, ...published];
   const issues = action === "CreateServing" || action === "IssueLeaf";
+  if (!issues && serving === undefined) throw new Error("there is no serving certificate");
   const pair = issues || serving === undefined ? await issueLeaf(signing, names, now) : pairOf(serving);
   return await store.write(secretName, serving, dataOf(pair, bundle), signal);
 }

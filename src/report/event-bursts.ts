@@ -3,9 +3,8 @@
  * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
-import type { EventText, ObjectReference } from "../api/event-text.ts";
-import { entryOf } from "../lib/entry-of.ts";
 import { policyName } from "../policy/policy-ref.ts";
+import type { EventText, ObjectReference } from "../api/event-text.ts";
 
 export interface DatedText {
   readonly text: EventText;
@@ -13,6 +12,8 @@ export interface DatedText {
 }
 
 interface Burst {
+  /** Namespace of the regarded object. */
+  readonly namespace: string;
   readonly from: Date;
   admitted: number;
   readonly others: DatedText[];
@@ -26,17 +27,14 @@ const NAMED = 5;
 const MAX_BURSTS = 100;
 
 export class EventBursts {
-  /** By namespace of the regarded object, and by cause; of a namespace, the oldest first. */
-  readonly #bursts = new Map<string, Map<string, Burst>>();
+  readonly #bursts = new Map<string, Burst>();
+  /** Number of open bursts by namespace. */
+  readonly #begun = new Map<string, number>();
 
   /** Whether the Event is written as its own; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
-    const { reason, related, regarding } = text;
-    const { namespace = "" } = regarding;
-    const bursts = entryOf(this.#bursts, namespace, () => new Map<string, Burst>());
-    const cause = `${reason} ${(related ?? regarding).uid}`;
-    const key = bursts.has(cause) || bursts.size < MAX_BURSTS ? cause : `${reason} in ${namespace}`;
-    const burst = entryOf(bursts, key, () => ({ from: at, admitted: 0, others: [], count: 0 }));
+    const key = this.#keyOf(text);
+    const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);
     if (burst.admitted < ONE_BY_ONE) {
       burst.admitted += 1;
       return true;
@@ -48,24 +46,34 @@ export class EventBursts {
 
   /** Returns the counted Events of bursts that are over. */
   ended(now: Date): EventText[] {
-    const over: Burst[] = [];
-    for (const [namespace, bursts] of this.#bursts) {
-      for (const [key, burst] of bursts) {
-        if (now.getTime() - burst.from.getTime() < LENGTH_MS) continue;
-        bursts.delete(key);
-        over.push(burst);
-      }
-      if (bursts.size === 0) this.#bursts.delete(namespace);
+    const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
+    for (const [key, { namespace }] of over) {
+      this.#bursts.delete(key);
+      const begun = (this.#begun.get(namespace) ?? 0) - 1;
+      if (begun > 0) this.#begun.set(namespace, begun);
+      else this.#begun.delete(namespace);
     }
-    return over.flatMap((burst) => describeBurst(burst, now));
+    return over.flatMap(([, burst]) => describeBurst(burst, now));
   }
 
   /** Milliseconds until the next burst is over; `undefined`: there is none. */
   untilNext(now: Date): number | undefined {
-    const oldest = [...this.#bursts.values()].flatMap((bursts) => bursts.values().take(1).toArray());
-    if (oldest.length === 0) return undefined;
-    const from = Math.min(...oldest.map((burst) => burst.from.getTime()));
-    return Math.max(0, from + LENGTH_MS - now.getTime());
+    const [first] = this.#bursts.values();
+    return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
+  }
+
+  #begin(key: string, namespace: string, from: Date): Burst {
+    const burst: Burst = { namespace, from, admitted: 0, others: [], count: 0 };
+    this.#bursts.set(key, burst);
+    this.#begun.set(namespace, (this.#begun.get(namespace) ?? 0) + 1);
+    return burst;
+  }
+
+  #keyOf({ reason, related, regarding }: EventText): string {
+    const key = `${reason} ${(related ?? regarding).uid}`;
+    const { namespace = "" } = regarding;
+    const isToldApart = this.#bursts.has(key) || (this.#begun.get(namespace) ?? 0) < MAX_BURSTS;
+    return isToldApart ? key : `${reason} in ${namespace}`;
   }
 }
 

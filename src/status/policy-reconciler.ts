@@ -1,6 +1,7 @@
 /** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
+import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
@@ -40,6 +41,8 @@ const MAX_CONFLICTS = 5;
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
   readonly #written = new WeakMap<PolicyEntry, number>();
+  /** Statuses of which the API server has dropped a field that its older CRDs lack. */
+  readonly #cut = new WeakMap<PolicyEntry, CutStatus>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
@@ -96,7 +99,7 @@ export class PolicyReconciler {
       const known = rowSetsOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.known = known;
-      if (isDeepStrictEqual(status, entry.object.status)) return;
+      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
       try {
         const transition = callsChanged(entry, status);
         const updated = await writer.replaceStatus(entry, status);
@@ -104,6 +107,7 @@ export class PolicyReconciler {
         if (transition !== undefined && updated !== undefined) onTransition(transition);
         // Monotonic: a clock that is set back must not stop the writes.
         this.#written.set(entry, performance.now());
+        this.#rememberCut(entry, status, updated?.status);
         return this.#learn(entry, updated);
       } catch (error) {
         if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
@@ -111,6 +115,21 @@ export class PolicyReconciler {
         this.#learn(entry, await writer.get(entry));
       }
     }
+  }
+
+  /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
+  #isCut(entry: PolicyEntry, status: HookPolicyStatus): boolean {
+    const cut = this.#cut.get(entry);
+    return (
+      cut !== undefined &&
+      isDeepStrictEqual(status, cut.sent) &&
+      isDeepStrictEqual(entry.object.status, cut.stored)
+    );
+  }
+
+  #rememberCut(entry: PolicyEntry, sent: HookPolicyStatus, stored: HookPolicyStatus | undefined): void {
+    if (stored === undefined || isDeepStrictEqual(sent, stored)) this.#cut.delete(entry);
+    else this.#cut.set(entry, { sent, stored });
   }
 
   /**
@@ -156,6 +175,11 @@ export class PolicyReconciler {
 
 function hasTasks({ rules }: CompiledPolicy): boolean {
   return rules.some(({ tasks }) => tasks.length > 0);
+}
+
+interface CutStatus {
+  readonly sent: HookPolicyStatus;
+  readonly stored: HookPolicyStatus;
 }
 
 /** Throws the failure to set a finalizer last, so that users see the status all the same. The queue then retries. */

@@ -48,7 +48,7 @@ export interface TaskReconcilerOptions {
   readonly log: Logger;
 }
 
-/** Twenty at once, and twenty a minute, so that other namespaces keep their share of the leader's time. */
+/** Twenty at once, then one each three seconds, so that other namespaces keep their share of the leader's time. */
 export const BEGINNINGS: Rate = { perMs: 20 / 60_000, burst: 19, debt: 1 };
 
 /** When to try again while another replica leads, or memory is not loaded, because no event may follow. */
