@@ -16,8 +16,8 @@ export interface TaskMemoryOptions {
 export class TaskMemory implements TaskReader {
   readonly #options: TaskMemoryOptions;
   readonly #tasks = new Map<string, StoredTask>();
-  /** The same by the uid of the Cluster. */
-  readonly #byCluster = new Map<string, Map<string, StoredTask>>();
+  /** The same by the uids of Cluster and policy: a rule pays for its own policy's tasks alone. */
+  readonly #byCluster = new Map<string, Map<string, Map<string, StoredTask>>>();
 
   constructor(options: TaskMemoryOptions) {
     this.#options = options;
@@ -41,12 +41,12 @@ export class TaskMemory implements TaskReader {
   }
 
   ofCluster(clusterUID: string): readonly StoredTask[] {
-    return [...(this.#byCluster.get(clusterUID)?.values() ?? [])];
+    return [...(this.#byCluster.get(clusterUID)?.values() ?? [])].flatMap((tasks) => [...tasks.values()]);
   }
 
   /** Of a policy, for a Cluster. */
   ofPolicy(clusterUID: string, policyUID: string): readonly StoredTask[] {
-    return this.ofCluster(clusterUID).filter((task) => task.policyUID === policyUID);
+    return [...(this.#byCluster.get(clusterUID)?.get(policyUID)?.values() ?? [])];
   }
 
   all(): Iterable<StoredTask> {
@@ -59,9 +59,12 @@ export class TaskMemory implements TaskReader {
     if (task !== undefined) return this.learn(task, key);
     if (before === undefined) return;
     this.#tasks.delete(key);
-    const ofCluster = this.#byCluster.get(before.clusterUID);
-    ofCluster?.delete(key);
-    if (ofCluster?.size === 0) this.#byCluster.delete(before.clusterUID);
+    const { clusterUID, policyUID } = before;
+    const ofCluster = this.#byCluster.get(clusterUID);
+    const ofPolicy = ofCluster?.get(policyUID);
+    ofPolicy?.delete(key);
+    if (ofPolicy?.size === 0) ofCluster?.delete(policyUID);
+    if (ofCluster?.size === 0) this.#byCluster.delete(clusterUID);
     this.#options.onChange(key, before);
   }
 
@@ -69,11 +72,20 @@ export class TaskMemory implements TaskReader {
   learn(task: StoredTask, key = namespacedName(task.metadata)): void {
     const before = this.#tasks.get(key);
     if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
-    if (before !== undefined && before.clusterUID !== task.clusterUID) this.changed(key, undefined);
+    if (before !== undefined && !isOfSame(before, task)) this.changed(key, undefined);
     this.#tasks.set(key, task);
-    entryOf(this.#byCluster, task.clusterUID, () => new Map<string, StoredTask>()).set(key, task);
+    const ofCluster = entryOf(
+      this.#byCluster,
+      task.clusterUID,
+      () => new Map<string, Map<string, StoredTask>>(),
+    );
+    entryOf(ofCluster, task.policyUID, () => new Map<string, StoredTask>()).set(key, task);
     this.#options.onChange(key, task);
   }
+}
+
+function isOfSame(a: StoredTask, b: StoredTask): boolean {
+  return a.clusterUID === b.clusterUID && a.policyUID === b.policyUID;
 }
 
 /** Versions that cannot be compared prove nothing, so the later copy counts. */

@@ -129,8 +129,13 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
 
 /** Never throws. A policy's expressions are compiled twice, to check and to use them: the second time costs nothing. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
-  return compiled(`${use} ${source}`);
+  const known = compiled(`${use} ${source}`);
+  if (known.expression !== undefined) origins.set(known.expression, known);
+  return known;
 }
+
+/** Keeps what is remembered as long as somebody uses the expression, so that equal policies share it. */
+const origins = new WeakMap<Expression, CompiledExpression>();
 
 const compiled = weakMemo((key) => {
   const [use = ""] = key.split(" ", 1);

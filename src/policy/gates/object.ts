@@ -19,7 +19,8 @@ import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING, type RequestField } from "../../api/target-version.ts";
 
 interface CompiledObjectGate {
-  readonly spec: ObjectGateSpec;
+  readonly name: string | undefined;
+  readonly selectsNamespaces: boolean;
   readonly kind: ObjectKind;
   readonly places: PlaceFinder;
   /** A HookPolicy reaches only its own namespace. */
@@ -82,7 +83,7 @@ function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): Com
     name,
     requestFields: readBy(gate.nameExpression).union(readBy(gate.expression)),
     demands: [{ kind: gate.kind, whole: gate.whole }],
-    ...(spec.namespaceSelector !== undefined && { selectsNamespaces: true }),
+    ...(gate.selectsNamespaces && { selectsNamespaces: true }),
     queries: (situation) => queries(gate, situation),
     evaluate: (situation) => ({
       ...withWhole(gate, evaluate(gate, situation)),
@@ -101,7 +102,8 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
   const expression = compileOptional(spec.expression, "object");
   if (nameExpression === "broken" || expression === "broken") return undefined;
   return {
-    spec,
+    name: spec.name,
+    selectsNamespaces: spec.namespaceSelector !== undefined,
     kind: { apiVersion, kind },
     places: compilePlaces(spec),
     ownNamespaceOnly,
@@ -150,7 +152,7 @@ function nameOf(
   gate: CompiledObjectGate,
   { world: { cluster, namespace }, call, now }: Situation,
 ): string | undefined | GateResult {
-  if (gate.nameExpression === undefined) return gate.spec.name;
+  if (gate.nameExpression === undefined) return gate.name;
   const result = gate.nameExpression.evaluate({ cluster, namespace, call, now });
   // For an invalid name, absence proves nothing.
   if (result.ok && isObjectName(result.value)) return result.value;
@@ -223,7 +225,7 @@ function look(gate: CompiledObjectGate, name: string | undefined, world: World):
       ? { wanted, objects: found.objects, namespaces: place.namespaces }
       : { ...doubt, wanted };
   }
-  const problem = outOfReach(gate.ownNamespaceOnly, gate.spec.namespaceSelector !== undefined);
+  const problem = outOfReach(gate.ownNamespaceOnly, gate.selectsNamespaces);
   if (problem !== undefined) return unevaluable("ObjectOutOfReach", wanted, problem);
   return { wanted, objects: found.objects, namespaces: [] };
 }

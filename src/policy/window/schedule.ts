@@ -152,24 +152,23 @@ interface Month {
   readonly days: readonly number[];
 }
 
+const ALL_DAYS = Array.from({ length: 31 }, (_, day) => day);
+
 /** Caches the last month. */
 function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (wall: number) => Month {
   const starts = (day: number, weekday: number): boolean => {
     const [ofMonth, ofWeek] = [days.includes(day + 1), weekdays.some((at) => at % 7 === weekday)];
     return anyDay || anyWeekday ? ofMonth && ofWeek : ofMonth || ofWeek;
   };
-  const allDays = Array.from({ length: 31 }, (_, day) => day);
-  const byFirstWeekday = Array.from({ length: 7 }, (_, first) =>
-    allDays.filter((day) => starts(day, (first + day) % 7)),
-  );
   let month: Month = { from: NaN, to: NaN, days: [] };
   return (wall) => {
     if (wall >= month.from && wall < month.to) return month;
     const date = new Date(wall);
     const [year, index] = [date.getUTCFullYear(), date.getUTCMonth()];
     const [from, to] = [Date.UTC(year, index), Date.UTC(year, index + 1)];
-    const ofMonth = months.includes(index + 1) ? (byFirstWeekday[new Date(from).getUTCDay()] ?? []) : [];
-    month = { from, to, days: ofMonth.filter((day) => from + day * DAY < to) };
+    const first = new Date(from).getUTCDay();
+    const isIn = (day: number): boolean => from + day * DAY < to && starts(day, (first + day) % 7);
+    month = { from, to, days: months.includes(index + 1) ? ALL_DAYS.filter((day) => isIn(day)) : [] };
     return month;
   };
 }
