@@ -134,7 +134,7 @@ export function compileExpression(source: string, use: ExpressionUse): CompiledE
   return known;
 }
 
-/** Keeps what is remembered as long as somebody uses the expression, so that equal policies share it. */
+/** Keeps what is remembered while an expression of it is in use, so that equal policies share it. */
 const origins = new WeakMap<Expression, CompiledExpression>();
 
 const compiled = weakMemo((key) => {

@@ -393,16 +393,6 @@ describe("the recorder", () => {
     assert.match(last?.series?.lastObservedTime ?? "", /^2026-11-21T12:01:00\.000000Z$/);
   });
 
-  test("counts those of one cause together, in whatever namespaces they are", async () => {
-    const spread = many(30).map((transition, n) => ({
-      ...transition,
-      operation: newOperation(DELETE, cluster({ namespace: `ns${n}` }), NOW, undefined),
-    }));
-    const { written } = await record(spread, 21);
-    assert.equal(written.length, 21);
-    assert.equal(written.at(-1)?.series?.count, 10);
-  });
-
   test("calls one that is left over by its name, without a series", async () => {
     const { written } = await record(many(21), 21);
     const [last] = written.slice(-1);
