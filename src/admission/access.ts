@@ -12,7 +12,7 @@
 import { entryOf } from "../lib/entry-of.ts";
 import { outOfReach } from "../policy/gates/object.ts";
 import { groupOf, objectKindKey } from "../policy/objects.ts";
-import type { ObjectGate, TaskAccount } from "./needed-rights.ts";
+import type { ObjectGate, NeededAccount } from "./needed-rights.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";
 
@@ -28,7 +28,7 @@ export interface AccessFinding {
 export interface AccessRequest {
   readonly gates: readonly ObjectGate[];
   /** Absent: the policy has no tasks. */
-  readonly account?: TaskAccount;
+  readonly account?: NeededAccount;
   readonly user: UserInfo;
   /** Whether the policy reaches only objects in its own namespace. */
   readonly ownNamespaceOnly: boolean;
@@ -43,7 +43,7 @@ export async function reviewAccess(
   const who = `user ${JSON.stringify(user.username)}`;
   const locate = once(objectKindKey, (kind: ObjectGate["kind"]) => reviewer.locate(kind, signal));
   const may = once(JSON.stringify, (access: Access) => reviewer.may(user, access, signal));
-  const impersonates = async ({ path, namespace, name }: TaskAccount): Promise<AccessFinding> => {
+  const impersonates = async ({ path, namespace, name }: NeededAccount): Promise<AccessFinding> => {
     const access: Access = { verb: "impersonate", group: "", resource: "serviceaccounts", namespace, name };
     const what = `ServiceAccount ${JSON.stringify(name)} in the namespace ${JSON.stringify(namespace)}`;
     const refused = `${who} cannot impersonate ${what}: a policy's tasks may act only as whom its author may`;

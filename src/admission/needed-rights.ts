@@ -46,7 +46,7 @@ function readGate({ field, kind, spec, place }: Condition, policy: GatedObject):
  * The ServiceAccount as which tasks act, which the author must be allowed to impersonate: who may could do all of it by
  * hand. Every change of such a spec is one: without a gate, or with a wider selector, the same tasks do more.
  */
-export interface TaskAccount {
+export interface NeededAccount {
   /** spec.serviceAccountName or spec.serviceAccount */
   readonly path: string;
   readonly namespace: string;
@@ -54,11 +54,11 @@ export interface TaskAccount {
 }
 
 /** The account of the policy or, if it has no tasks any more, that of the old one; of specs that may be invalid. */
-export function accountOf(policy: GatedObject, old: GatedObject | undefined): TaskAccount | undefined {
+export function accountOf(policy: GatedObject, old: GatedObject | undefined): NeededAccount | undefined {
   return ownAccountOf(policy) ?? (old && ownAccountOf(old));
 }
 
-function ownAccountOf({ kind, metadata, spec }: GatedObject): TaskAccount | undefined {
+function ownAccountOf({ kind, metadata, spec }: GatedObject): NeededAccount | undefined {
   const { rules, serviceAccountName, serviceAccount } = fieldsOf(spec);
   if (kind === "HookRollout" || !listOf(rules).some((rule) => (fieldsOf(rule)["tasks"] ?? null) !== null))
     return undefined;

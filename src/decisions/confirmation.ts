@@ -245,7 +245,7 @@ export class Confirmer {
     return { ok: true, decision };
   }
 
-  /** A word for what differs between the two reads, or from what memory knows. */
+  /** The reason if something differs between the two reads, or from what memory knows. */
   #changing({ rollouts, before, first, again }: Omit<ReadResults, "request" | "others">): string | undefined {
     const { store } = this.#options;
     if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
@@ -289,7 +289,10 @@ export class Confirmer {
 
 const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
 
-/** The reason (CamelCase) if something may have changed since the moment of the snapshot, `undefined` if nothing has; `version`: of the Namespace before it. */
+/**
+ * The reason if something may have changed since the moment of the snapshot, and `undefined` if nothing has. `version`: of the
+ * Namespace before that moment.
+ */
 function whichChanged(
   { admission }: DecisionRequest,
   version: string,

@@ -1,3 +1,4 @@
+import { entryOf } from "../lib/entry-of.ts";
 import type { TooLargeMark, ObjectMeta } from "../api/meta.ts";
 
 export interface InformerObject extends TooLargeMark {
@@ -54,9 +55,7 @@ export class Store<T extends InformerObject> {
     // Keeps the copy that the last change reported, from which the next change starts.
     if (old !== undefined && this.known(key, object) === old) return undefined;
     this.#objects.set(key, object);
-    const namespace = namespaceOf(key);
-    const siblings = this.#namespaces.get(namespace) ?? new Map<string, T>();
-    this.#namespaces.set(namespace, siblings.set(key, object));
+    entryOf(this.#namespaces, namespaceOf(key), () => new Map<string, T>()).set(key, object);
     return { key, old, new: object };
   }
 

@@ -1,5 +1,9 @@
 /** The entry of the key; the map has it from now on. */
-export function entryOf<K, T>(map: Map<K, T>, key: K, make: () => T): T {
+export function entryOf<K, T>(
+  map: { get(key: K): T | undefined; set(key: K, value: T): unknown },
+  key: K,
+  make: () => T,
+): T {
   const found = map.get(key) ?? make();
   map.set(key, found);
   return found;

@@ -104,8 +104,8 @@ export interface CompiledGate {
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /**
-   * Time alone can change the result, and rollouts and simulations have to look again; `clusterPaths`: by what of the Cluster. A window says
-   * instead when.
+   * Time alone can change the result, so rollouts and simulations look again; `clusterPaths`: by what of the Cluster. A
+   * window says instead when.
    */
   readonly usesNow?: boolean;
   readonly requestFields: ReadonlySet<RequestField>;

@@ -191,8 +191,8 @@ export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" 
   const counts = new Map<HookName, Map<PolicyRow["verdict"], number>>();
   for (const { hook, verdict } of entry.held.values()) {
     if (verdict === "Allowed") continue;
-    const ofHook = counts.get(hook) ?? new Map<PolicyRow["verdict"], number>();
-    counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
+    const ofHook = entryOf(counts, hook, () => new Map<PolicyRow["verdict"], number>());
+    ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1);
   }
   return [...counts].flatMap(([hook, verdicts]) =>
     [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),

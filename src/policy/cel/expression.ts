@@ -129,9 +129,7 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
 
 /** Never throws. A policy's expressions are compiled twice, to check and to use them: the second time costs nothing. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
-  const known = compiled(`${use} ${source}`);
-  if (known.expression !== undefined) origins.set(known.expression, known);
-  return known;
+  return compiled(`${use} ${source}`);
 }
 
 /** Keeps what is remembered while an expression of it is in use, so that equal policies share it. */
@@ -140,7 +138,9 @@ const origins = new WeakMap<Expression, CompiledExpression>();
 const compiled = weakMemo((key) => {
   const [use = ""] = key.split(" ", 1);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by compileExpression
-  return compile(key.slice(use.length + 1), use as ExpressionUse);
+  const made = compile(key.slice(use.length + 1), use as ExpressionUse);
+  if (made.expression !== undefined) origins.set(made.expression, made);
+  return made;
 });
 
 function compile(source: string, use: ExpressionUse): CompiledExpression {

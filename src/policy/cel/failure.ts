@@ -3,6 +3,7 @@
  * contain observed values, which must not reach an answer.
  */
 
+import { entryOf } from "../../lib/entry-of.ts";
 import type { CelError } from "@bufbuild/cel";
 import { CONVERSIONS, displayName } from "./calls.ts";
 import { typeNamed } from "./cel-types.ts";
@@ -51,11 +52,8 @@ const described = new WeakMap<Call, Map<string, string>>();
 function wrongTypes(call: Call | undefined, name: string, types: string): string {
   const plain = `${name} does not take ${types}`;
   if (call === undefined) return plain;
-  const known = described.get(call) ?? new Map<string, string>();
-  described.set(call, known);
-  const text = known.get(types) ?? misfitOf(call, types) ?? plain;
-  known.set(types, text);
-  return text;
+  const known = entryOf(described, call, () => new Map<string, string>());
+  return entryOf(known, types, () => misfitOf(call, types) ?? plain);
 }
 
 function misfitOf(call: Call, types: string): string | undefined {
