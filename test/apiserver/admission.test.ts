@@ -156,7 +156,7 @@ const MISTAKES: Readonly<Record<string, readonly [GateSpec, RegExp]>> = {
   ],
   "a schedule that is none": [
     { name: "night", window: { timeZone: "UTC", allow: [{ schedule: "0 25 * * *", duration: "1h" }] } },
-    /spec\.rules\[0\]\.until\[0\]\.window\.allow\[0\]\.schedule: .*hour 25/,
+    /spec\.rules\[0\]\.until\[0\]\.window\.allow\[0\]\.schedule: .*hour "25" cannot be read/,
   ],
   "an unknown zone": [
     {

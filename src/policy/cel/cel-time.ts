@@ -7,6 +7,8 @@ import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { meter } from "./meter.ts";
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { found } from "../../lib/found.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 import { windowProblems } from "../window/window-check.ts";
 import { offsetReader, zoneProblem } from "../window/zone.ts";
@@ -78,7 +80,11 @@ function windowSpec([schedule = "", duration = "", timeZone = ""]: readonly stri
 /** Finds a mistake in the arguments of inWindow(); `undefined` if it can be computed. */
 export function windowArgumentsProblem(args: readonly string[]): string | undefined {
   const [problem] = windowProblems(windowSpec(args));
-  return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;
+  if (problem !== undefined) return `${problem.path.split(".").at(-1)}: ${problem.message}`;
+  const [, duration = ""] = args;
+  return parseDuration(duration) === undefined
+    ? `duration: found ${found(duration)}, expected hours, minutes and seconds such as 8h or 1h30m, at most 8784h`
+    : undefined;
 }
 
 export function windowOf(args: readonly string[]): Window {

@@ -1,39 +1,24 @@
-/** Checks of a window beyond the CRDs: schedules, time zones, instants, and what is legal but suspicious. */
+/** Checks of a window beyond the CRDs: schedules, time zones, the order of instants, and what is legal but suspicious. */
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { found } from "../../lib/found.ts";
 import type { FieldError } from "../validation/schema.ts";
-import { isLocal, parseInstant, parseMoment } from "./moment.ts";
+import { parseMoment } from "./moment.ts";
 import { compileSchedule, scheduleProblem, scheduleWarning } from "./schedule.ts";
 import { zoneProblem } from "./zone.ts";
 
-/** The paths are relative to the window, such as ".allow[0].schedule". No problems: the window can be compiled. */
+/** For a window that fits the schema. The paths are relative to it, such as ".allow[0].schedule". No problems: it can be compiled. */
 export function windowProblems(spec: WindowGateSpec): readonly FieldError[] {
-  const zone = zoneProblems(spec);
-  const timeZone = zone.length > 0 ? undefined : spec.timeZone;
-  const entries = entriesOf(spec).flatMap((entry) => entryProblems(entry, timeZone));
-  return [...emptyProblems(spec), ...zone, ...entries];
-}
-
-function emptyProblems({ allow, deny = [] }: WindowGateSpec): FieldError[] {
-  const message = "must not be empty: leave it out to allow every time that is not denied";
-  if (allow?.length === 0) return [{ path: ".allow", message }];
-  if (allow === undefined && deny.length === 0) return [{ path: "", message: "expected allow or deny" }];
-  return [];
-}
-
-function zoneProblems(spec: WindowGateSpec): FieldError[] {
-  const { timeZone } = spec;
-  if (timeZone !== undefined) return at("", { timeZone: zoneProblem(timeZone) });
-  const needing = entriesOf(spec).map(({ entry }) => needsZone(entry));
-  const what = needing.find((each) => each !== undefined);
-  return at("", { timeZone: what && `required field is missing: ${what} need it` });
-}
-
-function needsZone({ schedule, from = "", to = "" }: WindowEntry): string | undefined {
-  if (schedule !== undefined) return "schedules";
-  return isLocal(from) || isLocal(to) ? "dates and times without an offset" : undefined;
+  const zone = spec.timeZone === undefined ? undefined : zoneProblem(spec.timeZone);
+  const timeZone = zone === undefined ? spec.timeZone : undefined;
+  const entries = entriesOf(spec).flatMap(({ path, entry: { schedule, from = "", to = "" } }) =>
+    at(path, {
+      schedule: schedule === undefined ? undefined : scheduleProblem(schedule),
+      to: orderProblem(from, to, timeZone),
+    }),
+  );
+  return [...at("", { timeZone: zone }), ...entries];
 }
 
 interface PlacedEntry {
@@ -48,41 +33,17 @@ function entriesOf({ allow = [], deny = [] }: WindowGateSpec): PlacedEntry[] {
   ];
 }
 
-/** `timeZone`: absent if it is missing or invalid. */
-function entryProblems({ path, entry }: PlacedEntry, timeZone: string | undefined): FieldError[] {
-  const { schedule, duration, from, to } = entry;
-  const recurs = schedule !== undefined && duration !== undefined && from === undefined && to === undefined;
-  if (recurs) return at(path, { schedule: scheduleProblem(schedule), duration: durationProblem(duration) });
-  const once = from !== undefined && to !== undefined && schedule === undefined && duration === undefined;
-  if (once)
-    return at(path, { from: momentProblem(from), to: momentProblem(to) ?? orderProblem(from, to, timeZone) });
-  return [{ path, message: "expected either schedule and duration, or from and to" }];
-}
-
 function at(path: string, fields: Readonly<Record<string, string | undefined>>): FieldError[] {
   return Object.entries(fields).flatMap(([name, message]) =>
     message === undefined ? [] : [{ path: `${path}.${name}`, message }],
   );
 }
 
-function durationProblem(text: string): string | undefined {
-  if (parseDuration(text) !== undefined) return undefined;
-  const days = /^(\d{1,3})d$/.exec(text)?.[1];
-  const hint = days === undefined ? "" : `; write ${Number(days) * 24}h`;
-  return `found ${found(text)}, expected hours, minutes and seconds such as 8h or 1h30m, at most 8784h${hint}`;
-}
-
-function momentProblem(text: string): string | undefined {
-  if (isLocal(text) || parseInstant(text) !== undefined) return undefined;
-  return `found ${found(text)}, expected a time with its offset such as "2026-12-20T00:00:00Z", or a date or time of timeZone such as "2026-12-20" or "2026-12-20T18:00"`;
-}
-
+/** The schema compares only what has the same form. */
 function orderProblem(from: string, to: string, timeZone: string | undefined): string | undefined {
   const [first, end] = [parseMoment(from, timeZone), parseMoment(to, timeZone)];
   if (first === undefined || end === undefined || first < end) return undefined;
-  const hint =
-    from === to && /^[^T]+$/.test(to) ? ": a date is its first instant, so write the next day" : "";
-  return `found ${found(to)}, expected a time after from, ${from}${hint}`;
+  return `found ${found(to)}, expected a time after from, ${from}`;
 }
 
 /** For a window without problems. */

@@ -77,6 +77,7 @@ function newWindow(key: string): Window {
   if (problem !== undefined) throw new Error(`window${problem.path}: ${problem.message}`);
   const covers = coversOf(spec);
   const entries = (spec.allow?.length ?? 0) + (spec.deny?.length ?? 0);
+  if (entries === 0) throw new Error("window: it has no entry");
   const look = (start: number): Hour => lookAtHour(covers, start, Math.ceil(asks / entries));
   let hour = NO_HOUR;
   const hourOf = (instant: number): Hour => {
@@ -226,11 +227,19 @@ function union(entries: readonly WindowEntry[], timeZone: string | undefined, ta
   };
 }
 
-function cover({ schedule, duration, from, to }: WindowEntry, timeZone: string | undefined): Cover {
-  if (schedule !== undefined && duration !== undefined && timeZone !== undefined) {
-    return recurring(schedule, parseDuration(duration) ?? NaN, timeZone);
-  }
-  return once(parseMoment(from ?? "", timeZone) ?? NaN, parseMoment(to ?? "", timeZone) ?? NaN);
+function cover(
+  { schedule, duration = "", from = "", to = "" }: WindowEntry,
+  timeZone: string | undefined,
+): Cover {
+  if (schedule !== undefined && timeZone !== undefined)
+    return recurring(schedule, known(parseDuration(duration)), timeZone);
+  return once(known(parseMoment(from, timeZone)), known(parseMoment(to, timeZone)));
+}
+
+/** The schema refuses other entries: one that denies nothing would release. */
+function known(value: number | undefined): number {
+  if (value === undefined) throw new Error("window: an entry has no beginning or no end");
+  return value;
 }
 
 function once(from: number, to: number): Cover {
@@ -245,6 +254,7 @@ function once(from: number, to: number): Cover {
 /** A start is read from the wall clock; the duration is elapsed time, even if clocks change meanwhile. */
 function recurring(schedule: string, duration: number, timeZone: string): Cover {
   const { latest, next, lastOfRun, longestPause, isWeekly } = compileSchedule(schedule);
+  const lastStart = lastOfRun(duration);
   const clock = wallClock(timeZone);
   const spare = duration - (longestPause ?? Infinity);
   let endless = spare < 0 ? false : undefined;
@@ -256,10 +266,10 @@ function recurring(schedule: string, duration: number, timeZone: string): Cover 
       if (start + duration <= instant) return undefined;
       endless ??= spare >= clock.largestSetBack();
       if (endless) return Infinity;
-      const last = lastOfRun(wall, duration);
-      const lastStart = clock.firstRead(last);
+      const last = lastStart(wall);
+      const lastRead = clock.firstRead(last);
       // Clocks that are set back in between can leave a pause.
-      return (lastStart - start <= last - wall ? lastStart : start) + duration;
+      return (lastRead - start <= last - wall ? lastRead : start) + duration;
     },
     next: (instant) => {
       const wall = next(clock.reached(instant));

@@ -35,59 +35,20 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
-/** IANA's names without an area, except those in CITIES. */
-const OLD_NAMES: ReadonlySet<string> = new Set(
-  "Cuba CST6CDT EST5EDT Egypt Eire GB GB-Eire GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU Zulu".split(
-    " ",
-  ),
-);
-
-/** A zone for the abbreviations that people write. */
-const CITIES: readonly (readonly [city: string, ...abbreviations: string[]])[] = [
-  ["Europe/London", "GMT", "BST"],
-  ["Europe/Lisbon", "WET", "WEST"],
-  ["Europe/Berlin", "CET", "CEST", "MEZ", "MESZ"],
-  ["Europe/Helsinki", "EET", "EEST"],
-  ["America/New_York", "EST", "EDT"],
-  ["America/Chicago", "CST", "CDT"],
-  ["America/Denver", "MST", "MDT"],
-  ["America/Los_Angeles", "PST", "PDT"],
-  ["Asia/Kolkata", "IST"],
-  ["Asia/Tokyo", "JST"],
-  ["Asia/Singapore", "SGT"],
-  ["Australia/Sydney", "AEST", "AEDT"],
-];
-
 /** Testing a name is slow, so the few hundred valid ones are kept. */
-let zoneNames: readonly string[] | undefined;
-let goodZones: Set<string> | undefined;
+const goodZones = new Set(["UTC"]);
 
 /** Finds a mistake in the name of a time zone; `undefined` if it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
-  zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
-  goodZones ??= new Set(zoneNames.filter((name) => name === "UTC" || AREAS.test(name)));
   if (goodZones.has(zone)) return undefined;
-  const message = findProblem(zone, zoneNames);
-  if (message === undefined) goodZones.add(zone);
-  return message;
-}
-
-function findProblem(zone: string, names: readonly string[]): string | undefined {
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
-  const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
-  if (resolved !== undefined && !misspelt) return undefined;
-  const hint = hintFor(zone) ?? didYouMean(zone, resolved === undefined ? names : [resolved]);
-  return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
-}
-
-function hintFor(zone: string): string | undefined {
-  const city = CITIES.find(([, ...abbreviations]) => abbreviations.includes(zone.toUpperCase()))?.[0];
-  if (city !== undefined) return `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
-  const present = OLD_NAMES.has(zone) ? resolve(zone) : undefined;
-  if (present !== undefined) return `; ${zone} is an old name of it, write "${present}"`;
-  return /^(?:UTC|GMT)?[+-]\d{1,2}(?::?\d\d)?$/i.test(zone)
-    ? `; ${zone} is an offset, which knows no summer time: write a city such as "Europe/Berlin"`
-    : undefined;
+  const isMisspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
+  if (resolved === undefined || isMisspelt) {
+    const names = resolved === undefined ? ["UTC", ...Intl.supportedValuesOf("timeZone")] : [resolved];
+    return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${didYouMean(zone, names)}`;
+  }
+  goodZones.add(zone);
+  return undefined;
 }
 
 /** Returns ICU's preferred name in its spelling. */

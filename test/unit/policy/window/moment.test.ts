@@ -73,8 +73,7 @@ for (const text of [
 ])
   test(`${JSON.stringify(text)} is no moment`, () => {
     assert.equal(parseMoment(text, BERLIN), undefined);
-    const [problem] = windowProblems({ timeZone: BERLIN, deny: [{ from: text, to: "2999-01-01" }] });
-    assert.match(problem?.message ?? "", /expected a time with its offset .* or a date or time of timeZone/);
+    assert.throws(() => compileWindow({ timeZone: BERLIN, deny: [{ from: text, to: "2999-01-01" }] }));
   });
 
 describe("a window in local dates", () => {
@@ -91,16 +90,13 @@ describe("a window in local dates", () => {
     assert.deepEqual(shown("2027-01-04T06:00:00Z"), [true, undefined]);
   });
 
-  const problemsOf = (timeZone: string | undefined, from: string, to: string): string[] =>
-    windowProblems({ ...(timeZone !== undefined && { timeZone }), deny: [{ from, to }] }).map(
-      ({ path, message }) => `${path}: ${message}`,
-    );
+  const problemsOf = (timeZone: string, from: string, to: string): string[] =>
+    windowProblems({ timeZone, deny: [{ from, to }] }).map(({ path, message }) => `${path}: ${message}`);
 
   test("needs a zone, even for one of the two", () => {
-    const missing = [".timeZone: required field is missing: dates and times without an offset need it"];
-    assert.deepEqual(problemsOf(undefined, "2026-12-18", "2027-01-04"), missing);
-    assert.deepEqual(problemsOf(undefined, "2026-12-18T00:00:00Z", "2027-01-04T07:00"), missing);
-    assert.deepEqual(problemsOf("UTC", "2026-12-18T00:00:00Z", "2027-01-04T07:00"), []);
+    const deny = [{ from: "2026-12-18T00:00:00Z", to: "2027-01-04T07:00" }];
+    assert.throws(() => compileWindow({ deny }));
+    assert.doesNotThrow(() => compileWindow({ timeZone: "UTC", deny }));
   });
 
   test("with an unknown zone is refused for that alone", () => {
@@ -110,9 +106,9 @@ describe("a window in local dates", () => {
     );
   });
 
-  test("is refused if it ends before it starts, and says how one day is written", () => {
+  test("is refused if it ends before it starts", () => {
     assert.deepEqual(problemsOf(BERLIN, "2026-12-18", "2026-12-18"), [
-      '.deny[0].to: found "2026-12-18", expected a time after from, 2026-12-18: a date is its first instant, so write the next day',
+      '.deny[0].to: found "2026-12-18", expected a time after from, 2026-12-18',
     ]);
     assert.match(
       problemsOf(BERLIN, "2026-12-18T01:00", "2026-12-18T00:00:00Z")[0] ?? "",

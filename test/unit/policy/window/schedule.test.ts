@@ -61,7 +61,7 @@ test("a run ends where the next start of the day is too far", () => {
         if (after >= midnight || after - last > minutes * MINUTE) break;
         last = after;
       }
-      assert.equal(lastOfRun(start, minutes * MINUTE), last);
+      assert.equal(lastOfRun(minutes * MINUTE)(start), last);
     }),
     runs(200),
   );

@@ -25,21 +25,19 @@ function problem(spec: WindowGateSpec): string {
 }
 
 const SCHEDULES: Readonly<Record<string, string>> = {
-  "60 * * * *": "minute 60 is not between 0 and 59",
-  "* 24 * * *": "hour 24 is not between 0 and 23",
-  "* * 0 * *": "day of month 0 is not between 1 and 31",
-  "* * * 13 *": "month 13 is not between 1 and 12",
-  "* * * * 8": "day of week 8 is not between 0 and 7",
+  "60 * * * *": 'minute "60" cannot be read, expected numbers from 0 to 59',
+  "* 24 * * *": 'hour "24" cannot be read, expected numbers from 0 to 23',
+  "* * 0 * *": 'day of month "0" cannot be read, expected numbers from 1 to 31',
+  "* * * 13 *": 'month "13" cannot be read, expected numbers from 1 to 12',
+  "* * * * 8": 'day of week "8" cannot be read, expected numbers from 0 to 7',
   "100 * * * *": 'minute "100" cannot be read',
   "a * * * *": 'minute "a" cannot be read',
-  "abc * * * *": 'minute "abc" cannot be read, expected a number',
-  "0 0 * * FRY": "one of SUN, MON, TUE, WED, THU, FRI, SAT",
-  "0 22 * * Fr": 'day of week "Fr" cannot be read, write FRI',
+  "abc * * * *": 'minute "abc" cannot be read',
+  "0 0 * * FRY": "names from SUN to SAT",
   "0 22 * * Freitag":
-    'day of week "Freitag" cannot be read, expected numbers or names such as SUN and MON, *, lists, ranges and steps such as 0, 1-5 or */15',
-  "0 0 * JANUARY *": 'month "JANUARY" cannot be read, write JAN',
-  "60 24 0 * MONDAY":
-    'minute 60 is not between 0 and 59; hour 24 is not between 0 and 23; day of month 0 is not between 1 and 31; day of week "MONDAY" cannot be read, write MON',
+    'day of week "Freitag" cannot be read, expected numbers from 0 to 7, names from SUN to SAT, *, lists, rising ranges and steps, such as 1,5 or 1-5 or */2 or 1-5/2',
+  "0 0 * JANUARY *": 'month "JANUARY" cannot be read',
+  "60 0 0 * *": '/2; day of month "0" cannot be read',
   "0 0 L * *": 'day of month "L" cannot be read',
   "0 0 15W * *": 'day of month "15W" cannot be read',
   "0 0 * * FRI#2": 'day of week "FRI#2" cannot be read',
@@ -48,13 +46,13 @@ const SCHEDULES: Readonly<Record<string, string>> = {
   "0 0 ? * *": 'day of month "?" cannot be read',
   "0 0 * * ?": 'day of week "?" cannot be read',
   "H 0 * * *": 'minute "H" cannot be read',
-  "5/15 * * * *": "write 5-59/15",
-  "*/0 * * * *": "the step 0, expected 1 to 59",
-  "* */24 * * *": "the step 24, expected 1 to 23",
-  "30-10 * * * *": "minute has a range that runs backwards",
-  "0 0 * * FRI-MON": "day of week has a range that runs backwards",
-  "0,* * * * *": "minute 0,* has * in a list",
-  "1,,2 * * * *": 'minute "" cannot be read',
+  "5/15 * * * *": 'minute "5/15" cannot be read',
+  "*/0 * * * *": 'minute "*/0" cannot be read',
+  "* */24 * * *": 'hour "*/24" cannot be read',
+  "30-10 * * * *": 'minute "30-10" cannot be read',
+  "0 0 * * FRI-MON": 'day of week "FRI-MON" cannot be read',
+  "0,* * * * *": 'minute "0,*" cannot be read',
+  "1,,2 * * * *": 'minute "1,,2" cannot be read',
   "1- * * * *": 'minute "1-" cannot be read',
   "-1 * * * *": 'minute "-1" cannot be read',
   "1-5-9 * * * *": 'minute "1-5-9" cannot be read',
@@ -134,57 +132,37 @@ for (const [timeZone, message] of Object.entries(ZONES)) {
 }
 
 const NEW_YEAR = "2026-01-01T00:00:00Z";
-const OTHER_PROBLEMS: Readonly<Record<string, readonly [spec: WindowGateSpec, message: string]>> = {
-  "an empty allow": [{ allow: [] }, ".allow: must not be empty"],
-  "neither list": [{ timeZone: "UTC" }, ": expected allow or deny"],
-  "an empty deny alone": [{ deny: [] }, ": expected allow or deny"],
-  "a schedule without a zone": [
-    { allow: [{ schedule: "0 0 * * *", duration: "1h" }] },
-    ".timeZone: required field is missing",
-  ],
-  "a duration in days": [daily("0 0 * * *", "UTC", "7d"), '.allow[0].duration: found "7d"'],
-  "a duration of nothing": [daily("0 0 * * *", "UTC", "0s"), ".allow[0].duration: found"],
-  "a time without an offset": [
-    { deny: [once(NEW_YEAR, "2026-01-02T00:00:00")] },
-    ".timeZone: required field is missing: dates and times without an offset",
-  ],
-  "a date": [{ deny: [once("2026-01-01", NEW_YEAR)] }, ".timeZone: required field is missing: dates and"],
-  "30 February": [{ deny: [once("2026-02-30T00:00:00Z", "2027-01-01T00:00:00Z")] }, ".deny[0].from: found"],
-  "month 13": [{ deny: [once("2026-13-01T00:00:00Z", "2027-01-01T00:00:00Z")] }, ".deny[0].from: found"],
-  "24 o'clock": [{ deny: [once(NEW_YEAR, "2026-01-02T24:00:00Z")] }, ".deny[0].to: found"],
-  "a leap second": [{ deny: [once(NEW_YEAR, "2026-06-30T23:59:60Z")] }, ".deny[0].to: found"],
-  "an end before the start": [{ deny: [once("2026-01-02T00:00:00Z", NEW_YEAR)] }, ".deny[0].to: found"],
-  "an end at the start": [{ deny: [once(NEW_YEAR, "2026-01-01T01:00:00+01:00")] }, ".deny[0].to: found"],
-  "half an entry": [{ deny: [{ from: NEW_YEAR }] }, ".deny[0]: expected either"],
-  "an empty entry": [{ deny: [{}] }, ".deny[0]: expected either"],
-  "both kinds of an entry": [
-    {
-      timeZone: "UTC",
-      deny: [{ schedule: "0 0 * * *", duration: "1h", from: NEW_YEAR, to: "2026-01-02T00:00:00Z" }],
-    },
-    ".deny[0]: expected either",
-  ],
-};
 
-for (const [name, [spec, message]] of Object.entries(OTHER_PROBLEMS)) {
-  test(`a window with ${name} is refused`, () => {
-    assert.ok(problem(spec).startsWith(message), problem(spec));
-  });
-}
-
-test("a duration in days is answered in hours", () => {
-  assert.match(problem(daily("0 0 * * *", "UTC", "7d")), /; write 168h$/);
+test("a window that ends before it begins is refused, however the two are written", () => {
+  const days = once("2026-01-02", "2026-01-01T00:00:00Z");
+  assert.match(problem({ timeZone: "UTC", deny: [days] }), /^\.deny\[0\]\.to: found .*a time after from/);
+  assert.match(problem({ deny: [once(NEW_YEAR, "2026-01-01T01:00:00+01:00")] }), /^\.deny\[0\]\.to: found/);
 });
+
+const UNFIT: Readonly<Record<string, WindowGateSpec>> = {
+  "an empty allow": { allow: [] },
+  "neither list": { timeZone: "UTC" },
+  "a schedule without a zone": { deny: [{ schedule: "0 0 * * *", duration: "1h" }] },
+  "a duration in days": daily("0 0 * * *", "UTC", "7d"),
+  "a time without an offset": { deny: [once(NEW_YEAR, "2026-01-02T00:00:00")] },
+  "30 February": { deny: [once("2026-02-30T00:00:00Z", "2027-01-01T00:00:00Z")] },
+  "half an entry": { deny: [{ from: NEW_YEAR }] },
+  "an empty entry": { deny: [{}] },
+};
+for (const [name, spec] of Object.entries(UNFIT))
+  test(`a window with ${name}, which the schema refuses, is not compiled either`, () => {
+    assert.throws(() => compileWindow(spec), /^Error: window/);
+  });
 
 test("every problem of a window is found at once", () => {
   const spec = {
     timeZone: "Europe/Berln",
-    allow: [{ schedule: "60 * * * *", duration: "1x" }],
-    deny: [{ from: "x", to: "y" }],
+    allow: [{ schedule: "60 * * * *", duration: "1h" }],
+    deny: [{ schedule: "x", duration: "1h" }],
   };
   assert.deepEqual(
     windowProblems(spec).map(({ path }) => path),
-    [".timeZone", ".allow[0].schedule", ".allow[0].duration", ".deny[0].from", ".deny[0].to"],
+    [".timeZone", ".allow[0].schedule", ".deny[0].schedule"],
   );
 });
 

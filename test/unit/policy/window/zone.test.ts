@@ -59,24 +59,11 @@ test("a wall time has been reached exactly when it has been read", () => {
   );
 });
 
-test("every IANA name is accepted, or the message says which one to write", () => {
-  // backward and etcetera of the time zone database, without the abbreviations
-  const OLD =
-    "Cuba Egypt Eire EST5EDT CST6CDT MST7MDT PST8PDT GB GB-Eire Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya NZ NZ-CHAT Navajo PRC Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU Zulu GMT GMT0 GMT+0 GMT-0 Greenwich EST MST HST CET MET EET WET".split(
-      " ",
-    );
-  for (const zone of OLD) {
-    const [, instead = ""] = /write (?:a city such as )?"([^"]+)"$/.exec(zoneProblem(zone) ?? "") ?? [];
-    assert.equal(zoneProblem(instead), undefined, `${zone}: ${zoneProblem(zone)}`);
-  }
+test("every name of IANA with an area is accepted", () => {
   const LINKS =
     "US/Eastern US/Pacific Asia/Calcutta Asia/Saigon Asia/Katmandu America/Buenos_Aires America/Indianapolis Europe/Kiev Europe/Kyiv Antarctica/South_Pole Pacific/Ponape Canada/Yukon Brazil/East Chile/Continental Mexico/General Etc/UTC Etc/GMT+5 Etc/Zulu Arctic/Longyearbyen Atlantic/Faeroe Australia/ACT UTC".split(
       " ",
     );
   for (const zone of [...LINKS, ...Intl.supportedValuesOf("timeZone").filter((name) => name.includes("/"))])
     assert.equal(zoneProblem(zone), undefined);
-  for (const offset of ["UTC+1", "+01:00", "gmt-5"])
-    assert.match(zoneProblem(offset) ?? "", /is an offset, .*: write a city such as "Europe\/Berlin"$/);
-  assert.match(zoneProblem("MEZ") ?? "", /MEZ is the abbreviation of an offset/);
-  assert.match(zoneProblem("Japan") ?? "", /; Japan is an old name of it, write "Asia\/Tokyo"$/);
 });
