@@ -1,8 +1,7 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
-import type { ExpressionResult } from "./cel/expression.ts";
 import { withoutAdvice } from "./cel/failure.ts";
-import { STEPS_EXCEEDED } from "./cel/meter.ts";
+import { type ExpressionResult, STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleFinding } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import {

@@ -13,20 +13,15 @@ import {
   windowOf,
 } from "./cel-time.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
+import { conversionHint, CONVERSIONS, type GivenTypes, misfits } from "./conversion.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
 import { rangeProblem } from "../version-range.ts";
 
-export interface CallProblem {
-  readonly problem: string;
-  /** Whether values of other types would be accepted. */
-  readonly isMistyped?: boolean;
-}
-
-export type CallType = { readonly type: Type } | CallProblem;
+export type CallType = { readonly type: Type } | { readonly problem: string };
 
 const MACROS: Readonly<Record<string, string>> = {
-  has: "has() takes one field, as in has(cluster.topology)",
+  has: "has() takes one field, as in has(cluster.topology); a key is asked for with in",
   exists: "exists() takes a variable and a condition, as in list.exists(x, x == 'a')",
   all: "all() takes a variable and a condition, as in list.all(x, x != 'a')",
   exists_one: "exists_one() takes a variable and a condition, as in list.exists_one(x, x == 'a')",
@@ -59,7 +54,7 @@ export function callType(name: string, target: Type | undefined, args: readonly 
   if (counted.length === 0) return { problem: wrongCount(name, styled, args.length) };
   const matching = counted.filter((each) => accepts(each, target, args));
   const [first, ...others] = matching.map(({ result }) => result);
-  if (first === undefined) return { problem: wrongTypes(name, counted, [target, args]), isMistyped: true };
+  if (first === undefined) return { problem: wrongTypes(name, counted, { target, args }) };
   return { type: others.reduce(either, first) };
 }
 
@@ -101,19 +96,17 @@ function wrongCount(name: string, signatures: readonly Signature[], count: numbe
   return `${displayName(name)} takes ${counts.join(" or ")} ${plural}, found ${count}`;
 }
 
-function wrongTypes(
-  name: string,
-  signatures: readonly Signature[],
-  [target, args]: readonly [Type | undefined, readonly Type[]],
-): string {
-  const given = describe({ target, args });
-  const taken = [...new Set(signatures.map(describe))].slice(0, 4).join(" or ");
-  const isOrder = /^_[<>]=?_$/.test(name) && args.every(({ kind }) => kind === "semver");
-  const hint = isOrder ? ": write a.isLessThan(b) or a.isGreaterThan(b)" : "";
-  return `${displayName(name)} does not take ${given}, expected ${taken}${hint}`;
+function wrongTypes(name: string, signatures: readonly Signature[], given: GivenTypes): string {
+  const near = misfits(signatures, given);
+  const [best] = near;
+  const expected = best === undefined ? signatures : near.map(({ signature }) => signature);
+  const taken = [...new Set(expected.map(describe))].slice(0, 4).join(" or ");
+  const isOrder = /^_[<>]=?_$/.test(name) && given.args.every(({ kind }) => kind === "semver");
+  const hint = isOrder ? ": write a.isLessThan(b) or a.isGreaterThan(b)" : best && conversionHint(best);
+  return `${displayName(name)} does not take ${describe(given)}, expected ${taken}${hint ?? ""}`;
 }
 
-function describe({ target, args }: Pick<Signature, "target" | "args">): string {
+function describe({ target, args }: GivenTypes): string {
   const list = args.map(({ kind }) => kind).join(", ");
   return target === undefined ? `(${list})` : `${target.kind}.(${list})`;
 }
@@ -132,22 +125,11 @@ export function argumentProblem(expr: Expr, { function: name, target, args }: Ca
   if (name === "satisfies" && text !== undefined) return rangeProblem(text);
   const constant = [target, ...args].every((part) => part === undefined || isConstant(part));
   if (!constant || !fails(expr)) return undefined;
-  const wanted = CONVERSIONS[name];
+  const wanted = CONVERSIONS[name]?.form;
   return wanted === undefined || text === undefined
     ? `${displayName(name)} has no result for what it is given`
     : `found ${found(text)}, expected ${wanted}`;
 }
-
-/** The form that a text must have to be converted. */
-export const CONVERSIONS: Readonly<Record<string, string>> = {
-  bool: '"true" or "false"',
-  double: 'a number such as "0.5"',
-  duration: 'hours, minutes and seconds such as "168h" or "1h30m"',
-  int: 'an integer such as "3"',
-  semver: 'a version such as "v1.34.0"',
-  timestamp: 'a time such as "2026-11-21T12:00:00Z"',
-  uint: 'an integer such as "3"',
-};
 
 /** Checks the arguments of functions that accept only literals. */
 const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | undefined>> = {

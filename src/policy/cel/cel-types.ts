@@ -18,20 +18,19 @@ export type Type = { readonly optional?: true } &
 
 type Fields = Readonly<Record<string, Type>>;
 
-const SCALARS = [
-  "bool",
-  "int",
-  "uint",
-  "double",
-  "string",
-  "bytes",
-  "null_type",
-  "timestamp",
-  "duration",
-  "semver",
-] as const;
-
-type ScalarKind = (typeof SCALARS)[number] | "type" | "dyn";
+type ScalarKind =
+  | "bool"
+  | "int"
+  | "uint"
+  | "double"
+  | "string"
+  | "bytes"
+  | "null_type"
+  | "timestamp"
+  | "duration"
+  | "semver"
+  | "type"
+  | "dyn";
 
 export const DYN: Type = { kind: "dyn" };
 /** A value from a Kubernetes object: neither a timestamp nor a duration, which are strings there. */
@@ -160,14 +159,6 @@ function typeOf(type: CelType): Type {
       if (type.name === "google.protobuf.Timestamp") return TIMESTAMP;
       return type.name === "google.protobuf.Duration" ? { kind: "duration" } : DYN;
   }
-}
-
-/** The type of an observed value, by its name; `undefined`: no function takes such a value. */
-export function typeNamed(name: string): Type | undefined {
-  if (name === "list") return list(DYN);
-  if (name === "map") return map(DYN);
-  const kind = SCALARS.find((scalar) => scalar === name);
-  return kind && { kind };
 }
 
 const NUMBERS: readonly string[] = ["int", "uint", "double"];

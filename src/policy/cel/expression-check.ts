@@ -3,9 +3,9 @@
  * that do not fit. Anything uncertain passes.
  */
 
-import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
+import { argumentProblem, callType, displayName, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, keyBelow, pathKey, pathText } from "./guards.ts";
-import { type Call, callOf, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
+import { type Call, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
@@ -21,7 +21,7 @@ import {
   STRING,
   type Type,
 } from "./cel-types.ts";
-import { describeMisfit, describeNeverEqual, describeNeverJson, type GivenTypes } from "./conversion.ts";
+import { describeNeverJson } from "./conversion.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
 
@@ -60,13 +60,14 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   nullValue: { kind: "null_type" },
 };
 
+/** CEL reads the dots of a key as fields. */
+const KEY_HINT = '; a key with dots or slashes stands in brackets and quotes, as in ["example.com/tier"]';
+
 /** Limit per expression; more problems do not help a user. */
 const MAX_PROBLEMS = 8;
 
 export class Checker {
   readonly problems: ExpressionFinding[] = [];
-  /** Operands of comparisons. An unknown name among them may be a text without quotes. */
-  readonly #compared = new Set<Expr>();
   readonly warnings: Suspicion[] = [];
   /** Weight of all patterns so far. */
   patternWeight = 0;
@@ -120,8 +121,7 @@ export class Checker {
     if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
     if (TYPE_NAMES.has(name)) return { kind: "type" };
     const choice = oneOf(Object.keys(scope), name);
-    const isText = this.#compared.has(expr) && /^[A-Za-z]\w*$/.test(name) && !choice.includes("; ");
-    const hint = isText ? `; a text needs quotes: '${name}'` : "";
+    const hint = choice.includes("; ") ? "" : "; a text needs quotes";
     return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
   }
 
@@ -135,35 +135,16 @@ export class Checker {
       return of.value;
     }
     if (of.kind !== "object") {
-      const hint = this.#keyHint(operand, field, place);
+      const hint = /\.(labels|annotations)\./.test(pathText(expr)) ? KEY_HINT : "";
       return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields${hint}`);
     }
     return this.#field(expr, of, [field, place]);
   }
 
-  /** For labels.example.com/tier, in which CEL reads the key as fields. */
-  #keyHint(operand: Expr | undefined, field: string, place: ExpressionPlace): string {
-    if (operand?.exprKind.case !== "selectExpr") return "";
-    const { operand: container, field: key } = operand.exprKind.value;
-    if (this.#quietly(container, place).kind !== "map") return "";
-    return `; a key with dots or slashes stands in brackets and quotes, as in ${pathText(container)}["${key}.${field}/…"]`;
-  }
-
-  /** The type, without another finding. */
-  #quietly(expr: Expr | undefined, place: ExpressionPlace): Type {
-    const [problems, warnings] = [this.problems.length, this.warnings.length];
-    const type = this.#infer(expr, place);
-    this.problems.length = problems;
-    this.warnings.length = warnings;
-    return type;
-  }
-
   #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, ExpressionPlace]): Type {
     const field = fieldOf(of, name);
     if (field === undefined) {
-      const choice = oneOf(Object.keys(of.fields), name);
-      const hint = choice.includes("; ") ? "" : specHint(expr, of, name) || placeBelow(expr, of, name);
-      return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
     }
     if (isHas(expr)) return BOOL;
     if (field.optional === true) this.#expect(expr, place, `has(${pathText(expr)})`);
@@ -174,7 +155,7 @@ export class Checker {
   #expect(expr: Expr, { facts }: ExpressionPlace, guard: string): void {
     if (facts.has(pathKey(expr) ?? "")) return;
     const path = pathText(expr);
-    const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
+    const message = `${path} can be missing, and then the expression cannot be evaluated: ask first, as in ${guard} && …`;
     const [, requestField] = /^request\.(\w+)$/.exec(path) ?? [];
     const field = requestField === undefined ? {} : { requestField };
     this.#warn({ expr, id: "field-may-be-missing", message, ...field });
@@ -203,7 +184,6 @@ export class Checker {
       case "_[_]":
         return this.#index(expr, [a, b], place);
       default:
-        if (COMPARISONS.has(name)) for (const arg of args) this.#compared.add(arg);
         return this.#function(expr, call, place);
     }
   }
@@ -238,10 +218,11 @@ export class Checker {
     const isQualified = namespace !== undefined && SIGNATURES.has(qualified);
     const target = call.target === undefined || isQualified ? undefined : this.#infer(call.target, place);
     const args = call.args.map((arg) => this.#infer(arg, place));
-    const given: GivenTypes = { target, args };
     const result = callType(isQualified ? qualified : call.function, target, args);
-    if ("problem" in result) return this.#problem(expr, callProblem(result, call, given));
-    this.#suspect(expr, call, given);
+    if ("problem" in result) return this.#problem(expr, result.problem);
+    const never = describeNeverJson(call, { target, args });
+    if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
+    this.#hook(expr, call);
     const weight = weightOf(call);
     this.patternWeight += weight;
     if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {
@@ -252,12 +233,9 @@ export class Checker {
     return problem === undefined ? result.type : this.#problem(expr, problem);
   }
 
-  #suspect(expr: Expr, call: Call, given: GivenTypes): void {
-    const compares = call.function === "_==_" || call.function === "_!=_";
-    const never = compares ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
-    if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
-    const word = unknownHook(call);
-    if (word !== undefined) this.#warn({ expr, id: "unknown-hook", message: word });
+  #hook(expr: Expr, call: Call): void {
+    const message = unknownHook(call);
+    if (message !== undefined) this.#warn({ expr, id: "unknown-hook", message });
   }
 
   #common(elements: readonly Expr[], place: ExpressionPlace): Type {
@@ -299,15 +277,6 @@ function assuming(place: ExpressionPlace, condition: Expr | undefined, value: bo
   return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
 }
 
-function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: GivenTypes): string {
-  const [container, key] = callOf(call.args[0], "_[_]")?.args ?? [];
-  if (call.function === "has" && container !== undefined) {
-    const written = stringLiteral(key) === undefined ? pathText(key) : JSON.stringify(stringLiteral(key));
-    return `has() takes a field, not a key: write ${keyGuard(container, written)}`;
-  }
-  return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
-}
-
 function keyGuard(container: Expr | undefined, key: string): string {
   return `${key} in ${pathText(container)}`;
 }
@@ -324,27 +293,6 @@ function unknownHook({ function: name, args }: Call): string | undefined {
 }
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
-
-/** Users look for cluster.spec.topology first. */
-function specHint({ exprKind }: Expr, { fields }: Type & { kind: "object" }, name: string): string {
-  const { topology } = fields;
-  if (name !== "spec" || topology?.kind !== "object" || exprKind.case !== "selectExpr") return "";
-  const parts = Object.keys(topology.fields).join(", ");
-  return `; spec.topology is ${pathText(exprKind.value.operand)}.topology, with ${parts}, and nothing else of spec can be read`;
-}
-
-/** Suggests cluster.metadata.labels for cluster.labels. */
-function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: string): string {
-  const { exprKind } = expr;
-  const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
-  const places = Object.entries(fields).filter(
-    ([, type]) => type.kind === "object" && Object.hasOwn(type.fields, name),
-  );
-  const [place] = places;
-  return parent === undefined || place === undefined || places.length > 1
-    ? ""
-    : `; did you mean ${JSON.stringify(`${parent}.${place[0]}.${name}`)}?`;
-}
 
 function fieldOf(type: Type & { kind: "object" }, name: string): Type | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];

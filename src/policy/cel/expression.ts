@@ -9,10 +9,10 @@ import { type CelError, type CelInput, type CelValue, celType, isCelError, plan 
 import { preparedFor } from "./calls.ts";
 import { Checker, type ExpressionFinding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
-import { describeFailure, isMissing } from "./failure.ts";
+import { describeFailure } from "./failure.ts";
 import { isHas, pathKey } from "./guards.ts";
-import { jsonOf, type JsonResult, textOf } from "./json-value.ts";
-import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
+import { jsonOf, textOf } from "./json-value.ts";
+import { type ExpressionResult, instrument, meter, TOO_MANY_STEPS } from "./meter.ts";
 import {
   children,
   countNodes,
@@ -21,7 +21,6 @@ import {
   identifier,
   parseExpression,
   type Position,
-  qualifiedName,
   stringLiteral,
 } from "./syntax.ts";
 import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./cel-types.ts";
@@ -62,12 +61,6 @@ export function expressionAt(
 }
 
 export type ExpressionProblem = Omit<ExpressionFinding, "expr"> & Partial<Position>;
-
-export type ExpressionResult =
-  /** A bool or a string, or any JSON for a value in a template. */
-  | { readonly ok: true; readonly value: unknown }
-  /** `exhausted`: the steps ran out. `missing`: it lacks a field, key or element, and may have a result later. */
-  | { readonly ok: false; readonly problem: string; readonly exhausted?: true; readonly missing?: true };
 
 export interface Expression {
   readonly usesNow: boolean;
@@ -187,7 +180,7 @@ function constantWarning(root: Expr, { variables, result }: Contract): Expressio
   const { exprKind } = root;
   const isTrue = exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
   const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue);
-  if (isMeant || variables.some((name) => mentions(root, name))) return [];
+  if (isMeant || variables.some((name) => pathsIn(root, name).length > 0)) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
 }
@@ -213,14 +206,10 @@ function isObservedGeneration(expr: Expr): boolean {
   return field === "observedGeneration";
 }
 
-function mentions(root: Expr, name: VariableName): boolean {
-  return findNode(root, (expr) => identifier(expr) === name) !== undefined;
-}
-
 function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS }: Contract): Expression {
   const evaluate = plan(environment, instrument(root));
   const cost = steps + countNodes(root);
-  const used = variables.filter((name) => mentions(root, name));
+  const used = variables.filter((name) => pathsIn(root, name).length > 0);
   const requestFields = new Set(requestFieldsIn(root));
   const describe = rememberingLast((error: CelError) => describeFailure(error, root));
   return {
@@ -240,8 +229,7 @@ function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS 
         if (!isCelError(outcome)) return resultOf(outcome, result);
         // The message can contain a key, which is as long as an annotation.
         const isPaid = meter.afford(FAILURE_STEPS) && meter.affordText(outcome.message.length);
-        if (!isPaid) return TOO_MANY_STEPS;
-        return { ...fails(describe(outcome)), ...(isMissing(outcome) && { missing: true }) };
+        return isPaid ? fails(describe(outcome)) : TOO_MANY_STEPS;
       } catch {
         return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");
       }
@@ -274,8 +262,6 @@ function preparedIn(expr: Expr): readonly object[] {
   const own = expr.exprKind.case === "callExpr" ? preparedFor(expr.exprKind.value) : undefined;
   return [...(own === undefined ? [] : [own]), ...children(expr).flatMap(preparedIn)];
 }
-
-const TOO_MANY_STEPS: ExpressionResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
 
 function fails(problem: string): ExpressionResult {
   return { ok: false, problem };
@@ -330,21 +316,13 @@ function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult
   return fails(`the expression gives ${kind}, expected ${wanted}${hint}`);
 }
 
-function ofValue(json: JsonResult): ExpressionResult {
+function ofValue(json: ExpressionResult): ExpressionResult {
   return json.ok ? json : fails(`the expression gives ${json.problem}`);
 }
 
 /** True for any read other than a metadata field that every object has. */
-function readsWholeObject(expr: Expr): boolean {
-  if (isMetadataField(expr)) return false;
-  if (identifier(expr) === "object") return true;
-  return children(expr).some(readsWholeObject);
-}
-
-function isMetadataField({ exprKind }: Expr): boolean {
-  return (
-    exprKind.case === "selectExpr" &&
-    METADATA_FIELDS.includes(exprKind.value.field) &&
-    qualifiedName(exprKind.value.operand) === "object.metadata"
+function readsWholeObject(root: Expr): boolean {
+  return pathsIn(root, "object").some(
+    ([part, field = ""]) => part !== "metadata" || !METADATA_FIELDS.includes(field),
   );
 }

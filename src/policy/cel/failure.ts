@@ -3,21 +3,15 @@
  * contain observed values, which must not reach an answer.
  */
 
-import { entryOf } from "../../lib/entry-of.ts";
 import type { CelError } from "@bufbuild/cel";
-import { CONVERSIONS, displayName } from "./calls.ts";
-import { typeNamed } from "./cel-types.ts";
+import { displayName } from "./calls.ts";
 import { VERSION_FUNCTIONS } from "./cel-version.ts";
-import { describeMisfit, type GivenTypes, withArticle } from "./conversion.ts";
+import { CONVERSIONS } from "./conversion.ts";
 import { pathKey, pathText } from "./guards.ts";
 import { type Call, callOf, type Expr, findNode, stringLiteral } from "./syntax.ts";
 import { FOR_USERS } from "./view.ts";
 
 const MISSING = /^field not found: (?<key>.*)$|^index .* out of bounds/s;
-
-export function isMissing({ message }: CelError): boolean {
-  return MISSING.test(message);
-}
 
 export function describeFailure(error: CelError, root: Expr): string {
   const { message, exprId } = error;
@@ -32,48 +26,27 @@ function describeCall(message: string, expr: Expr | undefined): string {
   const [, types] = /applied to '(.*)'$/s.exec(message) ?? [];
   const call = expr?.exprKind.case === "callExpr" ? expr.exprKind.value : undefined;
   const name = call === undefined ? "the expression" : displayName(call.function);
-  if (types !== undefined) return wrongTypes(call, name, readable(types));
+  if (types !== undefined) return `${valuesOf(call)}${name} does not take ${readable(types, call)}`;
   const [, mismatch] = /^type mismatch: (.*)$/s.exec(message) ?? [];
   if (mismatch !== undefined) return wrongPart(expr, name, readable(mismatch));
   return unreadable(call) ?? `${name} has no result for what it is given`;
 }
 
+/** The fields that the call is given. */
+function valuesOf(call: Call | undefined): string {
+  const values = [call?.target, ...(call?.args ?? [])].filter((value) => pathKey(value) !== undefined);
+  return values.length === 0 ? "" : `${values.map(pathText).join(", ")}: `;
+}
+
 /** The library's names of types in the words of CEL. */
-function readable(types: string): string {
-  return types
+function readable(types: string, call?: Call): string {
+  const words = types
     .replaceAll("google.protobuf.Timestamp", "timestamp")
     .replaceAll("google.protobuf.Duration", "duration")
     .replaceAll(/(list|map)\([^()]*\)/g, "$1");
-}
-
-/** Texts by call and types, because an expression can fail in the same way for thousands of objects. */
-const described = new WeakMap<Call, Map<string, string>>();
-
-function wrongTypes(call: Call | undefined, name: string, types: string): string {
-  const plain = `${name} does not take ${types}`;
-  if (call === undefined) return plain;
-  const known = entryOf(described, call, () => new Map<string, string>());
-  return entryOf(known, types, () => misfitOf(call, types) ?? plain);
-}
-
-function misfitOf(call: Call, types: string): string | undefined {
-  if (call.function === "_?_:_") {
-    return `the condition of ?: must be a bool, found ${types.slice(1, -1)}: compare it`;
-  }
-  const isVersion = VERSION_FUNCTIONS.includes(call.function);
-  const given = givenTypes(isVersion ? types.replaceAll("map", "semver") : types);
-  return given && describeMisfit(call, given);
-}
-
-/** "string.(int)" or "(timestamp, string)". */
-function givenTypes(types: string): GivenTypes | undefined {
-  const { target, list } = /^(?:(?<target>[\w.]+)\.)?\((?<list>[^()]*)\)$/.exec(types)?.groups ?? {};
-  if (list === undefined) return undefined;
-  const args = list === "" ? [] : list.split(", ").map(typeNamed);
-  const receiver = target === undefined ? undefined : typeNamed(target);
-  return args.includes(undefined) || (target !== undefined && receiver === undefined)
-    ? undefined
-    : { target: receiver, args: args.filter((arg) => arg !== undefined) };
+  return call !== undefined && VERSION_FUNCTIONS.includes(call.function)
+    ? words.replaceAll("map", "semver")
+    : words;
 }
 
 /** The library reports "expected bool, got string" for a side of && or ||, and "iterable vs int" for a loop. */
@@ -81,13 +54,10 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
   const { wanted, got } =
     /^(?:expected )?(?<wanted>\w+)(?:, got | vs )(?<got>[\w.]+)$/.exec(mismatch)?.groups ?? {};
   if (wanted === undefined || got === undefined) return `${name}: ${mismatch}`;
-  if (wanted !== "iterable") {
-    const hint = got === "string" ? ': compare it, as in … == "true"' : "";
-    return `one side of ${name} is ${withArticle(got)}, expected ${withArticle(wanted)}${hint}`;
-  }
+  const hint = got === "string" ? ': compare it, as in … == "true"' : "";
+  if (wanted !== "iterable") return `one side of ${name} is ${got}, expected ${wanted}${hint}`;
   const range = expr?.exprKind.case === "comprehensionExpr" ? expr.exprKind.value.iterRange : undefined;
-  const subject = pathKey(range) === undefined ? "what a loop goes through" : pathText(range);
-  return `${subject} is ${withArticle(got)}, expected a list or a map to go through`;
+  return `${pathText(range)} is ${got}, expected a list or a map to go through`;
 }
 
 /** The advice is for authors of expressions, not for those who read conditions and Events. */
@@ -97,7 +67,7 @@ export function withoutAdvice(problem: string): string {
 
 /** A conversion of text whose form is wrong. */
 function unreadable(call: Call | undefined): string | undefined {
-  const wanted = call && CONVERSIONS[call.function];
+  const wanted = call && CONVERSIONS[call.function]?.form;
   const [arg] = call?.args ?? [];
   if (wanted === undefined || pathKey(arg) === undefined) return undefined;
   return `${call?.function}() cannot read ${pathText(arg)}, expected ${wanted}`;

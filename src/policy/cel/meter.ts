@@ -32,6 +32,18 @@ const PARSED_LETTERS_PER_STEP = 5;
 /** The message for users. */
 export const STEPS_EXCEEDED = `more than ${MAX_STEPS} steps are needed`;
 
+export type ExpressionResult<T = unknown> =
+  /** A bool or a string, or any JSON for a value in a template. */
+  | { readonly ok: true; readonly value: T }
+  /** `exhausted`: the steps ran out. */
+  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+
+export const TOO_MANY_STEPS: ExpressionResult<never> = {
+  ok: false,
+  problem: STEPS_EXCEEDED,
+  exhausted: true,
+};
+
 export class StepsExceeded extends Error {
   override readonly message = STEPS_EXCEEDED;
 }

@@ -68,8 +68,8 @@ function viewCluster({ metadata, topology, status }: Cluster): CelInput {
 /** Unpacks packed variables only when an expression reads them, and after charging for them. */
 function viewTopology(topology: ClusterTopology): CelInput {
   return struct({
-    className: () => topology.className,
-    version: () => topology.version,
+    className: topology.className,
+    version: topology.version,
     variables: () => viewJson(parseVariables(topology)),
     pinnedWorkers: () => viewJson(topology.pinnedWorkers ?? []),
   });
@@ -86,7 +86,7 @@ function parseVariables(topology: ClusterTopology): Fields {
 
 function viewStatus({ phase, conditions, initialization }: ClusterStatus): CelInput {
   return struct({
-    phase: optional(phase),
+    phase,
     conditions: () => viewList(conditions, viewCondition),
     initialization: () => viewJson(initialization),
   });
@@ -94,25 +94,25 @@ function viewStatus({ phase, conditions, initialization }: ClusterStatus): CelIn
 
 function viewCondition(condition: ClusterCondition): CelInput {
   return struct({
-    type: () => condition.type,
-    status: () => condition.status,
-    reason: () => condition.reason,
+    type: condition.type,
+    status: condition.status,
+    reason: condition.reason,
     lastTransitionTime: viewTime(condition.lastTransitionTime),
   });
 }
 
 /** Empty maps and lists are present, since Kubernetes treats absent ones the same. */
-function viewObjectMeta(metadata: ObjectMeta, more: Record<string, Thunk | undefined> = {}): CelInput {
+function viewObjectMeta(metadata: ObjectMeta, more: Record<string, Field> = {}): CelInput {
   const { name, namespace, uid, generation, labels = {}, annotations = {}, finalizers = [] } = metadata;
   return struct({
-    name: () => name,
-    namespace: optional(namespace),
-    uid: () => uid,
+    name,
+    namespace,
+    uid,
     labels: () => viewJson(labels),
     annotations: () => viewJson(annotations),
     creationTimestamp: viewTime(metadata.creationTimestamp),
     deletionTimestamp: viewTime(metadata.deletionTimestamp),
-    generation: generation === undefined ? undefined : () => BigInt(generation),
+    generation: generation === undefined ? undefined : BigInt(generation),
     finalizers: () => viewJson(finalizers),
     ...more,
   });
@@ -129,13 +129,13 @@ function instant(ms: number): CelInput {
 }
 
 function viewCall(call: HookCall): CelInput {
-  const { hook, settings = {} } = call;
+  const { hook, settings = {}, fromKubernetesVersion, toKubernetesVersion, kubernetesVersion } = call;
   return struct({
-    hook: () => hook,
-    fromKubernetesVersion: optional(call.fromKubernetesVersion),
-    toKubernetesVersion: optional(call.toKubernetesVersion),
-    kubernetesVersion: optional(call.kubernetesVersion),
-    targetVersion: optional(targetVersion(call)),
+    hook,
+    fromKubernetesVersion,
+    toKubernetesVersion,
+    kubernetesVersion,
+    targetVersion: targetVersion(call),
     settings: () => viewJson(settings),
   });
 }
@@ -157,12 +157,11 @@ function viewObject(raw: unknown, metadata: ObjectMeta | undefined): CelInput {
 
 type Thunk = () => CelInput;
 
-function optional(text: string | undefined): Thunk | undefined {
-  return text === undefined ? undefined : () => text;
-}
+/** A field that is absent, is there, or is viewed when an expression reads it. */
+type Field = string | bigint | Thunk | undefined;
 
-function struct(fields: Readonly<Record<string, Thunk | undefined>>): CelInput {
-  return celMap(new LazyStruct(fields, (field) => field?.() ?? null));
+function struct(fields: Readonly<Record<string, Field>>): CelInput {
+  return celMap(new LazyStruct(fields, (field) => (typeof field === "function" ? field() : (field ?? null))));
 }
 
 /** As in Kubernetes, an integral JSON number is a CEL int, and any other number a double. */
@@ -239,8 +238,8 @@ class LazyMap<T> implements ReadonlyMap<string, CelInput> {
 }
 
 /** An undefined field is absent. Copying the others, several times for each evaluation, would be most of its cost. */
-class LazyStruct extends LazyMap<Thunk | undefined> {
-  protected override keysOf(raw: Readonly<Record<string, Thunk | undefined>>): readonly string[] {
+class LazyStruct extends LazyMap<Field> {
+  protected override keysOf(raw: Readonly<Record<string, Field>>): readonly string[] {
     return chargedKeys(raw).filter((key) => raw[key] !== undefined);
   }
 }

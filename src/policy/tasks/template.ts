@@ -2,16 +2,13 @@
 
 import { type Fields, isFields } from "../../lib/fields.ts";
 import { type Expression, type ExpressionField, expressionOrBroken } from "../cel/expression.ts";
-import { meter, STEPS_EXCEEDED } from "../cel/meter.ts";
+import { type ExpressionResult, meter, TOO_MANY_STEPS } from "../cel/meter.ts";
 import { atPosition, positionAfter } from "../cel/syntax.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { hasExpression, parseText, type TextPart } from "./template-text.ts";
 
-export type RenderResult =
-  | { readonly ok: true; readonly value: Fields }
-  /** `exhausted`: the steps ran out. */
-  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+export type RenderResult = ExpressionResult<Fields>;
 
 export interface Template {
   /** Never throws. */
@@ -95,20 +92,19 @@ export function compileTemplate(template: Fields, isWhole = false): Template {
   const cost = 1 + Math.ceil(JSON.stringify(template).length / LETTERS_PER_STEP);
   return {
     render: (variables) => {
-      if (!meter.afford(cost)) return EXHAUSTED;
+      if (!meter.afford(cost)) return TOO_MANY_STEPS;
       try {
         const value = render({ variables, isWhole });
         return isFields(value) ? { ok: true, value } : { ok: false, problem: "it gives no object" };
       } catch (error) {
         if (error instanceof Unrenderable && !error.exhausted) return { ok: false, problem: error.message };
-        return meter.exhausted ? EXHAUSTED : { ok: false, problem: "it cannot be rendered" };
+        return meter.exhausted ? TOO_MANY_STEPS : { ok: false, problem: "it cannot be rendered" };
       }
     },
   };
 }
 
 const LETTERS_PER_STEP = 10;
-const EXHAUSTED: RenderResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
 
 /** `undefined`: it contains no expression, and is used as it is. */
 function compileValue(value: unknown, path: string): Render | undefined {

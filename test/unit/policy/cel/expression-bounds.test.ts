@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileExpression, type ExpressionResult } from "../../../../src/policy/cel/expression.ts";
-import { STEPS_EXCEEDED } from "../../../../src/policy/cel/meter.ts";
+import { compileExpression } from "../../../../src/policy/cel/expression.ts";
+import { type ExpressionResult, STEPS_EXCEEDED } from "../../../../src/policy/cel/meter.ts";
 import { cluster, NOW } from "../../builders.ts";
 
 const ITEMS = Array.from({ length: 2700 }, (_, a) => ({ a, text: "x".repeat(20), list: [1, 2, 3] }));

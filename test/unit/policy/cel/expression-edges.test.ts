@@ -48,7 +48,7 @@ for (const [source, value] of Object.entries(VALUES)) {
 const WRONG: Readonly<Record<string, string>> = {
   "int('9223372036854775808') == 1": 'found "9223372036854775808", expected an integer such as "3"',
   "'abc'.substring(5) == ''": "substring() has no result for what it is given",
-  "has(1, 2)": "has() takes one field, as in has(cluster.topology)",
+  "has(1, 2)": "has() takes one field, as in has(cluster.topology); a key is asked for with in",
   "18446744073709551616u == 1u": "the number does not fit into 64 bits",
   "'a'.matches('\\\\pL{1000}')": 'the pattern "\\\\pL{1000}" repeats too much',
 };

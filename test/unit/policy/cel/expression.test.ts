@@ -170,10 +170,10 @@ const WITHOUT_RESULT: Readonly<Record<string, string>> = {
   "cluster.topology.variables.zones.exists(z, z.name == 'a')":
     'z has no field "name"; ask first, as in has(z.name) && …',
   "cluster.topology.variables.replicas + 'a' == 'b'":
-    "cluster.topology.variables.replicas is an int, and + takes a string there: write string(cluster.topology.variables.replicas)",
+    "cluster.topology.variables.replicas: + does not take (int, string)",
   "cluster.topology.variables.replicas.startsWith('a')":
-    "cluster.topology.variables.replicas is an int, and startsWith() takes a string there: write string(cluster.topology.variables.replicas)",
-  "cluster.topology.variables.replicas && true": "one side of && is an int, expected a bool",
+    "cluster.topology.variables.replicas: startsWith() does not take int.(string)",
+  "cluster.topology.variables.replicas && true": "one side of && is int, expected bool",
   "int(cluster.metadata.annotations.empty) == 0":
     'int() cannot read cluster.metadata.annotations.empty, expected an integer such as "3"',
   "double(cluster.metadata.annotations.empty) < 1.0":

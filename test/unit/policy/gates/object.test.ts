@@ -265,13 +265,10 @@ describe("absence", () => {
     const late = backup("a", "2026-01-01T00:00:00Z");
     const says = (...objects: readonly WatchedObject[]): string => judged(gate, backups(...objects)).observed;
     const text =
-      'the expression cannot be evaluated for an object: object has no field "status"; ask first, as in has(object.status) && …';
+      "the expression cannot be evaluated for an object: now, object.status.phase: - does not take (timestamp, string)";
     assert.equal(says(late, backup("b")), text);
     assert.equal(says(backup("b"), late), text);
-    assert.equal(
-      says(late),
-      "the expression cannot be evaluated for an object: object.status.phase is a string, and - takes a timestamp there: write timestamp(object.status.phase)",
-    );
+    assert.match(says(backup("b")), /: object has no field "status"; ask first, as in has\(object\.status\)/);
   });
 
   test("is met by an object that is there, even in a namespace that is being deleted", () => {

@@ -60,7 +60,7 @@ describe("an expression", () => {
     "<< cluster.topology.variables.big >>": /a whole number beyond 2\^53/,
     "a << cluster.topology.variables.list >>": /a list or a map, expected text/,
     "a << cluster.topology.variables.none >>": /has no key|no field/,
-    "<< [cluster.metadata.creationTimestamp] >>": /a timestamp, which JSON does not have: write string\(…\)/,
+    "<< [cluster.metadata.creationTimestamp] >>": /timestamp, which JSON does not have: write string\(…\)/,
     "<< {1: 2} >>": /keys that are no text/,
     "<< 0.0 / 0.0 >>": /a number that JSON does not have/,
   };
