@@ -83,16 +83,14 @@ export class PolicySet {
   /** What the platform team's policies and rollouts read; ExtensionConfigs select by labels, too. */
   get readers(): MarkReaders {
     if (this.#readers !== undefined) return this.#readers;
-    const policies = [...this.#entries.values()]
-      .map(({ compiled: { ref }, object: { spec } }) => ({ ref, spec }))
-      .filter(({ ref }) => ref.kind === "ClusterHookPolicy");
-    const rollouts = [...this.#rollouts].map(([name, spec]) => ({
-      ref: { kind: "HookRollout" as const, name },
-      spec,
-    }));
-    this.#readers = markReaders(
-      [...policies, ...rollouts].map(({ ref, spec }) => ({ name: policyName(ref), spec })),
-    );
+    const policies = [...this.#entries.values()].filter(({ compiled }) => compiled.ref.kind !== "HookPolicy");
+    this.#readers = markReaders([
+      ...policies.map(({ compiled, object: { spec } }) => ({ name: policyName(compiled.ref), spec })),
+      ...[...this.#rollouts].map(([name, spec]) => ({
+        name: policyName({ kind: "HookRollout", name }),
+        spec,
+      })),
+    ]);
     return this.#readers;
   }
 

@@ -2,7 +2,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
-import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
+import { type CompiledGate, type CompiledPolicy, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
@@ -20,14 +20,22 @@ const ASK_STEPS = 2;
 /** The budget of a forecast, which follows a policy from edge to edge. */
 const FORECAST_STEPS = MAX_STEPS / 2;
 
-/** The budgets of one decision, which are independent of each other. */
-export class Budgets {
-  readonly #byOwner = new Map<string, Budget>();
-
-  of({ kind, namespace = "", name }: PolicyRef): Budget {
-    const owner = kind === "HookPolicy" ? `/${namespace}` : name;
-    return entryOf(this.#byOwner, owner, () => meter.budget());
-  }
+/** What `work` gives for each policy in one decision, whose budgets are independent of each other. */
+export function withinBudgets<T>(
+  policies: readonly CompiledPolicy[],
+  work: (policy: CompiledPolicy) => T,
+): T[] {
+  const byOwner = new Map<string, Budget>();
+  return meter.decision(() =>
+    policies.map((policy) => {
+      const { kind, namespace = "", name } = policy.ref;
+      const owner = kind === "HookPolicy" ? `/${namespace}` : name;
+      return meter.within(
+        entryOf(byOwner, owner, () => meter.budget()),
+        () => work(policy),
+      );
+    }),
+  );
 }
 
 /** A decision of its own, with as many steps as a ClusterHookPolicy. */

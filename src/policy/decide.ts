@@ -24,7 +24,7 @@ import {
   UNKNOWN_FIELD,
 } from "./policy.ts";
 import { judgeRule, notEvaluable } from "./rule.ts";
-import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
+import { BUDGET_EXHAUSTED, describeExhausted, withinBudgets } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
 import { taskFields } from "./tasks/rule-tasks.ts";
@@ -45,12 +45,7 @@ export function decide(
 ): Decision {
   const situation = { world, call, now };
   const overrides = world.overrides.filter((override) => isActive(override, world.cluster, call.hook, now));
-  const budgets = new Budgets();
-  const trace = meter.decision(() =>
-    policies.map((policy) =>
-      meter.within(budgets.of(policy.ref), () => judgePolicy(policy, situation, overrides)),
-    ),
-  );
+  const trace = withinBudgets(policies, (policy) => judgePolicy(policy, situation, overrides));
   const holding = trace.filter(({ holds }) => holds);
   const retries = heldRules(trace).map(({ rule }) => rule.retryAfterSeconds);
   return {

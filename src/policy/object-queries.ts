@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { CompiledPolicy, ObjectQuery } from "./policy.ts";
-import { affordRule, Budgets } from "./budget.ts";
+import { affordRule, withinBudgets } from "./budget.ts";
 import { meter } from "./cel/meter.ts";
 import type { World } from "./world.ts";
 
@@ -14,18 +14,11 @@ export function objectQueries(
   now: Date,
 ): readonly ObjectQuery[] | undefined {
   const situation = { world, call, now };
-  const budgets = new Budgets();
-  const queries = meter.decision(() =>
-    policies.flatMap((policy) =>
-      meter.within(budgets.of(policy.ref), () =>
-        policy.rules
-          .filter(({ hooks }) => hooks.has(call.hook))
-          .flatMap(({ gates }) => {
-            if (!affordRule()) return [];
-            return gates.flatMap((gate) => gate.queries?.(situation) ?? []);
-          }),
-      ),
-    ),
-  );
-  return policies.some(({ ref }) => budgets.of(ref).exhausted) ? undefined : queries;
+  const queries = withinBudgets(policies, ({ rules }) => {
+    const found = rules
+      .filter(({ hooks }) => hooks.has(call.hook))
+      .flatMap(({ gates }) => (affordRule() ? gates.flatMap((gate) => gate.queries?.(situation) ?? []) : []));
+    return meter.exhausted ? undefined : found;
+  });
+  return queries.includes(undefined) ? undefined : queries.flatMap((each) => each ?? []);
 }
