@@ -11,7 +11,7 @@ import type { RequestField } from "../api/target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
-import type { CompiledTask } from "./tasks/compiled-task.ts";
+import type { CompiledTask } from "./tasks/compile-task.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;

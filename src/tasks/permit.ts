@@ -12,7 +12,7 @@ import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { CompiledTask } from "../policy/tasks/compiled-task.ts";
+import type { CompiledTask } from "../policy/tasks/compile-task.ts";
 import type { Permit } from "./next-step.ts";
 
 /** The parts of a spec that say which task of which operation it is. */

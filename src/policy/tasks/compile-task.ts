@@ -2,12 +2,34 @@
 
 import type { ClusterHookPolicySpec, HookPolicySpec, TaskAccount, TaskSpec } from "../../api/hook-policy.ts";
 import type { Fields } from "../../lib/fields.ts";
-import { expressionOrBroken } from "../cel/expression.ts";
+import { type Expression, expressionOrBroken } from "../cel/expression.ts";
 import { durationOrNever } from "../../lib/duration.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { CompiledTask, TaskVerb } from "./compiled-task.ts";
 import { actionHash } from "./task-identity.ts";
-import { compileTemplate } from "./template.ts";
+import { compileTemplate, type Template } from "./template.ts";
+
+export interface CompiledTask extends Readonly<
+  Pick<TaskSpec, "name" | "succeeded" | "failed"> &
+    Required<Pick<TaskSpec, "begins" | "timeout" | "retries" | "onFailure">>
+> {
+  /** Absent: the task is always needed. */
+  readonly when?: Expression;
+  readonly action: {
+    readonly verb: TaskVerb;
+    /** Of the object; of a delete: apiVersion, kind, namespace, and name or selector. */
+    readonly template: Template;
+    readonly ownedByCluster?: true;
+  };
+  /** actionHash() of the template and the ServiceAccount. */
+  readonly actionHash: string;
+  readonly timeoutMs: number;
+  /** How long a success counts; absent: for the whole operation. */
+  readonly validForMs?: number;
+  /** How long a created object stays after a success. */
+  readonly keepMs: number;
+}
+
+export type TaskVerb = "create" | "apply" | "delete";
 
 const DAY_MS = 86_400_000;
 export const TASK_DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;

@@ -7,7 +7,7 @@ import { after } from "../../lib/instant.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { Situation } from "../world.ts";
-import type { CompiledTask } from "./compiled-task.ts";
+import type { CompiledTask } from "./compile-task.ts";
 import { renderIntent } from "./render-action.ts";
 import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
@@ -30,7 +30,7 @@ export function judgeTasks(
   situation: Situation,
   gatesMet: boolean,
 ): readonly TaskTrace[] {
-  const { cluster, tasks } = situation.world;
+  const { cluster, tasks, rendersTasks } = situation.world;
   const unjudged = (reason: string, why: string): readonly TaskTrace[] =>
     rule.tasks.map((task) => {
       return { task: task.name, begins: task.begins, ...cannotBeJudged(task, reason, why), run: 0 };
@@ -49,20 +49,14 @@ export function judgeTasks(
     const mine = records.filter((record) => isOf(record, identity, policy));
     const [latest] = mine.toSorted((a, b) => b.identity.run - a.identity.run);
     const trace = judgeTask(task, latest, situation, { isNext, gatesMet });
-    traces.push(
-      trace.state === "Due"
-        ? { ...trace, ...begunBy(task, policy, { ...identity, run: trace.run }, situation) }
-        : trace,
-    );
+    if (trace.state !== "Due") traces.push(trace);
+    else {
+      const { intent, ...failure } = intentOf(task, policy, { ...identity, run: trace.run }, situation);
+      // That it cannot begin is known wherever it is judged; what would be stored is kept only for who stores it.
+      traces.push({ ...trace, ...failure, ...(rendersTasks === true && intent !== undefined && { intent }) });
+    }
   }
   return traces;
-}
-
-/** That it cannot begin is known wherever it is judged; what would be stored is kept only for who stores it. */
-function begunBy(...of: Parameters<typeof intentOf>): Partial<TaskTrace> {
-  const [, , , { world }] = of;
-  const { intent, ...failure } = intentOf(...of);
-  return { ...failure, ...(world.rendersTasks === true && intent !== undefined && { intent }) };
 }
 
 /** What would be stored, or why nothing can be. */
@@ -169,24 +163,34 @@ function withoutRetry({ message, ...words }: Words, { namespace, identity: { tas
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
 }
 
-function wordsOf(task: CompiledTask, record: TaskRecord): Words {
-  const { namespace, name, phase, nextAttempt } = record;
-  const hookTask = `${namespace}/${name}`;
-  if (phase === "Running" && record.hindered === true) {
-    // Of the operator's own words, without those of the API server or a webhook, which come after a colon.
-    const [why = ""] = record.message.split(": ", 1);
-    const message = `task ${task.name} cannot begin: ${why} (HookTask ${hookTask})`;
-    return { state: "Pending", reason: "TaskPending", message };
+/** The message is empty where the task holds nothing. */
+function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): Words {
+  const { namespace, name, phase, nextAttempt, message } = record;
+  const hookTask = `HookTask ${namespace}/${name}`;
+  const say = (state: TaskState, reason: string, text: string): Words => {
+    return { state, reason, message: `task ${task} ${text}` };
+  };
+  switch (phase) {
+    case "Pending":
+    case "Cancelled":
+      return say("Pending", "TaskPending", `is about to begin (${hookTask})`);
+    case "Succeeded":
+      return { state: "Succeeded", reason: "TaskSucceeded", message: "" };
+    case "Failed":
+      return onFailure === "Proceed"
+        ? { state: "Proceeded", reason: "TaskFailed", message: "" }
+        : say("Failed", "TaskFailed", `has failed (hookpolicy task retry ${namespace}/${name})`);
+    case "Running":
+      // Of the operator's own words, without those of the API server or a webhook, which come after a colon.
+      if (record.hindered === true)
+        return say("Pending", "TaskPending", `cannot begin: ${message.split(": ", 1)[0]} (${hookTask})`);
+      if (nextAttempt === undefined) return say("Running", "TaskRunning", `runs (${hookTask})`);
+      return say(
+        "Retrying",
+        "TaskRunning",
+        `waits for attempt ${nextAttempt.number} of ${nextAttempt.of} (${hookTask})`,
+      );
   }
-  if (phase !== "Running" || nextAttempt === undefined) {
-    const state = stateOf(phase, task);
-    const [reason, text] = STORED[state];
-    const said = text(hookTask);
-    return { state, reason, message: said && `task ${task.name} ${said}` };
-  }
-  const { number, of } = nextAttempt;
-  const message = `task ${task.name} waits for attempt ${number} of ${of} (HookTask ${hookTask})`;
-  return { state: "Retrying", reason: "TaskRunning", message };
 }
 
 function ofAltered(altered: Alteration, { namespace, name, identity: { task } }: TaskRecord): Words {
@@ -198,24 +202,7 @@ function ofAltered(altered: Alteration, { namespace, name, identity: { task } }:
   return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
 }
 
-type StoredState = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
 type Words = Pick<TaskTrace, "state" | "reason" | "message">;
-
-function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): StoredState {
-  if (phase === "Failed") return onFailure === "Proceed" ? "Proceeded" : "Failed";
-  return phase === "Cancelled" ? "Pending" : phase;
-}
-
-type StoredText = readonly [reason: string, text: (hookTask: string) => string];
-
-/** "" where the task holds nothing. */
-const STORED: Readonly<Record<StoredState, StoredText>> = {
-  Pending: ["TaskPending", (hookTask) => `is about to begin (HookTask ${hookTask})`],
-  Running: ["TaskRunning", (hookTask) => `runs (HookTask ${hookTask})`],
-  Succeeded: ["TaskSucceeded", () => ""],
-  Failed: ["TaskFailed", (hookTask) => `has failed (hookpolicy task retry ${hookTask})`],
-  Proceeded: ["TaskFailed", () => ""],
-};
 
 function ofNone(
   task: CompiledTask,

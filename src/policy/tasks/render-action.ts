@@ -7,7 +7,7 @@ import type { ExpressionVariables } from "../cel/view.ts";
 import type { CompiledPolicy } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { Situation } from "../world.ts";
-import type { CompiledTask } from "./compiled-task.ts";
+import type { CompiledTask } from "./compile-task.ts";
 import { nameOf, renderedHash, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskIntent } from "./task-trace.ts";
 import type { RenderResult } from "./template.ts";

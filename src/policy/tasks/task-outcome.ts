@@ -8,7 +8,7 @@ import { inOwnDecision } from "../budget.ts";
 import { withoutAdvice } from "../cel/failure.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
 
-export interface Outcome {
+export interface TaskOutcome {
   readonly outcome: "Succeeded" | "Failed" | "Unfinished";
   /** What the object does not show yet, or why it has failed. */
   readonly message: string;
@@ -41,7 +41,7 @@ export interface JudgedObject {
 }
 
 /** `failed` is judged first. A field that is missing, or another error, says: not yet. */
-export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject): Outcome {
+export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject): TaskOutcome {
   const defaults = DEFAULTS[`${kind.apiVersion} ${kind.kind}`];
   const { succeeded = defaults?.succeeded, failed = defaults?.failed } = spec;
   if (succeeded === undefined)

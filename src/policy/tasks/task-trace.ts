@@ -1,7 +1,7 @@
 /** What a decision says about the tasks of a rule, and what it lets begin. */
 
 import type { HookTaskSpec } from "../../api/hook-policy.ts";
-import type { CompiledTask } from "./compiled-task.ts";
+import type { CompiledTask } from "./compile-task.ts";
 import type { NextAttempt } from "./task-record.ts";
 
 /**

@@ -19,7 +19,6 @@ export function metadataProblems(
   metadata: Fields,
   ownedByCluster: boolean,
   isOpen: (value: unknown) => boolean = () => false,
-  notText: (value: unknown) => string = () => "expected a text",
 ): readonly FieldError[] {
   const left = (value: unknown): boolean => value === undefined || value === null || isOpen(value);
   const owners =
@@ -33,7 +32,7 @@ export function metadataProblems(
     return Object.entries(value).flatMap(([key, text]): FieldError[] => {
       const path = `${field}[${key}]`;
       if (reserved.some((own) => own === key)) return [{ path, message: "HookPolicy sets it. Remove it" }];
-      return left(text) || typeof text === "string" ? [] : [{ path, message: notText(text) }];
+      return left(text) || typeof text === "string" ? [] : [{ path, message: "expected a text" }];
     });
   });
   return [...owners, ...texts];

@@ -4,12 +4,10 @@ import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
 import { compileExpression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import { actionOf } from "../tasks/compile-task.ts";
-import type { TaskVerb } from "../tasks/compiled-task.ts";
+import { actionOf, type TaskVerb } from "../tasks/compile-task.ts";
 import { contentsOf, placesIn, textsIn } from "../tasks/template.ts";
 import { metadataProblems } from "../tasks/template-metadata.ts";
 import { hasExpression } from "../tasks/template-text.ts";
-import { wrongType } from "./field-message.ts";
 import type { FieldError } from "./schema.ts";
 
 /** Whose policy it is: a HookPolicy's tasks stay in its namespace. */
@@ -24,13 +22,11 @@ export interface PlacedTask {
   readonly at: string;
 }
 
-/** The tasks of the rule at the path that do something. */
 export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly PlacedTask[] {
-  return tasks.flatMap((task, index): PlacedTask[] => {
-    if ((task.create ?? task.apply ?? task.delete) === undefined) return [];
+  return tasks.map((task, index) => {
     const at = `${path}.tasks[${index}]`;
     const { verb, template } = actionOf(task);
-    return [{ task, path: at, verb, template, at: `${at}.${verb}` }];
+    return { task, path: at, verb, template, at: `${at}.${verb}` };
   });
 }
 
@@ -73,27 +69,16 @@ function tooLarge({ template, at }: PlacedTask): FieldError[] {
 const COMMANDS: readonly string[] = ["command", "args", "script"];
 const FIXED: readonly string[] = ["apiVersion", "kind"];
 
+const IN_COMMAND =
+  'must not have an expression, because a value could become a command: pass the value by env, as in env: [{ name: VALUE, value: "<< … >>" }], and in args write $(VALUE)';
+
 function misplaced({ template, at }: PlacedTask): FieldError[] {
-  const inValues = textsIn(template, at).flatMap(({ value: text, path, fields }): FieldError[] => {
-    const command = fields.find((name) => COMMANDS.includes(name));
-    if (command !== undefined) return [{ path, message: notInCommand(command, text) }];
+  const inValues = textsIn(template, at).flatMap(({ path, fields }): FieldError[] => {
+    if (fields.some((name) => COMMANDS.includes(name))) return [{ path, message: IN_COMMAND }];
     if (!FIXED.includes(fields.at(-1) ?? "")) return [];
     return [{ path, message: "must not have an expression. Write a task for each of them, with when" }];
   });
   return [...inValues, ...keysWithExpressions(template, at)];
-}
-
-function notInCommand(field: string, text: string): string {
-  const [, source = ""] = /<<\s*(.*?)\s*>>/s.exec(text) ?? [];
-  const name =
-    source
-      .toUpperCase()
-      .replaceAll(/[^A-Z0-9]+/g, "_")
-      .replaceAll(/^_+|_+$/g, "")
-      .slice(0, 32) || "VALUE";
-  const env = `env: [{ name: ${name}, value: "<< ${source} >>" }]`;
-  const how = field === "args" ? `write $(${name}) here, and ${env} beside args` : `pass the value by ${env}`;
-  return `must not have an expression, because a value could become a command: ${how}`;
 }
 
 function keysWithExpressions(value: unknown, path: string): FieldError[] {
@@ -132,13 +117,9 @@ function metadataErrors(
     add("name", "expected a text that is not empty");
   if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
     add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
-  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen, notText))
+  for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen))
     add(path, message);
   return errors;
-}
-
-function notText(value: unknown): string {
-  return wrongType(value, "string");
 }
 
 function isOpen(value: unknown): boolean {
