@@ -2,7 +2,7 @@
 
 import { fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
 import type { ObjectReach } from "../policy/gates/gate-kind.ts";
-import { type Condition, conditionsOf, gatesIn } from "../policy/gates/gates.ts";
+import { type GateCondition, conditionsOf, gatesIn } from "../policy/gates/gates.ts";
 import type { Review } from "./review.ts";
 
 export interface ObjectGate extends ObjectReach {
@@ -26,7 +26,7 @@ export function newGates(policy: GatedObject, old: GatedObject | undefined): Obj
   return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
 }
 
-function readGate({ field, kind, spec, place }: Condition, policy: GatedObject): ObjectGate[] {
+function readGate({ field, kind, spec, place }: GateCondition, policy: GatedObject): ObjectGate[] {
   const reach = kind.looksAt?.(spec);
   if (reach === undefined) return [];
   const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reach.namespace;

@@ -24,8 +24,8 @@ import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./va
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
 import { compileSelector, describeSelector } from "../api/selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
-import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
-import { soundRules } from "./validation/sound-parts.ts";
+import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf } from "./validation/semantics.ts";
+import { isSound, soundRules } from "./validation/sound-parts.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 

@@ -18,7 +18,7 @@ import { describeTooLarge } from "../views/too-large.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
-import { isSound } from "../policy/validation/semantics.ts";
+import { isSound } from "../policy/validation/sound-parts.ts";
 import type { Limit } from "./limit.ts";
 
 export type Operation = HookRolloutSpec["operation"];

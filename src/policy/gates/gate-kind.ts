@@ -1,7 +1,8 @@
 /** What the product needs to know of a kind of gate. Each kind is a module in this folder, and gates.ts lists them all. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { RuleSpec } from "../../api/hook-policy.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { ExpressionField } from "../cel/expression.ts";
 import type { ObjectKind } from "../objects.ts";
 import type { CompiledGate } from "../policy.ts";
@@ -18,10 +19,8 @@ export interface GateKind<Spec> {
   compile(name: string, spec: Spec, owner: GateOwner): CompiledGate;
   /** The CEL in the spec, which is checked like that of match conditions. */
   expressions?(spec: Spec): readonly ExpressionField[];
-  /** What else is wrong with the spec, or suspicious in a rule on these hooks. */
-  check?(spec: Spec, hooks: readonly HookName[]): CheckResult;
-  /** Warnings for a rule that also speaks at admission. */
-  checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
+  /** What else is wrong with the spec, or suspicious in this rule. */
+  check?(spec: Spec, rule: Pick<RuleSpec, "hooks" | "admission">): CheckResult;
   /** Why the gate is never met: by nothing, or not at the same time as a gate of its kind that the rule names before it. */
   contradicts?(spec: Spec, earlier: readonly SiblingGate<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */

@@ -31,7 +31,7 @@ const GATES: { readonly [Field in keyof Conditions]: GateKind<Conditions[Field]>
 
 const KINDS: readonly (readonly [field: string, kind: GateKind<unknown>])[] = Object.entries(GATES);
 
-export interface Condition {
+export interface GateCondition {
   /** The name of the kind, which is that of its field in a gate. */
   readonly field: string;
   readonly kind: GateKind<unknown>;
@@ -41,12 +41,12 @@ export interface Condition {
 }
 
 /** The conditions of the gate at the path, without its members. A valid gate has one; `wait` and `anyOf` have none. */
-export function conditionsOf(gate: unknown, path = ""): readonly Condition[] {
+export function conditionsOf(gate: unknown, path = ""): readonly GateCondition[] {
   const fields = fieldsOf(gate);
-  return KINDS.flatMap(([field, kind]): Condition[] => {
+  return KINDS.flatMap(([field, kind]): GateCondition[] => {
     const spec = fields[field] ?? undefined;
     if (spec === undefined) return [];
-    const place: Condition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
+    const place: GateCondition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
     return [{ field, kind, spec, place }];
   });
 }

@@ -3,7 +3,7 @@
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import type { MetadataGateSpec } from "../../api/hook-policy.ts";
+import type { MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../../api/target-version.ts";
 import { found as shortForm } from "../../lib/found.ts";
@@ -36,8 +36,7 @@ export const labelGate = kindOf("label");
 function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
   return {
     compile: (name, spec, { policy }) => compile(name, { field, spec, of: policy.kind }),
-    check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
-    checkAdmission: uidBeforeCreation,
+    check: (spec, rule) => ({ warnings: [...outlives(spec, rule.hooks), ...uidBeforeCreation(spec, rule)] }),
     contradicts: (spec, earlier) => otherValues(field, spec, earlier),
     reads: (spec) => readsOf(field, fieldsOf(spec)),
     marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
@@ -60,25 +59,17 @@ function outlives(gate: MetadataGateSpec, hooks: readonly HookName[]): FieldErro
     (hook) => hook.startsWith("Before") && !(own && hook === "BeforeClusterCreate"),
   );
   if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return [];
-  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later. \`valueFrom\` binds it: TargetVersion to one upgrade, ClusterUID to one deletion, ClusterName to one creation`;
   return [{ path: "", id: "unbound-approval", message }];
 }
 
-/** The values that bind an approval to one operation, which depend on the hook. */
-function binding(hooks: readonly HookName[]): string {
-  if (hooks.every((hook) => hook.includes("Upgrade")))
-    return "`valueFrom: TargetVersion` binds it to one upgrade";
-  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
-    return "`valueFrom: ClusterUID` binds it to one Cluster";
-  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
-    return "`valueFrom: ClusterName` binds it to one Cluster";
-  return "a rule for each operation can bind it with `valueFrom`";
-}
-
-function uidBeforeCreation({ valueFrom }: MetadataGateSpec, hooks: readonly HookName[]): FieldError[] {
-  if (valueFrom !== "ClusterUID" || !hooks.includes("BeforeClusterCreate")) return [];
+function uidBeforeCreation(
+  { valueFrom }: MetadataGateSpec,
+  { hooks, admission = "None" }: Pick<RuleSpec, "hooks" | "admission">,
+): FieldError[] {
+  if (valueFrom !== "ClusterUID" || admission === "None" || !hooks.includes("BeforeClusterCreate")) return [];
   const message =
-    "a Cluster gets its uid when it is created, so no new Cluster can carry it, and admission does not let any pass: use ClusterName";
+    "a Cluster gets its uid when it is created, so no new Cluster can carry it, and admission lets none pass by it: use ClusterName";
   return [{ path: ".valueFrom", id: "uid-before-creation", message }];
 }
 

@@ -63,15 +63,9 @@ function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field:
   return id === "" || typeof name !== "string" ? "" : `${name}/${id}`;
 }
 
-const EXPECTED: Readonly<Record<Field, string>> = {
-  rules: "RULE/WARNING, separated by commas",
-  stages: "STAGE/WARNING or WARNING, separated by commas",
-};
-
 function describe(part: string, names: readonly string[], field: Field): string {
-  const isWhole = (field === "stages" || OF_WHOLE.includes(part)) && /^[^/]+$/.test(part);
-  if (!isWhole && !/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected ${EXPECTED[field]}`;
+  const [object, form] =
+    field === "rules" ? ["policy", "RULE/WARNING"] : ["rollout", "STAGE/WARNING or WARNING"];
   const acceptable = names.filter((name) => name !== "");
-  const object = field === "rules" ? "policy" : "rollout";
-  return `${found(part)} accepts no warning of this ${object}: remove it${didYouMean(part, acceptable)}`;
+  return `${found(part)} accepts no warning of this ${object}: remove it, or write ${form}, separated by commas${didYouMean(part, acceptable)}`;
 }

@@ -7,7 +7,7 @@ import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
 import { gatesOf } from "./sound-parts.ts";
 
-/** For a rule, or its parts, that fit the schema. All of its gates must be met at the same time, but of members only one. */
+/** For a rule that fits the schema. All of its gates must be met at the same time, but of members only one. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const conditions = gatesOf(rule, path).flatMap(({ gate, path: at }) =>
     conditionsOf(gate, at).map((each) => ({ ...each, name: gate.name, isMember: at.includes(".anyOf[") })),
@@ -32,12 +32,8 @@ export const UNTIL_MISSING = "until-missing";
  * held. A policy in mode Audit of which no rule holds observes, and means to.
  */
 export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldError[] {
-  const holding = rules.find(({ until, tasks }) => (until ?? tasks) !== undefined)?.name;
-  const meansToObserve = holding === undefined && mode === "Audit";
-  const [than, remedy] =
-    holding === undefined
-      ? ["", "make the mode Audit, if it is to observe"]
-      : [`, unlike rule ${JSON.stringify(holding)}`, "make it a policy of its own in mode Audit"];
+  const meansToObserve =
+    mode === "Audit" && !rules.some(({ until, tasks }) => (until ?? tasks) !== undefined);
   return rules.flatMap(({ hooks, until, tasks, message: said, retryAfterSeconds }, index) => {
     const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
     if ((until ?? tasks) !== undefined || waiting.length === 0) return [];
@@ -47,7 +43,7 @@ export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldE
     if (idle === undefined && (meansToObserve || waiting.length < hooks.length)) return [];
     const message =
       idle === undefined
-        ? `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`
+        ? "the rule has no until: it only observes, and holds nothing. Add until, or make a policy in mode Audit of what only observes"
         : `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${idle}`;
     return [{ path: `spec.rules[${index}].${idle ?? "hooks"}`, id: UNTIL_MISSING, message }];
   });

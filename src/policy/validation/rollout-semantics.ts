@@ -4,11 +4,8 @@ import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook
 import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
-import { soundRules } from "./sound-parts.ts";
-import { checkRuleSet, isSound, type Semantics, type RuleSet } from "./semantics.ts";
-
-/** A warning for rules on several hooks. The call before an upgrade always has this version. */
-const ABOUT_TARGET = /^request\.toKubernetesVersion can be missing/;
+import { isSound, soundRules } from "./sound-parts.ts";
+import { checkRuleSet, type Semantics, type RuleSet } from "./semantics.ts";
 
 /** Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). */
 export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[]): Semantics {
@@ -28,21 +25,12 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
   const sound = schemaErrors.length > 0 ? undefined : (spec as HookRolloutSpec);
   const suspicious = sound === undefined ? [] : [...nothingBegins(sound), ...unreachable(sound)];
-  return {
-    errors,
-    warnings: [...warnings.filter(({ message }) => !ABOUT_TARGET.test(message)).map(named), ...suspicious],
-  };
+  return { errors, warnings: [...warnings, ...suspicious] };
 }
 
-/** A rollout has no rules. */
-function named(warning: FieldError): FieldError {
-  const what = warning.path.startsWith("spec.healthyWhen") ? "check" : "gate";
-  return { ...warning, message: warning.message.replace("then the rule cannot", `then the ${what} cannot`) };
-}
-
-/** The gates of a stage hold the first hook of an upgrade. Of an unsound stage, soundRules() keeps what fits the schema. */
+/** The gates of a stage hold the first hook of an upgrade. */
 function asRule(stage: unknown): RuleSpec {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parts that do not fit are left out
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- soundRules() leaves out what does not fit
   const { name, until } = fieldsOf(stage) as Partial<RolloutStageSpec>;
   return { name: textOf(name), hooks: ["BeforeClusterUpgrade"], ...(until !== undefined && { until }) };
 }

@@ -13,13 +13,13 @@ export interface FieldPlace {
 }
 
 /** CEL over `self`; `undefined` if it is not evaluable. */
-type Expression = (self: CelInput) => unknown;
+type RuleFunction = (self: CelInput) => unknown;
 
-type CompiledRule = ReturnType<typeof compileRule>;
+type SchemaRule = ReturnType<typeof compileRule>;
 
 const patterns = new Map<string, RegExp>();
 const env = celEnv({ funcs: strings, re2: { compile: compilePattern } });
-const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
+const compiled = new WeakMap<CrdSchema, readonly SchemaRule[]>();
 
 /**
  * The library's RE2 compiles a pattern at each call, which took most of a second for a large policy. The patterns here
@@ -42,7 +42,7 @@ export function brokenRules({ schema, value, path }: FieldPlace): { path: string
     }));
 }
 
-function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
+function rulesOf(schema: CrdSchema): readonly SchemaRule[] {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
   // A rule with oldSelf compares an object with the stored one, which only the API server can do.
@@ -55,15 +55,15 @@ function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
 
 function compileRule(source: ValidationRule): {
   readonly source: ValidationRule;
-  readonly rule: Expression;
-  readonly message: Expression | undefined;
+  readonly rule: RuleFunction;
+  readonly message: RuleFunction | undefined;
 } {
   const { rule, messageExpression } = source;
   const message = messageExpression === undefined ? undefined : compile(messageExpression);
   return { source, rule: compile(rule), message };
 }
 
-function compile(expression: string): Expression {
+function compile(expression: string): RuleFunction {
   const evaluate = plan(env, parse(expression));
   return (self) => {
     const result = evaluate({ self });

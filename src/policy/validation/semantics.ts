@@ -10,7 +10,7 @@ import {
 } from "../cel/expression.ts";
 import { atPosition, positionAfter } from "../cel/syntax.ts";
 import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
-import { type FieldError, isWithin } from "./schema.ts";
+import type { FieldError } from "./schema.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type GateField, type SoundRule, soundRules } from "./sound-parts.ts";
 import { contradictions, untilMissing } from "./contradictions.ts";
@@ -56,11 +56,6 @@ export function checkRules(
     ...limits,
   });
   return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules, mode))] };
-}
-
-/** Whether nothing at the path, around it or below it is wrong. */
-export function isSound(path: string, errors: readonly FieldError[]): boolean {
-  return !errors.some((each) => isWithin(each.path, path) || isWithin(path, each.path));
 }
 
 /** The parts of one object that share its limits. */
@@ -137,13 +132,10 @@ export function expressionsOf(rule: RuleSpec, path: string): readonly Expression
   return [...matchConditionsOf(rule, path), ...ofGates, ...expressionsOfTasks(rule, path)];
 }
 
-/** Without those that soundRules() has replaced by an empty text. */
 function matchConditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonly ExpressionField[] {
-  return matchConditions
-    .map(({ expression: source }, index): ExpressionField => {
-      return { source, use: "matchCondition", path: `${path}.matchConditions[${index}].expression` };
-    })
-    .filter(({ source }) => source !== "");
+  return matchConditions.map(({ expression: source }, index) => {
+    return { source, use: "matchCondition", path: `${path}.matchConditions[${index}].expression` };
+  });
 }
 
 function expressionsOfGate({ gate, path }: GateField): readonly ExpressionField[] {
@@ -164,21 +156,21 @@ function checkRule(
     ...expressionsOfTasks(rule, path),
   ]) {
     if (findings.errors.length - before >= max) return;
-    if ("gate" in part) checkGate(part, rule.hooks, findings);
+    if ("gate" in part) checkGate(part, rule, findings);
     else checkExpression(part, rule.hooks, findings);
   }
   findings.errors.push(...taskErrors(rule, path, owner));
   findings.warnings.push(
     ...midUpgrade(rule, path),
     ...contradictions(rule, path),
-    ...admissionWarnings(rule, path),
+    ...passedDeadline(rule, path),
   );
 }
 
-function checkGate(placed: GateField, hooks: readonly HookName[], findings: Findings): void {
-  for (const expression of expressionsOfGate(placed)) checkExpression(expression, hooks, findings);
+function checkGate(placed: GateField, rule: RuleSpec, findings: Findings): void {
+  for (const expression of expressionsOfGate(placed)) checkExpression(expression, rule.hooks, findings);
   for (const { kind, spec, place } of conditionsOf(placed.gate, placed.path)) {
-    const { errors = [], warnings = [] } = kind.check?.(spec, hooks) ?? {};
+    const { errors = [], warnings = [] } = kind.check?.(spec, rule) ?? {};
     findings.errors.push(...errors.map(place));
     findings.warnings.push(...warnings.map(place));
   }
@@ -243,24 +235,10 @@ function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: S
   return [{ path: `${path}.hooks[${index}]`, id: "from-version-not-shown", message }];
 }
 
-/** Effects of a rule at admission that its author may not expect; for a rule, or its parts, that fit the schema. */
-export function admissionWarnings(rule: RuleSpec, path: string): readonly FieldError[] {
-  if (rule.admission === undefined || rule.admission === "None") return [];
-  return [...passedDeadline(rule, path), ...unmetAtAdmission(rule, path)];
-}
-
 /** A deadline counts from the first call of the hook, which a refused request never leads to. */
 function passedDeadline({ admission, deadline }: RuleSpec, path: string): FieldError[] {
   if (admission !== "Deny" || deadline?.onExpiry !== "Allow") return [];
   const message =
     "the deadline ends only what a hook holds: at admission, the API server refuses the request until the gates are met, however long that takes. Use admission: Warn, or remove the deadline";
   return [{ path: `${path}.deadline.onExpiry`, id: "deadline-not-at-admission", message }];
-}
-
-function unmetAtAdmission({ hooks, until = [] }: RuleSpec, path: string): FieldError[] {
-  return until.flatMap((gate, index) =>
-    conditionsOf(gate, `${path}.until[${index}]`).flatMap(({ kind, spec, place }) =>
-      (kind.checkAdmission?.(spec, hooks) ?? []).map(place),
-    ),
-  );
 }

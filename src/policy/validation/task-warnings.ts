@@ -7,13 +7,12 @@ import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
 import { groupOf } from "../objects.ts";
-import { textsIn } from "../tasks/template.ts";
-import { parseText } from "../tasks/template-text.ts";
+import { contentsOf, textsIn } from "../tasks/template.ts";
 import type { FieldError } from "./schema.ts";
 import type { SoundRule } from "./sound-parts.ts";
 import { type PlacedTask, type TaskOwner, tasksOf } from "./task-checks.ts";
 
-/** For all rules of a policy, or their parts, that fit the schema. */
+/** For the rules of a policy that fit the schema. */
 export function taskWarnings(
   rules: readonly SoundRule[],
   owner: TaskOwner | undefined,
@@ -43,13 +42,10 @@ function waitingGates(
     const kinds = reachOf(gate).map(({ kind }) => kind);
     const found = tasks.find(({ template }) => kinds.some((kind) => isSameKind(kind, template)));
     if (found === undefined) return [];
-    const { task, verb } = found;
-    const message = `task ${JSON.stringify(task.name)} of the same hook begins once all gates are met, and ${VERBS[verb]} what this gate looks at, so each may wait for the other: ${verb === "delete" ? "remove the gate, as the task waits until they are gone" : "say in the task's succeeded when it is done"}, or let it begin with begins: First`;
+    const message = `task ${JSON.stringify(found.task.name)} of the same hook begins once all gates are met, and makes or deletes what this gate looks at, so each may wait for the other: let the task's succeeded, or its delete, wait for that instead of the gate, or let it begin with begins: First`;
     return [{ path: `${path}.until[${index}]`, id: "gate-waits-for-task", message }];
   });
 }
-
-const VERBS = { create: "creates", apply: "applies", delete: "deletes" } as const;
 
 /** Whatever their versions. */
 function isSameKind(
@@ -76,8 +72,9 @@ function writtenByTenants({ template, at, verb }: PlacedTask): FieldError[] {
     const field = fields.at(-1) ?? "";
     const chooses =
       POWERFUL.includes(field) || fields.includes("subjects") || (verb === "delete" && path === `${at}.name`);
-    if (!chooses || !readsOf([text]).isWritten) return [];
-    const message = `tenants write what this reads of the Cluster, and so choose ${chosen(field, verb)} for a ServiceAccount that is not theirs. Write it in full, or read it from namespaceObject`;
+    if (!chooses || !readsOf(text).isWritten) return [];
+    const message =
+      "tenants write what this reads of the Cluster, and so choose it for a ServiceAccount that is not theirs. Write it in full, or read it from namespaceObject";
     return [{ path, id: "tenant-written-field", message }];
   });
 }
@@ -87,21 +84,12 @@ function sameNameElsewhere({ template, at, verb }: PlacedTask): FieldError[] {
   const { name, namespace } = verb === "delete" ? template : fieldsOf(template["metadata"]);
   const [what, place] =
     verb === "delete" ? [template["selector"], `${at}.selector`] : [name, `${at}.metadata.name`];
-  if (verb === "create" || what === undefined || readsOf(textsOf(namespace)).isOwn) return [];
-  const { isWritten, isOwn } = readsOf(textsOf(what));
+  if (verb === "create" || what === undefined || readsOf(namespace).isOwn) return [];
+  const { isWritten, isOwn } = readsOf(what);
   if (!isWritten || isOwn) return [];
-  const message = `a Cluster of another namespace may have the same name and labels, and then ${verb === "delete" ? "its task deletes the same objects" : "both tasks write the same object"}. Read cluster.metadata.uid or cluster.metadata.namespace, too, or set namespace: << cluster.metadata.namespace >>`;
+  const message =
+    "a Cluster of another namespace may have the same name and labels, and then its task acts on the same objects. Read cluster.metadata.uid or cluster.metadata.namespace, too, or set namespace: << cluster.metadata.namespace >>";
   return [{ path: place, id: "same-name-elsewhere", message }];
-}
-
-function chosen(field: string, verb: string): string {
-  if (field === "namespace") return "the namespace";
-  if (field === "image") return "the image";
-  return verb === "delete" ? "what is deleted" : "who gets rights";
-}
-
-function textsOf(value: unknown): string[] {
-  return textsIn(value, "").map(({ value: text }) => text);
 }
 
 interface Reads {
@@ -111,8 +99,9 @@ interface Reads {
   readonly isOwn: boolean;
 }
 
-function readsOf(texts: readonly string[]): Reads {
-  const sources = texts.flatMap(expressionsIn);
+/** `value`: a part of a template. */
+function readsOf(value: unknown): Reads {
+  const sources = contentsOf(value, "").expressions.map(({ source }) => source);
   const paths = sources.flatMap(
     (source) => compileExpression(source, "value").expression?.clusterPaths ?? [],
   );
@@ -122,12 +111,6 @@ function readsOf(texts: readonly string[]): Reads {
 }
 
 const OWN_NAMESPACE = /\bnamespaceObject\.metadata\.(name|uid)\b/;
-
-function expressionsIn(text: string): string[] {
-  const parsed = parseText(text);
-  if (!parsed.ok) return [];
-  return parsed.parts.flatMap((part) => (typeof part === "string" ? [] : part.source));
-}
 
 /** A success that is too old at the release needs another run, after which the next one may be too old. */
 function endless(rule: RuleSpec, path: string): FieldError[] {

@@ -31,11 +31,11 @@ test("a warning of another rule, or another warning of the rule, is not accepted
 
 test("what accepts nothing is a warning, and says what may be meant", () => {
   assert.deepEqual(accept("a/unbound-aproval").unused, [
-    'unused-accept: "a/unbound-aproval" accepts no warning of this policy: remove it; did you mean "a/unbound-approval"?',
+    'unused-accept: "a/unbound-aproval" accepts no warning of this policy: remove it, or write RULE/WARNING, separated by commas; did you mean "a/unbound-approval"?',
   ]);
   assert.deepEqual(accept("a/unbound-approval", []).unused.length, 1);
   for (const text of ["", "mid-upgrade", "a/b/c", "a/", "a/unbound-approval,"])
-    assert.match(accept(text).unused.at(-1) ?? "", /expected RULE\/WARNING, separated by commas/, text);
+    assert.match(accept(text).unused.at(-1) ?? "", /write RULE\/WARNING, separated by commas/, text);
 });
 
 test("nothing is accepted without the annotation, or by one that is no text", () => {
@@ -64,9 +64,9 @@ test("a warning of a rollout is accepted by stage and warning, or by the warning
   assert.deepEqual(acceptIn("nothing-begins"), { left: [inStage], unused: [] });
   assert.deepEqual(acceptIn("canary/nothing-begins"), { left: [whole], unused: [] });
   assert.deepEqual(acceptIn("nothing-begin").unused, [
-    '"nothing-begin" accepts no warning of this rollout: remove it; did you mean "nothing-begins"?',
+    '"nothing-begin" accepts no warning of this rollout: remove it, or write STAGE/WARNING or WARNING, separated by commas; did you mean "nothing-begins"?',
   ]);
-  assert.match(acceptIn("a/b/c").unused[0] ?? "", /expected STAGE\/WARNING or WARNING/);
+  assert.match(acceptIn("a/b/c").unused[0] ?? "", /write STAGE\/WARNING or WARNING/);
 });
 
 test("a warning that needs another object is not called unused where that is missing", () => {

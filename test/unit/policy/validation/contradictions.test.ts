@@ -84,7 +84,7 @@ test("a rule without until that has a text for what it holds holds nothing", () 
     /^spec\.rules\[0\]\.retryAfterSeconds until-missing: /,
   );
   const alone =
-    "spec.rules[0].hooks until-missing: the rule has no until: it only observes, and holds nothing. Add until, or make the mode Audit, if it is to observe";
+    "spec.rules[0].hooks until-missing: the rule has no until: it only observes, and holds nothing. Add until, or make a policy in mode Audit of what only observes";
   assert.deepEqual(told({}), [alone]);
   assert.equal(untilMissing([observing], "Enforce").length, 1);
   assert.deepEqual(untilMissing([observing], "Audit"), []);
@@ -92,7 +92,7 @@ test("a rule without until that has a text for what it holds holds nothing", () 
   const both: HookName[] = ["BeforeClusterCreate", "AfterControlPlaneInitialized"];
   assert.deepEqual(told({ hooks: both }, rule({ name: "holds", until: [wait("2h")] })), []);
   assert.deepEqual(told({}, rule({ name: "holds", until: [wait("2h")] })), [
-    'spec.rules[0].hooks until-missing: the rule has no until, unlike rule "holds": it only observes, and holds nothing. Add until, or make it a policy of its own in mode Audit',
+    "spec.rules[0].hooks until-missing: the rule has no until: it only observes, and holds nothing. Add until, or make a policy in mode Audit of what only observes",
   ]);
   const audited = untilMissing([observing, rule({ name: "holds", until: [wait("2h")] })], "Audit");
   assert.equal(audited.length, 1, "in Audit beside a rule that will hold");
