@@ -1,6 +1,5 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
-import { withoutAdvice } from "./cel/failure.ts";
 import { type ExpressionResult, STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleFinding } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
@@ -74,7 +73,7 @@ function judgeResults(rule: CompiledRule, results: readonly ExpressionResult[]):
   const failed = results[index];
   if (failed === undefined) return undefined;
   const problem = failed.ok ? "it gives no boolean" : failed.problem;
-  const message = `match condition ${nameAt(index)} cannot be evaluated (${withoutAdvice(problem)})`;
+  const message = `match condition ${nameAt(index)} cannot be evaluated (${problem})`;
   return notEvaluable(rule, "MatchConditionError", message);
 }
 
@@ -196,7 +195,7 @@ function timers(
 
 function describeGate(trace: GateTrace): string {
   const { gate, met, observed } = trace;
-  if (met === undefined) return `gate ${gate} cannot be evaluated (${withoutAdvice(observed)})`;
+  if (met === undefined) return `gate ${gate} cannot be evaluated (${observed})`;
   return `gate ${gate} waits for ${wantedInMessage(trace)}${inParentheses(trace)}`;
 }
 

@@ -1,7 +1,6 @@
 /** The gates of a stage, which must be met for each Cluster before it may begin: gates as in a policy, without waits. */
 
 import { after } from "../lib/instant.ts";
-import { withoutAdvice } from "../policy/cel/failure.ts";
 import { inOwnDecision, lookAt } from "../policy/budget.ts";
 import { type ObjectDemand, type ObjectQuery, wantedInMessage } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
@@ -24,7 +23,7 @@ export function unmetGate({ until }: CompiledStage, situation: Situation): Unmet
       return {
         gate: gate.name,
         ...(met === undefined
-          ? { wanted: `${wanted}, which cannot be evaluated: ${withoutAdvice(observed)}`, problem: observed }
+          ? { wanted: `${wanted}, which cannot be evaluated: ${observed}`, problem: observed }
           : { wanted }),
       };
     }

@@ -60,11 +60,6 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
   return `${pathText(range)} is ${got}, expected a list or a map to go through`;
 }
 
-/** The advice is for authors of expressions, not for those who read conditions and Events. */
-export function withoutAdvice(problem: string): string {
-  return problem.replaceAll(/[;:] ask first, as in .*?&& \u2026/g, "");
-}
-
 /** A conversion of text whose form is wrong. */
 function unreadable(call: Call | undefined): string | undefined {
   const wanted = call && CONVERSIONS[call.function]?.form;
@@ -78,7 +73,7 @@ function missing(root: Expr, id: bigint | undefined, key: string | undefined): s
   const field = findNode(root, (each) => each.id === id && each.exprKind.case === "selectExpr");
   if (field?.exprKind.case === "selectExpr" && field.exprKind.value.field === key) {
     const { operand } = field.exprKind.value;
-    return `${pathText(operand)} has no field ${JSON.stringify(key)}; ask first, as in has(${pathText(field)}) && …`;
+    return `${pathText(operand)} has no field ${JSON.stringify(key)}`;
   }
   const ofChain = (each: Expr): boolean => callOf(each, "_[_]") !== undefined && startOfChain(each).id === id;
   const index =
@@ -88,7 +83,7 @@ function missing(root: Expr, id: bigint | undefined, key: string | undefined): s
   const [container] = callOf(index, "_[_]")?.args ?? [];
   const literal = stringLiteral(keyOf(index));
   if (literal === undefined) return `${pathText(container)} lacks a key or element that is looked at`;
-  return `${pathText(container)} has no key ${JSON.stringify(literal)}; ask first, as in ${JSON.stringify(literal)} in ${pathText(container)} && …`;
+  return `${pathText(container)} has no key ${JSON.stringify(literal)}`;
 }
 
 function keyOf(index: Expr): Expr | undefined {

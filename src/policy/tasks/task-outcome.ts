@@ -5,7 +5,6 @@ import type { HookTaskSpec } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
 import { inOwnDecision } from "../budget.ts";
-import { withoutAdvice } from "../cel/failure.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
 
 export interface TaskOutcome {
@@ -52,7 +51,7 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
     const result = inOwnDecision(() => expression.evaluate({ cluster, call, object, now }));
     if (result.ok) return result.value === true ? true : `not yet: ${source}`;
     // An author need not test for a field that comes later.
-    return `not yet: ${source} (${withoutAdvice(result.problem)})`;
+    return `not yet: ${source} (${result.problem})`;
   };
   if (failed !== undefined && is(failed) === true)
     return {

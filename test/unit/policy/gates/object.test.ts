@@ -268,7 +268,7 @@ describe("absence", () => {
       "the expression cannot be evaluated for an object: now, object.status.phase: - does not take (timestamp, string)";
     assert.equal(says(late, backup("b")), text);
     assert.equal(says(backup("b"), late), text);
-    assert.match(says(backup("b")), /: object has no field "status"; ask first, as in has\(object\.status\)/);
+    assert.match(says(backup("b")), /: object has no field "status"$/);
   });
 
   test("is met by an object that is there, even in a namespace that is being deleted", () => {
