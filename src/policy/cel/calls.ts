@@ -65,24 +65,13 @@ function accepts(signature: Signature, target: Type | undefined, args: readonly 
   );
 }
 
-/** What people write with and without quotes. */
-const PLAIN_KINDS: ReadonlySet<string> = new Set(["bool", "int", "uint", "double"]);
-
 /** The message for a comparison that can never be true; values of unknown type may be compared. */
 function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | undefined {
   if (name === "@in" && b.kind === "list" && !comparable(a, b.element)) {
     return `${a.kind} in a list of ${b.element.kind}: it is never there`;
   }
   if ((name !== "_==_" && name !== "_!=_") || comparable(a, b)) return undefined;
-  const kinds = [a.kind, b.kind];
-  const isNull = kinds.includes("null_type");
-  const isText = kinds.includes("string") && kinds.some((kind) => PLAIN_KINDS.has(kind));
-  const hint = isNull
-    ? ": whether a field is there is asked with has()"
-    : isText
-      ? ": write both in quotes, or both without"
-      : "";
-  return `${a.kind} ${displayName(name)} ${b.kind}: they are never equal${hint}`;
+  return `${a.kind} ${displayName(name)} ${b.kind}: they are never equal`;
 }
 
 function unknownFunction(name: string): string {
