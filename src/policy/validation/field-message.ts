@@ -1,7 +1,7 @@
 /** The messages for a field that does not fit the schema: the found value, the expected one, and a suggestion. */
 
 import type { ErrorObject } from "ajv";
-import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
 
 type Describe = (error: ErrorObject) => string;
@@ -10,7 +10,11 @@ type Describe = (error: ErrorObject) => string;
 const MESSAGES: Readonly<Record<string, Describe>> = {
   required: () => "required field is missing",
   additionalProperties: ({ params, parentSchema }) =>
-    unknownField(String(params["additionalProperty"]), Object.keys(parentSchema?.["properties"] ?? {})),
+    unexpected(
+      "unknown field",
+      params["additionalProperty"],
+      Object.keys(parentSchema?.["properties"] ?? {}),
+    ),
   type: ({ data, params, parentSchema }) =>
     Array.isArray(params["type"])
       ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
@@ -35,25 +39,11 @@ export function describeSchemaError(error: ErrorObject): string {
   return MESSAGES[error.keyword]?.(error) ?? error.message ?? `does not satisfy ${error.keyword}`;
 }
 
-/** `mayBe`: whether the value could be in a field; absent: in any. */
-export function unknownField(
-  name: string,
-  fields: readonly string[],
-  mayBe: (field: string) => boolean = () => true,
-): string {
-  const meant = nearest(name, fields);
-  const hint = suggested(meant !== undefined && mayBe(meant) ? meant : undefined);
-  return `unknown field ${found(name)}, expected ${choiceOf(fields)}${hint}`;
-}
-
-function choiceOf(expected: readonly string[]): string {
-  return expected.length === 1 ? String(expected[0]) : `one of ${expected.join(", ")}`;
-}
-
 /** "found "Alow", expected one of Allow, Deny; did you mean "Allow"?" */
 export function unexpected(what: string, word: unknown, expected: readonly string[]): string {
+  const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
   const hint = typeof word === "string" ? didYouMean(word, expected) : "";
-  return `${what} ${found(word)}, expected ${choiceOf(expected)}${hint}`;
+  return `${what} ${found(word)}, expected ${choice}${hint}`;
 }
 
 /** YAML reads true, 1 and many other words as types other than string. */

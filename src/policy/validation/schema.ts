@@ -14,7 +14,7 @@ import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type FieldPlace } from "./schema-rules.ts";
 import { found } from "../../lib/found.ts";
-import { describeSchemaError, unknownField } from "./field-message.ts";
+import { describeSchemaError } from "./field-message.ts";
 
 export interface FieldError {
   /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */
@@ -170,29 +170,13 @@ function schemaErrors(kind: Kind, input: Fields): FieldError[] {
     }));
 }
 
-/** Suggests only a field that could have the value. */
+/** A field that a ClusterHookPolicy has there is no misspelt field of a HookPolicy. */
 function messageOfError(kind: Kind, error: ErrorObject): string {
   const name: unknown = error.params["additionalProperty"];
-  const { schema } = placeAt(CRD_SCHEMAS[kind], error);
-  if (typeof name !== "string" || schema?.properties === undefined) return describeSchemaError(error);
-  const value = fieldsOf(error.data)[name];
-  // It is no misspelt field of a HookPolicy if a ClusterHookPolicy has it there.
-  const wider = placeAt(CRD_SCHEMAS.ClusterHookPolicy, error).schema;
-  const isWider = kind === "HookPolicy" && couldBe(wider, name, value);
-  // An empty value says nothing about the field that is meant.
-  const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
-  // One item instead of a list, or a list of one item, is the next mistake, and has a message of its own.
-  const forms = Array.isArray(value) && value.length === 1 ? [value, ...value] : [value, [value]];
-  return unknownField(
-    name,
-    Object.keys(schema.properties),
-    (meant) => !isWider && (isEmpty || forms.some((each: unknown) => couldBe(schema, meant, each))),
-  );
-}
-
-function couldBe(schema: CrdSchema | undefined, name: string, value: unknown): boolean {
-  const field = schema && fieldOf(schema, name);
-  return field !== undefined && fits(field, value);
+  const { schema } = placeAt(CRD_SCHEMAS.ClusterHookPolicy, error);
+  const isWider =
+    kind === "HookPolicy" && typeof name === "string" && (schema && fieldOf(schema, name)) !== undefined;
+  return isWider ? describeSchemaError(error).replace(/; did you mean .*$/, "") : describeSchemaError(error);
 }
 
 /** Whether a value has the form that a schema wants: its types and fields, not its words, numbers and rules. */
