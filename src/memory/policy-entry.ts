@@ -210,7 +210,7 @@ function representsItself({ tooLarge, ref }: CompiledPolicy): boolean {
 }
 
 /** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
-const MAX_RESULTS = 10_000;
+const MAX_CLUSTERS = 10_000;
 /** A user can name any version, so a Cluster with this many results gets no further ones of these. */
 const MAX_WITH_ANY_VERSION = 32;
 const OF_ANY_VERSION: ReadonlySet<RecentResult["verdict"]> = new Set(["Refused", "NotAsked"]);
@@ -218,7 +218,6 @@ const OF_ANY_VERSION: ReadonlySet<RecentResult["verdict"]> = new Set(["Refused",
 class RecordedResults {
   /** resultKeys, by the Cluster's uid. */
   readonly #byCluster = new Map<string, Set<string>>();
-  #size = 0;
 
   keys(): string[] {
     return [...this.#byCluster.values()].flatMap((keys) => [...keys]);
@@ -232,20 +231,13 @@ class RecordedResults {
     if (known?.has(key) === true) return false;
     if (OF_ANY_VERSION.has(verdict) && known !== undefined && known.size >= MAX_WITH_ANY_VERSION)
       return false;
-    if (this.#size >= MAX_RESULTS) this.#clear();
+    if (known === undefined && this.#byCluster.size >= MAX_CLUSTERS) this.#byCluster.clear();
     entryOf(this.#byCluster, clusterUID, () => new Set()).add(key);
-    this.#size += 1;
     return true;
   }
 
   /** The Cluster is gone. */
   forget(clusterUID: string): void {
-    this.#size -= this.#byCluster.get(clusterUID)?.size ?? 0;
     this.#byCluster.delete(clusterUID);
-  }
-
-  #clear(): void {
-    this.#byCluster.clear();
-    this.#size = 0;
   }
 }
