@@ -20,17 +20,8 @@ import { rangeProblem } from "../version-range.ts";
 
 export type CallType = { readonly type: Type } | { readonly problem: string };
 
-const MACROS: Readonly<Record<string, string>> = {
-  has: "has() takes one field, as in has(cluster.topology); a key is asked for with in",
-  exists: "exists() takes a variable and a condition, as in list.exists(x, x == 'a')",
-  all: "all() takes a variable and a condition, as in list.all(x, x != 'a')",
-  exists_one: "exists_one() takes a variable and a condition, as in list.exists_one(x, x == 'a')",
-  existsOne: "existsOne() takes a variable and a condition, as in list.existsOne(x, x == 'a')",
-  map: "map() takes a variable and an expression, as in list.map(x, x.name)",
-  filter: "filter() takes a variable and a condition, as in list.filter(x, x != 'a')",
-};
-
-const WORDS: readonly string[] = [...SIGNATURES.keys(), ...Object.keys(MACROS)].filter((name) =>
+const LOOPS: readonly string[] = ["exists", "all", "exists_one", "existsOne", "map", "filter"];
+const WORDS: readonly string[] = [...SIGNATURES.keys(), ...LOOPS, "has"].filter((name) =>
   /^[\w.]+$/.test(name),
 );
 
@@ -75,8 +66,9 @@ function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | 
 }
 
 function unknownFunction(name: string): string {
-  const macro = Object.hasOwn(MACROS, name) ? MACROS[name] : undefined;
-  return macro ?? `unknown function ${found(name)}${didYouMean(name, WORDS)}`;
+  if (name === "has") return "has() takes one field, as in has(cluster.topology); a key is asked for with in";
+  if (!LOOPS.includes(name)) return `unknown function ${found(name)}${didYouMean(name, WORDS)}`;
+  return `${name}() takes a variable and an expression, as in list.${name}(x, x == 'a')`;
 }
 
 function wrongCount(name: string, signatures: readonly Signature[], count: number): string {

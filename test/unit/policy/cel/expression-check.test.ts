@@ -64,7 +64,7 @@ const WRONG: Readonly<Record<string, string>> = {
     '1:28 the variable "cluster" is there already, take another name',
   "cluster.metadata.finalizers.exists(x, x)": "1:39 the condition must be a bool, found string",
   "cluster.metadata.finalizers.exists('x', true)":
-    "1:28 exists() takes a variable and a condition, as in list.exists(x, x == 'a')",
+    "1:28 exists() takes a variable and an expression, as in list.exists(x, x == 'a')",
   "has(cluster)": "1:1 has() takes one field, as in has(cluster.topology)",
   "object.spec.a": '1:1 unknown variable "object", expected one of cluster, namespaceObject, now, request',
   "google.protobuf.Duration{seconds: 1} == duration('1s')":
