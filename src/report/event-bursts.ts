@@ -3,6 +3,7 @@
  * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
+import { entryOf } from "../lib/entry-of.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { EventText, ObjectReference } from "../api/event-text.ts";
 
@@ -12,8 +13,6 @@ export interface DatedText {
 }
 
 interface Burst {
-  /** Namespace of the regarded object. */
-  readonly namespace: string;
   readonly from: Date;
   admitted: number;
   readonly others: DatedText[];
@@ -23,18 +22,14 @@ interface Burst {
 const LENGTH_MS = 30_000;
 const ONE_BY_ONE = 20;
 const NAMED = 5;
-/** Causes at the same time for the Clusters of one namespace; further causes share one burst. */
-const MAX_BURSTS = 100;
 
 export class EventBursts {
   readonly #bursts = new Map<string, Burst>();
-  /** Number of open bursts by namespace. */
-  readonly #begun = new Map<string, number>();
 
   /** Whether the Event is written as its own; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
-    const key = this.#keyOf(text);
-    const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);
+    const key = `${text.reason} ${(text.related ?? text.regarding).uid}`;
+    const burst = entryOf(this.#bursts, key, () => ({ from: at, admitted: 0, others: [], count: 0 }));
     if (burst.admitted < ONE_BY_ONE) {
       burst.admitted += 1;
       return true;
@@ -47,12 +42,7 @@ export class EventBursts {
   /** Returns the counted Events of bursts that are over. */
   ended(now: Date): EventText[] {
     const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
-    for (const [key, { namespace }] of over) {
-      this.#bursts.delete(key);
-      const begun = (this.#begun.get(namespace) ?? 0) - 1;
-      if (begun > 0) this.#begun.set(namespace, begun);
-      else this.#begun.delete(namespace);
-    }
+    for (const [key] of over) this.#bursts.delete(key);
     return over.flatMap(([, burst]) => describeBurst(burst, now));
   }
 
@@ -60,20 +50,6 @@ export class EventBursts {
   untilNext(now: Date): number | undefined {
     const [first] = this.#bursts.values();
     return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
-  }
-
-  #begin(key: string, namespace: string, from: Date): Burst {
-    const burst: Burst = { namespace, from, admitted: 0, others: [], count: 0 };
-    this.#bursts.set(key, burst);
-    this.#begun.set(namespace, (this.#begun.get(namespace) ?? 0) + 1);
-    return burst;
-  }
-
-  #keyOf({ reason, related, regarding }: EventText): string {
-    const key = `${reason} ${(related ?? regarding).uid}`;
-    const { namespace = "" } = regarding;
-    const isToldApart = this.#bursts.has(key) || (this.#begun.get(namespace) ?? 0) < MAX_BURSTS;
-    return isToldApart ? key : `${reason} in ${namespace}`;
   }
 }
 
