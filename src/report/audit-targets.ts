@@ -47,14 +47,7 @@ export class FileTarget implements LineTarget {
 
   async write(bytes: Buffer): Promise<number> {
     const file = await this.#current();
-    const { size } = await file.stat();
-    const { bytesWritten } = await file.write(bytes);
-    if (bytesWritten === bytes.length) return bytesWritten;
-    const after = await file.stat();
-    if (!after.isFile() || after.size !== size + bytesWritten) return bytesWritten;
-    // The disk is full: without the truncation, the partial line would stay if the file is rotated now.
-    await file.truncate(size);
-    throw new Error(`${this.#path}: no space is left`);
+    return (await file.write(bytes)).bytesWritten;
   }
 
   async close(): Promise<void> {

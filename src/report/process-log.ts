@@ -39,7 +39,7 @@ interface Entry {
   readonly fields: ReadonlyMap<string, unknown>;
 }
 
-/** The logging methods never throw, whatever the fields hold, even when the stream's reader is gone. */
+/** The logging methods never throw, even when the stream's reader is gone. */
 export function createLogger({ stream = process.stdout, ...options }: LogOptions): ClosableLogger {
   survivePipeErrors(stream);
   const line = options.format === "json" ? jsonLine : textLine;
@@ -96,23 +96,13 @@ function quoted(value: unknown): string {
 function plainFields(sources: readonly LogFields[], withStack: boolean): Map<string, unknown> {
   const plain = new Map<string, unknown>();
   for (const fields of sources) {
-    for (const key of Object.keys(fields)) {
-      const value = read(fields, key);
+    for (const [key, value] of Object.entries(fields)) {
       if (value === undefined) continue;
       plain.set(key, value instanceof Error ? cut(errorText(value)) : plainValue(value));
       if (withStack && value instanceof Error) plain.set(`${key}Stack`, cut(value.stack ?? ""));
     }
   }
   return plain;
-}
-
-/** A getter may throw. */
-function read(fields: LogFields, key: string): unknown {
-  try {
-    return fields[key];
-  } catch {
-    return "(unreadable)";
-  }
 }
 
 function plainValue(value: unknown): unknown {
