@@ -37,7 +37,7 @@ function compareRank(a: OrderPlace, b: OrderPlace): number {
 }
 
 /** When each namespace last had its turn. */
-export class Turns {
+export class LastTurns {
   readonly #last = new Map<string, number>();
   #latest = "";
   #count = 0;
@@ -70,7 +70,7 @@ export class Turns {
  */
 export function takeTurns<T extends OrderPlace>(
   sorted: readonly T[],
-  turns: Turns,
+  turns: LastTurns,
   begins: (place: T) => boolean,
 ): void {
   const ranks = Map.groupBy(sorted, ({ group, order }) => `${group} ${order}`);

@@ -8,7 +8,7 @@ import {
   orderOf,
   type OrderPlace,
   takeTurns,
-  Turns,
+  LastTurns,
   withTurn,
 } from "../../../src/rollouts/order.ts";
 
@@ -59,7 +59,7 @@ function begun(places: readonly OrderPlace[], free: () => number): string[] {
   let turns: string[] | undefined;
   for (let waiting = new Set(places); waiting.size > 0;) {
     let left = free();
-    takeTurns(inOrder([...waiting]), new Turns(turns), (place) => {
+    takeTurns(inOrder([...waiting]), new LastTurns(turns), (place) => {
       if (left === 0) return false;
       left -= 1;
       waiting.delete(place);
@@ -120,7 +120,7 @@ describe("namespaces take turns", () => {
   test("and keep theirs if their first Cluster has no room", () => {
     const places = inOrder([...waitingIn("a", 3), ...waitingIn("b", 2)]);
     const tried: string[] = [];
-    takeTurns(places, new Turns(["b"]), ({ namespace, name }) => {
+    takeTurns(places, new LastTurns(["b"]), ({ namespace, name }) => {
       tried.push(`${namespace}/${name}`);
       return name !== "c0";
     });
