@@ -55,7 +55,7 @@ const REFRESH_MS = 50;
 const REFRESH_SHARE = 20;
 /** The same, if nothing but the time has changed. */
 const REST_MS = 2000;
-/** A slot that is given back sooner was not left unused: another rollout refused the Cluster. */
+/** A slot that ends sooner was not left unused. */
 const UNUSED_MS = 60_000;
 
 export class RolloutEntry {
