@@ -128,7 +128,7 @@ export class Rollouts {
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
   lacksSlot(cluster: Cluster, hook: HookName): boolean {
     const places = this.#placesOf(hook, this.#options.decider.worldOf(cluster), this.#options.now());
-    return places.some((each) => !each.hasSlot);
+    return places.some(({ isIn }) => !isIn);
   }
 
   /**
@@ -139,10 +139,10 @@ export class Rollouts {
     if (holdsBesideTasks(decision) || decision.basis === undefined) return decision;
     const { world, since } = decision.basis;
     const now = this.#options.now();
-    for (const { entry, place, ...known } of this.#placesOf(call.hook, world, now)) {
+    for (const { entry, place, isIn } of this.#placesOf(call.hook, world, now)) {
       const closed = closedSince(entry, place, { world, call, now, since: since ?? now });
       if (closed !== undefined) return held(decision, closed);
-      if (!known.hasSlot)
+      if (!isIn)
         return held(decision, holdOf(entry.rollout, { reason: "NotItsTurn", stage: place.stage?.name }));
     }
     return decision;
@@ -156,7 +156,7 @@ export class Rollouts {
       const member = memberOf(rollout, cluster, namespace);
       if (member === undefined || member.marked) return [];
       const place = { stage: member.stage, target: targetOf(rollout.operation, cluster) };
-      return [{ entry, place, hasSlot: hasSlot(entry, cluster, now) }];
+      return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
     });
   }
 
