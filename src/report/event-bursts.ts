@@ -4,8 +4,8 @@
  */
 
 import { entryOf } from "../lib/entry-of.ts";
-import { policyName } from "../policy/policy-ref.ts";
-import type { EventText, ObjectReference } from "../api/event-text.ts";
+import { namespacedName } from "../lib/keys.ts";
+import type { EventText } from "../api/event-text.ts";
 
 export interface DatedText {
   readonly text: EventText;
@@ -15,7 +15,7 @@ export interface DatedText {
 interface Burst {
   readonly from: Date;
   admitted: number;
-  readonly others: DatedText[];
+  readonly others: EventText[];
   count: number;
 }
 
@@ -35,7 +35,7 @@ export class EventBursts {
       return true;
     }
     burst.count += 1;
-    if (burst.others.length < NAMED) burst.others.push({ text, at });
+    if (burst.others.length < NAMED) burst.others.push(text);
     return false;
   }
 
@@ -56,8 +56,8 @@ export class EventBursts {
 function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
   const [first] = others;
   if (first === undefined) return [];
-  const { type, reason, action, related, regarding } = first.text;
-  const named = others.map(({ text }) => nameOf(text.regarding)).join(", ");
+  const { type, reason, action, related, regarding } = first;
+  const named = others.map(({ regarding: each }) => namespacedName(each)).join(", ");
   const rest = count > others.length ? ` and ${count - others.length} more` : "";
   return [
     {
@@ -71,10 +71,4 @@ function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
       ...(count > 1 && { series: { count, lastObservedTime: now } }),
     },
   ];
-}
-
-function nameOf({ kind, namespace, name }: ObjectReference): string {
-  return kind === "HookPolicy" || kind === "ClusterHookPolicy"
-    ? policyName({ kind, name, ...(namespace !== undefined && { namespace }) })
-    : [namespace, name].filter((part) => part !== undefined).join("/");
 }
