@@ -20,7 +20,7 @@ function mirrorOf<Label extends string>(
   metricWith: (collect: () => Promise<void>) => Counter<Label> | Gauge<Label>,
 ): Mirror<Label> {
   let read: SampleReader<Label> = () => [];
-  const metric: Pick<Counter<Label>, "reset" | "remove" | "inc"> = metricWith(async () => {
+  const metric: Pick<Gauge<Label>, "reset" | "remove" | "inc"> = metricWith(async () => {
     // Before the reset: another scrape may read in the meantime.
     const samples = await read();
     metric.reset();

@@ -5,6 +5,7 @@ import { durationOrNever } from "../lib/duration.ts";
 import { after, readTimestamp } from "../lib/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
+import type { Permit } from "./permit.ts";
 import {
   allowedAttempts,
   cancelled,
@@ -15,14 +16,6 @@ import {
   openAttempt,
   retried,
 } from "./task-progress.ts";
-
-/** Whether a further attempt may begin, as Cluster and policy show it. */
-export type Permit =
-  | { readonly may: "Begin" }
-  /** Something passes by itself, or another event comes. */
-  | { readonly may: "Wait" }
-  /** The task is not wanted any more. */
-  | { readonly may: "Never"; readonly why: string };
 
 export interface TaskSituation {
   readonly task: HookTask;

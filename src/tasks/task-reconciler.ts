@@ -12,7 +12,8 @@ import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
-import { mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
+import { mayBeAtWork, type NextStep, nextStep } from "./next-step.ts";
+import type { Permit } from "./permit.ts";
 import type { Permits } from "./permits.ts";
 import {
   attemptBegun,

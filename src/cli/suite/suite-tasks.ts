@@ -14,8 +14,8 @@ import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
-import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
+import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
+import { isOperationOver, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
 import {
   attemptBegun,
   cancelled,
