@@ -51,8 +51,7 @@ export function makers(registry: Registry) {
       name: string,
       help: string,
       labelNames: Label[] = [],
-    ): Mirror<Label> =>
-      mirrorOf((collect) => new Gauge({ name, help, labelNames, registers, collect })),
+    ): Mirror<Label> => mirrorOf((collect) => new Gauge({ name, help, labelNames, registers, collect })),
     mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> =>
       mirrorOf((collect) => new Counter({ name, help, labelNames, registers, collect })),
   };

@@ -25,8 +25,7 @@ export interface OrderPlace {
 /** As takeTurns() wants them. */
 export function inOrder<T extends OrderPlace>(places: readonly T[]): T[] {
   return places.toSorted(
-    (a, b) =>
-      a.group - b.group || a.order - b.order || a.since - b.since || compareText(a.name, b.name),
+    (a, b) => a.group - b.group || a.order - b.order || a.since - b.since || compareText(a.name, b.name),
   );
 }
 

@@ -114,7 +114,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     }
   }
 
-  function refuse(call: Call, reason: UndecodableReason, head = NO_HEAD): void {
+  function refuse(call: Call, reason: UndecodableReason, head: Buffer = NO_HEAD): void {
     const { path } = call.route;
     if (reason === "too-large" || reason === "no-room") warnRateLimited("Refused a call", { path, reason });
     try {

@@ -64,7 +64,8 @@ export class StoredTaskBeginner {
       return { intent, error: like?.error };
     });
     const unstored = [...failed, ...later];
-    for (const { intent, error } of unstored) if (error !== undefined) this.#options.onUnstored(intent, error);
+    for (const { intent, error } of unstored)
+      if (error !== undefined) this.#options.onUnstored(intent, error);
     return unstored;
   }
 

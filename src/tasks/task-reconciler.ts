@@ -167,7 +167,10 @@ export class TaskReconciler {
       case "CarryOut":
         return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
-        return await this.#lookedAt(task, await observe(this.#options.objects, this.#workOn(task, step.attempt)));
+        return await this.#lookedAt(
+          task,
+          await observe(this.#options.objects, this.#workOn(task, step.attempt)),
+        );
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }

@@ -6,7 +6,13 @@ import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
 import { describeTransition } from "../../report/transition-events.ts";
-import { countDeadlines, countDecisions, countHeld, countOverrides, openWindows } from "../../report/gauges.ts";
+import {
+  countDeadlines,
+  countDecisions,
+  countHeld,
+  countOverrides,
+  openWindows,
+} from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";

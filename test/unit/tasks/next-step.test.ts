@@ -47,7 +47,9 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   "marks it as over when the operation has ended": [{ isOver: true }, { do: "MarkOver" }],
   "begins nothing for an operation that is over": [
     { task: hookTask({ over: ago(1) }), isOver: true },
-    writes(({ task }) => cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW)),
+    writes(({ task }) =>
+      cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
+    ),
   ],
   "carries out an attempt that a restart has left": [
     { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
@@ -101,7 +103,9 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "cancels what was changed once its operation is over": [
     { altered: "Changed", task: hookTask({ altered: ago(1), over: ago(1) }), isOver: true },
-    writes(({ task }) => cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW)),
+    writes(({ task }) =>
+      cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
+    ),
   ],
   "waits 30 seconds before the second attempt": [
     { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] }, { retries: 1 }) },
