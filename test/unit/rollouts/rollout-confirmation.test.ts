@@ -178,10 +178,19 @@ describe("two rollouts over one Cluster", () => {
     assert.deepEqual([replica.api.running("fleet"), replica.api.running("zone")], [["a"], ["a"]]);
   });
 
-  test("the earlier gives none when the later refuses", async () => {
+  test("the earlier gives none when memory shows that it is not the turn of the Cluster in the later", async () => {
+    const replica = replicaOf({ specs: { fleet: {}, zone: { maxConcurrency: 0 } }, clusters: [A] });
+    const { rollouts, api } = replica;
+    for (const { rollout, queue } of rollouts.entries()) queue.mayBegin = () => rollout.name === "fleet";
+    const confirmation = await confirmAfterList(replica, requestOf(A), released(A));
+    assert.equal(reasonOf(confirmation), "NoFreeSlot");
+    assert.deepEqual([api.running("fleet"), api.running("zone")], [[], []]);
+  });
+
+  test("the earlier has given one when only the API server shows that the later has none", async () => {
     const replica = replicaOf({ specs: { fleet: {}, zone: { maxConcurrency: 0 } }, clusters: [A] });
     assert.equal(reasonOf(await confirm(replica, A)), "NoFreeSlot");
-    assert.deepEqual([replica.api.running("fleet"), replica.api.running("zone")], [[], []]);
+    assert.deepEqual([replica.api.running("fleet"), replica.api.running("zone")], [["a"], []]);
   });
 
   test("the earlier gives none when a gate of the later is not met", async () => {
