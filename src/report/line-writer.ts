@@ -6,6 +6,7 @@
 import { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import { callbackify } from "node:util";
 import type { Logger } from "../lib/logger.ts";
 
 export interface LineTarget {
@@ -42,7 +43,7 @@ export class LineWriter {
     this.#stream = new Writable({
       highWaterMark: MAX_BYTES,
       writev: (lines: readonly { readonly chunk: Buffer }[], done) => {
-        this.#deliver(lines.map(({ chunk }) => chunk)).then(() => done(), done);
+        callbackify(async () => await this.#deliver(lines.map(({ chunk }) => chunk)))(done);
       },
     }).on("error", () => undefined);
   }

@@ -16,10 +16,12 @@ interface Mirror<Label extends string> {
   follow(read: SampleReader<Label>): void;
 }
 
+const nothing = (): [] => [];
+
 function mirrorOf<Label extends string>(
   metricWith: (collect: () => Promise<void>) => Counter<Label> | Gauge<Label>,
 ): Mirror<Label> {
-  let read: SampleReader<Label> = () => [];
+  let read: SampleReader<Label> = nothing;
   const metric: Pick<Gauge<Label>, "reset" | "remove" | "inc"> = metricWith(async () => {
     // Before the reset: another scrape may read in the meantime.
     const samples = await read();

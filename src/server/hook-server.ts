@@ -103,12 +103,11 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       log.error("Failed to answer a hook", { path: call.route.path, error });
       refuse(call, "internal");
     };
-    const answer = (text: string): void => send(call, text);
     try {
       const text = answerOf(call.route, body);
       if (text === undefined) refuse(call, "too-large", body.view());
-      else if (typeof text === "string") answer(text);
-      else text.then(answer, fail);
+      else if (typeof text === "string") send(call, text);
+      else text.then((late) => send(call, late), fail);
     } catch (error) {
       fail(error);
     }
