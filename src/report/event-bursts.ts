@@ -45,12 +45,6 @@ export class EventBursts {
     for (const [key] of over) this.#bursts.delete(key);
     return over.flatMap(([, burst]) => describeBurst(burst, now));
   }
-
-  /** Milliseconds until the next burst is over; `undefined`: there is none. */
-  untilNext(now: Date): number | undefined {
-    const [first] = this.#bursts.values();
-    return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
-  }
 }
 
 function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
