@@ -23,8 +23,7 @@ export interface LineWriterOptions {
 
 /** Some ten thousand lines, which is minutes of a fleet in which everything changes at once. */
 const MAX_BYTES = 16 * 1024 * 1024;
-const MIN_RETRY_MS = 100;
-const MAX_RETRY_MS = 10_000;
+const RETRY_MS = 500;
 /** The rest is dropped, because a graceful shutdown must not wait for a disk. */
 const CLOSE_MS = 2000;
 
@@ -69,12 +68,12 @@ export class LineWriter {
   /** Rejects only when the writer is closing. */
   async #deliver(lines: readonly Buffer[]): Promise<void> {
     let rest = Buffer.concat(lines);
-    for (let retryMs = MIN_RETRY_MS; rest.length > 0; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+    while (rest.length > 0) {
       try {
         rest = rest.subarray(await this.#options.target.write(rest));
       } catch (error) {
         this.#failed(error);
-        await pause(retryMs, undefined, { ref: false, signal: this.#closing.signal });
+        await pause(RETRY_MS, undefined, { ref: false, signal: this.#closing.signal });
       }
     }
     this.#waiting -= lines.length;

@@ -27,8 +27,6 @@ export interface ClosableLogger extends Logger {
 /** Longer strings are cut, so that no hostile value becomes a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
 
-/** A cut must not leave half of a surrogate pair behind. */
-const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
@@ -118,8 +116,8 @@ function plainValue(value: unknown): unknown {
 
 function cut(text: string): string {
   if (text.length <= MAX_VALUE_LENGTH) return text;
-  const kept = text.slice(0, MAX_VALUE_LENGTH).replace(HALF_A_PAIR, "");
-  return `${kept}... (${text.length - kept.length} more characters)`;
+  const kept = text.slice(0, MAX_VALUE_LENGTH).toWellFormed();
+  return `${kept}... (${text.length - MAX_VALUE_LENGTH} more characters)`;
 }
 
 const ignore = (): void => undefined;
