@@ -14,8 +14,14 @@ import type { PolicyWriter } from "../status/policy-writer.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
-import type { Permit } from "./next-step.ts";
-import { isOperationOver, type PermitInput, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
+import {
+  isOperationOver,
+  type Permit,
+  type PermitInput,
+  permitOf,
+  taskIn,
+  type TaskOrigin,
+} from "./permit.ts";
 import { lastAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";

@@ -9,8 +9,8 @@ import { describeTransition } from "../../report/transition-events.ts";
 import {
   countDeadlines,
   countDecisions,
+  countHeld,
   countOverrides,
-  HeldClusters,
   openWindows,
 } from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
@@ -59,7 +59,7 @@ export class SuiteReports {
       hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
       hookpolicy_window_open: () => entries.flatMap(openWindows),
       hookpolicy_overrides: () => countOverrides({ overrides }, now),
-      hookpolicy_held_clusters: () => heldClusters(entries, rollouts).samples(),
+      hookpolicy_held_clusters: () => countHeld(heldOperations(entries, rollouts)),
       hookpolicy_rollout_clusters: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
@@ -106,12 +106,11 @@ export class SuiteReports {
   }
 }
 
-function heldClusters(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]): HeldClusters {
-  const held = new HeldClusters();
-  for (const entry of entries) for (const row of entry.held.values()) held.addRow(row);
-  for (const { spec, status } of rollouts) {
-    if (spec.mode === "Audit") continue;
-    for (const { uid } of status?.held ?? []) held.add(BEGINS[spec.operation], uid);
-  }
-  return held;
+function heldOperations(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]) {
+  const rows = entries.flatMap(({ held }) => [...held.values()].filter(({ holds }) => holds));
+  const enforced = rollouts.filter(({ spec }) => spec.mode !== "Audit");
+  const waiting = enforced.flatMap(({ spec, status }) =>
+    (status?.held ?? []).map(({ uid }) => ({ hook: BEGINS[spec.operation], clusterUID: uid })),
+  );
+  return [...rows, ...waiting];
 }

@@ -14,8 +14,8 @@ import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
-import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
+import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
+import { isOperationOver, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
 import {
   attemptBegun,
   cancelled,
@@ -24,7 +24,6 @@ import {
   lastAttempt,
   openAttempt,
   operationOver,
-  retried,
 } from "../../tasks/task-progress.ts";
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
@@ -143,18 +142,16 @@ export class SuiteTasks {
     switch (step.do) {
       case "MarkOver":
         return operationOver(status, now);
-      case "Cancel":
       case "Reconsider":
         return cancelled(status, step.why, now);
-      case "Retry":
-        return retried(task, step.value);
+      case "Write":
+        return step.status;
       case "Begin":
         return attemptBegun(task, this.#attemptOf(task), now);
       case "CarryOut":
         return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
-      case "MarkAltered":
       case "CleanUp":
       case "Rest":
         return undefined;
