@@ -116,8 +116,8 @@ export class Certificates {
     const { hooks, admission } = this.clients;
     return [
       ...this.#serving.certificates(),
-      ...watched("client-authority", hooks?.validity),
-      ...watched("admission-client-authority", admission?.validity),
+      ...watched("client-authority", hooks?.current),
+      ...watched("admission-client-authority", admission?.current),
     ];
   }
 

@@ -261,7 +261,7 @@ export class LeaderElection {
     const { namespace } = this.#options.lease;
     const remedy = `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}`;
     const fields = { error, ...(isForbidden(error) && { remedy }) };
-    this.#trouble.say(String(error), () => this.#options.log.warn("Cannot get or renew the lease", fields));
+    this.#trouble.warn(this.#options.log, "Cannot get or renew the lease", fields);
   }
 }
 

@@ -175,25 +175,6 @@ test("with a filled volume, Self starts without any API server, and serves the n
   );
 });
 
-test("Self takes from the volume what is newer than what the API server said, and nothing that is older", async (t) => {
-  const lab = new Lab(t);
-  const old = await lab.storeOwn(3 * DAY_MS);
-  const current = await lab.storeOwn(2 * DAY_MS);
-  const serving = lab.serving("Self");
-  assert.equal((await serving.load(never)).cert, current.cert);
-  const newer = await new Lab(t).storeOwn(DAY_MS);
-  lab.failure = new KubeError("down", { code: 0, reason: "ConnectionRefused" });
-  await lab.mount(old);
-  await running(serving, async () => await until("a look", () => lab.log.messages("debug").length > 0));
-  assert.deepEqual(lab.served, []);
-  await lab.mount(newer);
-  await running(serving, async () => await until("the newer one", () => lab.served.length > 0));
-  assert.deepEqual(
-    lab.served.map(({ cert }) => cert),
-    [newer.cert],
-  );
-});
-
 test("Self starts with the certificate that was replaced during the start, when there is no server yet", async (t) => {
   const lab = new Lab(t);
   const old = await lab.storeOwn(70 * DAY_MS);
