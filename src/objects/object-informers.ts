@@ -88,10 +88,10 @@ export class ObjectInformers implements ObjectReader {
   async read(kind: ObjectKind, namespace: string, options: ObjectRead): Promise<FoundObjects> {
     if (isSecret(kind)) return SECRETS_REFUSED;
     const { client } = this.#options;
-    let asked: Parameters<typeof refusalOf>[2];
+    let asked: Resource | undefined;
     try {
       const resource = await discoverResource(client, kind);
-      asked = { verb: options.name === undefined ? "list" : "get", resource };
+      asked = resource;
       const place = resource.namespaced ? namespace : undefined;
       if (this.#options.budget.isOver(place ?? objectKindKey(kind))) return tooLarge(kind, place);
       const objects = await this.#present(kind, resource, namespace, options);

@@ -37,11 +37,11 @@ export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): R
   return { ok: false, reason: TOO_LARGE, message: `${describeTooLarge(namespace)} (kind ${kind})` };
 }
 
-/** `undefined` for a temporary error, such as a loss of contact. */
+/** `asked`: what was to be read, unless the kind was not found. `undefined` for a temporary error, such as a loss of contact. */
 export function refusalOf(
   { apiVersion, kind }: ObjectKind,
   error: unknown,
-  asked?: AccessRequest,
+  asked?: Resource,
 ): Refusal | undefined {
   const reason = error instanceof KubeError ? error.reason : "";
   if (reason === KIND_TERMINATING) {
@@ -64,16 +64,9 @@ export function refusalOf(
   return { ok: false, reason: "ObjectsForbidden", message };
 }
 
-const VERBS = ["get", "list", "watch"] as const;
-
-interface AccessRequest {
-  readonly verb: (typeof VERBS)[number];
-  readonly resource: Resource;
-}
-
-function mayNot({ verb, resource }: AccessRequest): string {
+function mayNot(resource: Resource): string {
   return (
-    `the operator may not ${verb} ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
+    `the operator may not read ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
     `ClusterRole labelled ${GROUP}/aggregate-to-operator: "true"`
   );
 }
@@ -85,7 +78,7 @@ export function grantCommand([first = "", ...others]: readonly string[]): string
   return `kubectl create clusterrole ${role} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${role} ${GROUP}/aggregate-to-operator=true`;
 }
 
-const MAY_NOT = new RegExp(`^the operator may not (?:${VERBS.join("|")}) ([a-z0-9.-]+): `);
+const MAY_NOT = /^the operator may not read ([a-z0-9.-]+): /;
 
 /** The kind that the operator may not read, as it says itself: its name in RBAC. */
 export function forbiddenKind(message: string): string | undefined {
@@ -94,10 +87,6 @@ export function forbiddenKind(message: string): string | undefined {
 
 /** Whether the reason in a status is that the operator cannot read these objects; others may. */
 export function isAbout(message: string, kind: ObjectKind, resource: Resource): boolean {
-  const reasons = [
-    ...VERBS.map((verb) => mayNot({ verb, resource })),
-    notWatched(kind),
-    notLoaded(kind).message,
-  ];
+  const reasons = [mayNot(resource), notWatched(kind), notLoaded(kind).message];
   return reasons.some((reason) => message.startsWith(reason));
 }

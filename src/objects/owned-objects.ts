@@ -12,8 +12,8 @@ import { type Child, childOf } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";
-import { type KubeObject, type Resource } from "../kube/resource.ts";
-import { viewMetadata } from "../views/cluster.ts";
+import type { Resource } from "../kube/resource.ts";
+import { viewIdentity } from "../views/cluster.ts";
 import { PART_GROUPS } from "../views/owned-parts.ts";
 
 export interface OwnedObjectsOptions {
@@ -107,7 +107,7 @@ export class OwnedObjects {
       informer: new Informer<OwnedObject>({
         client,
         resource: async (signal) => await this.#resolve(kind, watch, signal),
-        project: viewOwned,
+        project: ({ metadata }) => ({ metadata: viewIdentity(metadata) }),
         onChange: ({ key, new: object }) => this.#changed(watch, key, object),
         metadataOnly: true,
         log: calm(log.child({ kind: kindKey(kind) })),
@@ -162,20 +162,6 @@ function partsOf(cluster: Cluster | undefined): readonly OwnedPart[] {
 
 function kindKey({ group, kind }: Kind): string {
   return `${kind}.${group}`;
-}
-
-/** Fleets have thousands of these, so nothing else is kept. */
-function viewOwned(raw: KubeObject): OwnedObject {
-  const { name, namespace, uid, resourceVersion, deletionTimestamp } = viewMetadata(raw.metadata);
-  return {
-    metadata: {
-      name,
-      uid,
-      resourceVersion,
-      ...(namespace !== undefined && { namespace }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-  };
 }
 
 /** Nothing depends on these watches, so failures are not logged as warnings. */
