@@ -1,7 +1,7 @@
 /** Provides the serving certificate: from files that another controller writes, or from the operator's own Secrets. */
 
 import { SayOnce } from "../lib/say-once.ts";
-import type { CertificateLifetime, Lifetime } from "./lifetime.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -31,7 +31,8 @@ export interface ServingCertificate {
   run(signal: AbortSignal): Promise<void>;
   /** PEM of the authorities that clients should trust; `undefined`: unknown. */
   authorities(): string | undefined | Promise<string | undefined>;
-  certificates(): CertificateLifetime[];
+  /** By name. */
+  certificates(): Readonly<Record<string, Lifetime | undefined>>;
   /** Uid of the Secret that holds the certificate, where it is known. */
   secretUid(): string | undefined;
 }
@@ -52,7 +53,7 @@ function filesOf(serving: ServingOptions): ServingCertificate {
     load: async () => await file.load(),
     run: async (signal) => await file.run(signal),
     authorities: async () => await authoritiesIn(files.webhookCertDir),
-    certificates: () => watched("serving", file.current),
+    certificates: () => ({ serving: file.current }),
     secretUid: () => undefined,
   };
 }
@@ -113,8 +114,8 @@ class OwnCertificates implements ServingCertificate {
     return this.#keeper.bundle;
   }
 
-  certificates(): CertificateLifetime[] {
-    return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
+  certificates(): ReturnType<ServingCertificate["certificates"]> {
+    return { serving: this.#current, authority: this.#keeper.authority };
   }
 
   secretUid(): string | undefined {
@@ -157,10 +158,4 @@ function noCertificate(cause: unknown): Error {
 function remedyOf(error: unknown): string | undefined {
   if (!isForbidden(error)) return undefined;
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
-}
-
-export function watched(name: string, validity: Lifetime | undefined): CertificateLifetime[] {
-  if (validity === undefined) return [];
-  const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
-  return [{ name, notBefore, notAfter }];
 }
