@@ -22,9 +22,7 @@ export interface Pages<U> {
   readonly project?: (raw: KubeObject) => U;
 }
 
-export interface Page {
-  readonly items: readonly KubeObject[];
-  readonly resourceVersion: string;
+export interface Page extends List<KubeObject> {
   readonly continue: string;
 }
 

@@ -6,11 +6,12 @@
 import { once } from "node:events";
 import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { Cluster, ObjectMeta, OwnedPart } from "../api/meta.ts";
+import type { Cluster, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
 import { type Child, childOf } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
+import type { InformerObject } from "../kube/object-store.ts";
 import { isNotFound } from "../kube/kube-error.ts";
 import type { Resource } from "../kube/resource.ts";
 import { viewIdentity } from "../views/cluster.ts";
@@ -31,17 +32,13 @@ const TUNING = { backoffMaxMs: 300_000 };
 
 type Kind = Pick<OwnedPart, "group" | "kind">;
 
-interface OwnedObject {
-  readonly metadata: ObjectMeta;
-}
-
 interface Watch {
   /** How many parts of Clusters are of the kind. */
   wanted: number;
   readonly deleting: Map<string, NodeJS.Timeout>;
   /** Keys of objects that have been deleting for longer than the lag. */
   readonly deletingLong: Set<string>;
-  readonly informer: Informer<OwnedObject>;
+  readonly informer: Informer<InformerObject>;
   life?: Child;
 }
 
@@ -104,7 +101,7 @@ export class OwnedObjects {
       wanted: 1,
       deleting: new Map(),
       deletingLong: new Set(),
-      informer: new Informer<OwnedObject>({
+      informer: new Informer<InformerObject>({
         client,
         resource: async (signal) => await this.#resolve(kind, watch, signal),
         project: ({ metadata }) => ({ metadata: viewIdentity(metadata) }),
@@ -140,7 +137,7 @@ export class OwnedObjects {
     }
   }
 
-  #changed({ deleting, deletingLong }: Watch, key: string, object: OwnedObject | undefined): void {
+  #changed({ deleting, deletingLong }: Watch, key: string, object: InformerObject | undefined): void {
     const namespace = key.split("/")[0] ?? "";
     if (object?.metadata.deletionTimestamp === undefined) {
       clearTimeout(deleting.get(key));
