@@ -7,7 +7,7 @@ import type { Address } from "../server/address.ts";
 import { createTextServer, type Reply, type TextRequest, type TextServer } from "../server/text-server.ts";
 import type { KeyPair } from "../server/tls-server.ts";
 import { VERSION } from "../version.ts";
-import { createHealthServer, type HealthCheck } from "./health-server.ts";
+import { createHealthServer, type HealthChecks } from "./health-server.ts";
 import type { Options } from "./options.ts";
 import { type Refusal, ScrapeGuard } from "./scrape-guard.ts";
 
@@ -21,7 +21,7 @@ export interface MetricsServerOptions {
 
 export interface DiagnosticsOptions extends Pick<MetricsServerOptions, "metrics" | "log"> {
   readonly options: Pick<Options, "healthAddress" | "diagnosticsAddress" | "metricsSecure">;
-  readonly checks: readonly HealthCheck[];
+  readonly checks: HealthChecks;
   readonly kubeConfig: KubeConfig;
   readonly tls: KeyPair;
 }

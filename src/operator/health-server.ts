@@ -6,17 +6,12 @@ import type { Address } from "../server/address.ts";
 import { createTextServer, type Reply, type Paths, type TextServer } from "../server/text-server.ts";
 import type { Controller } from "./controller.ts";
 
-export interface HealthCheck {
-  readonly name: string;
-  /**
-   * `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read.
-   */
-  readonly check: () => string | undefined;
-}
+/** By name: `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read. */
+export type HealthChecks = Readonly<Record<string, () => string | undefined>>;
 
 export interface HealthOptions {
   readonly address: Address;
-  readonly checks: readonly HealthCheck[];
+  readonly checks: HealthChecks;
   readonly log: Logger;
 }
 
@@ -52,8 +47,8 @@ async function whenOk(look: () => Reply): Promise<Reply> {
   }
 }
 
-function readiness(checks: readonly HealthCheck[], verbose: boolean): Reply {
-  const results = checks.map(({ name, check }) => ({ name, reason: check() }));
+function readiness(checks: HealthChecks, verbose: boolean): Reply {
+  const results = Object.entries(checks).map(([name, check]) => ({ name, reason: check() }));
   const ready = results.every(({ reason }) => reason === undefined);
   if (ready && !verbose) return OK;
   const lines = results.map(({ name, reason }) =>
@@ -81,12 +76,12 @@ export class Readiness {
     this.#controller = controller;
   }
 
-  readonly checks: readonly HealthCheck[] = [
-    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
-    { name: "policies", check: () => this.#waiting() },
-    { name: "registration", check: () => this.#controller.misplaced() },
-    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
-  ];
+  readonly checks: HealthChecks = {
+    hooks: () => (this.#listeningSince === undefined ? "not listening yet" : undefined),
+    policies: () => this.#waiting(),
+    registration: () => this.#controller.misplaced(),
+    shutdown: () => (this.#stopping ? "stopping" : undefined),
+  };
 
   listening(): void {
     this.#listeningSince = performance.now();
