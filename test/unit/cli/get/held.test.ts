@@ -161,7 +161,7 @@ test("reports that Leases cannot be read, instead of an age of the rows", () => 
 });
 
 test("shows the command that lets the operator read what a gate looks at, if its condition says that it may not", () => {
-  const forbidden = "the operator may not list backups.velero.io: bind the verbs get, list and watch";
+  const forbidden = "the operator may not read backups.velero.io: bind the verbs get, list and watch";
   const why = { gate: "later", verdict: "NotEvaluable", reason: "ObjectsForbidden" };
   const refused = row("c1", { ...why, message: forbidden });
   const told = (message: string, ...rows: object[]): string => {
@@ -171,7 +171,7 @@ test("shows the command that lets the operator read what a gate looks at, if its
   const command =
     / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true$/m;
   assert.match(told(forbidden, refused), command);
-  const forged = { ...refused, message: `"the operator may not list secrets: bind": ${forbidden}` };
+  const forged = { ...refused, message: `"the operator may not read secrets: bind": ${forbidden}` };
   assert.match(told(forbidden, forged), command);
   assert.doesNotMatch(told("it is not valid", forged), /kubectl create/);
   assert.doesNotMatch(told(forbidden, row("c1", { message: forbidden })), /kubectl create/);
