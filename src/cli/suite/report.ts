@@ -3,7 +3,7 @@
 import { counted } from "../../lib/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
-import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
+import { markdownReport } from "../terminal/markdown.ts";
 import { fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -110,28 +110,14 @@ function isGood({ failed, errors }: Totals): boolean {
   return failed + errors === 0;
 }
 
+/** Suites that have passed come last, because a comment may not be long enough for all. */
 export function suitesMarkdown(results: readonly SuiteResult[]): string {
   const totals = totalsOf(results);
-  const rows = results.map((result) => {
-    const { passed, failed, errors, skipped } = totalsOf([result]);
-    const counts = [passed, failed, errors, skipped].map(String);
-    return [markdownText(result.name), markdownText(result.file), ...counts];
-  });
-  const headings = ["Suite", "File", "Passed", "Failed", "Errors", "Skipped"];
-  const head = `### HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}\n\n${totalsText(totals)}\n\n`;
-  const parts = results.flatMap(failures);
-  return markdownParts(`${head}${markdownTable(headings, rows)}`, parts, "failures");
-}
-
-function failures({ name, file, problems, steps }: SuiteResult): string[] {
-  const title = (step: string): string => `\n#### ${markdownText(`${name}${step}`)}\n\n`;
-  const broken = problems.map((problem) => `${title("")}${markdownBlock([problemText(problem)])}`);
-  const failed = steps.flatMap((step) => {
-    const lines = step.problem === undefined ? failureLines(step, file, PLAIN) : [problemText(step.problem)];
-    const wrong = step.status === "failed" || step.status === "error";
-    return wrong ? [`${title(`: ${step.name}`)}${markdownBlock(lines)}`] : [];
-  });
-  return [...broken, ...failed];
+  const ranked = results.toSorted((a, b) => Number(a.status === "passed") - Number(b.status === "passed"));
+  return markdownReport(`HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}`, [
+    [totalsText(totals)],
+    ...ranked.map((result) => suiteLines(result, PLAIN)),
+  ]);
 }
 
 /** Schema: schemas/output/test.json. */
