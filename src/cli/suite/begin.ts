@@ -25,10 +25,8 @@ export interface SuiteWorld {
 }
 
 export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld> {
-  if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "tasks", "timeline"])) {
-    const fields = "`expect`, `events`, `metrics`, `rollouts`, `tasks` or `timeline`";
-    throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
-  }
+  if (!expectsAny(spec.steps))
+    throw new SuiteError(`no step has ${EXPECTATIONS.join(", ")}, so that nothing is tested`, "steps");
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
@@ -50,7 +48,12 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   return begun;
 }
 
-function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec)[]): boolean {
+const EXPECTATIONS = ["expect", "events", "metrics", "rollouts", "tasks", "timeline"] as const;
+
+export function expectsAny(
+  steps: readonly StepSpec[],
+  fields: readonly (keyof StepSpec)[] = EXPECTATIONS,
+): boolean {
   return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 

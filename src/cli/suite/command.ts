@@ -163,8 +163,7 @@ async function reportText(results: readonly SuiteResult[], flags: Flags): Promis
   const { suitesLines } = await import("./report.ts");
   stdout.lines(suitesLines(results, colour));
   if (flags.coverage !== true) return;
-  const { together } = await import("./coverage.ts");
   const { coverageLines } = await import("./coverage-report.ts");
-  const seen = together(results.flatMap(({ coverage = [] }) => coverage));
-  stdout.lines(["", ...coverageLines(seen, colour)]);
+  const covered = results.flatMap(({ coverage = [] }) => coverage);
+  stdout.lines(["", ...coverageLines(covered, colour)]);
 }

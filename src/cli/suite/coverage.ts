@@ -29,13 +29,6 @@ export interface PolicyCoverage {
   readonly rules: readonly RuleCoverage[];
 }
 
-/** In the order in which they are listed: of rules, of rules at admission, of gates and of tasks. */
-const RESULTS: readonly string[] = [
-  "Allowed, Observed, Blocked, Skipped, NotEvaluable",
-  "Denied, Warned, Passed",
-  "holds, waits, not evaluable",
-  "not begun, Running, retried, Succeeded, Failed",
-].flatMap((results) => results.split(", "));
 /** The others are no phases to look for. */
 const PHASE_OF: Partial<Record<TaskState, string>> = {
   NotNeeded: "not begun",
@@ -100,8 +93,7 @@ function named(parts: readonly NameCoverage[] | undefined, name: string): NameCo
 
 function see(part: NameCoverage | undefined, result: string | undefined): void {
   if (part === undefined || result === undefined || part.seen.includes(result)) return;
-  const seen = new Set([...part.seen, result]);
-  part.seen = RESULTS.filter((each) => seen.has(each));
+  part.seen = [...part.seen, result];
   part.unseen = part.unseen.filter((each) => each !== result);
 }
 
@@ -137,56 +129,48 @@ function stateOf({ met }: GateTrace): string {
   return met ? "holds" : "waits";
 }
 
-/** Merges the coverage of several suites: a result counts if any of them has seen it. */
-export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
-  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => ({
-    policy,
-    rules: byName(
-      versions.flatMap(({ rules }) => rules),
-      rulesTogether,
-    ),
-  }));
+/** A rule or a part of it, with its names in the text and in JUnit. */
+export interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
+  readonly policy: string;
+  readonly rule: string;
+  readonly label: string;
+  readonly path: string;
 }
 
-function byName<T extends NameCoverage>(all: readonly T[], merge: (same: readonly T[]) => T): readonly T[] {
-  return [...Map.groupBy(all, ({ name }) => name).values()].map(merge);
+/** The parts of all rules, each once: what any of several suites has seen counts. */
+export function coveredParts(covered: readonly PolicyCoverage[]): readonly CoveredPart[] {
+  const found = covered.flatMap(({ policy, rules }) => rules.flatMap((rule) => partsOf(policy, rule)));
+  const parts = new Map<string, CoveredPart>();
+  for (const part of [...Map.groupBy(found, ({ rule }) => rule).values()].flat()) {
+    const known = parts.get(part.path) ?? part;
+    const seen = new Set([...known.seen, ...part.seen]);
+    const unseen = new Set([...known.unseen, ...part.unseen]).difference(seen);
+    parts.set(part.path, { ...known, seen: [...seen], unseen: [...unseen] });
+  }
+  return [...parts.values()];
 }
 
-function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
-  const admission = rules.flatMap((rule) => rule.admission ?? []);
-  const tasks = rules.flatMap((rule) => rule.tasks ?? []);
-  return {
-    ...seenTogether(rules),
-    ...(admission.length > 0 && { admission: seenTogether(admission) }),
-    gates: byName(
-      rules.flatMap(({ gates }) => gates),
-      seenTogether,
-    ),
-    ...(tasks.length > 0 && { tasks: byName(tasks, seenTogether) }),
+function partsOf(policy: string, covered: RuleCoverage): CoveredPart[] {
+  const { name, admission, gates, tasks = [] } = covered;
+  const rule = `${policy} ${name}`;
+  const part = (label: string, below: string, { seen, unseen }: NameCoverage): CoveredPart => {
+    return { policy, rule, label, path: `${rule}${below}`, seen, unseen };
   };
+  return [
+    part(`rule ${name}`, "", covered),
+    ...(admission === undefined ? [] : [part("  admission", " admission", admission)]),
+    ...gates.map((gate) => part(`  gate ${gate.name}`, `/${gate.name}`, gate)),
+    ...tasks.map((task) => part(`  task ${task.name}`, `/tasks/${task.name}`, task)),
+  ];
 }
 
-function seenTogether(versions: readonly NameCoverage[]): NameCoverage {
-  const seen = new Set(versions.flatMap((version) => version.seen));
-  const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
-  return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
-}
-
-export interface CoverageTotal {
-  readonly seen: number;
-  readonly of: number;
-}
-
-/** Results that are not evaluable do not count. */
-export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
-  const all = policies.flatMap(({ rules }) =>
-    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates, ...(rule.tasks ?? [])].flat()),
-  );
-  const seen = all.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
-  return { seen, of: seen + all.flatMap(({ unseen }) => unseen).length };
+/** How many results were seen, of how many; those that are not evaluable do not count. */
+export function totalOf(parts: readonly CoveredPart[]): { readonly seen: number; readonly of: number } {
+  const seen = parts.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
+  return { seen, of: seen + parts.flatMap(({ unseen }) => unseen).length };
 }
 
 /** In percent, rounded down; 100 if there is nothing to see. */
-export function percentOf({ seen, of }: CoverageTotal): number {
+export function percentOf({ seen, of }: ReturnType<typeof totalOf>): number {
   return of === 0 ? 100 : Math.floor((seen / of) * 100);
 }

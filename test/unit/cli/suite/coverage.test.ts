@@ -29,14 +29,14 @@ test("verdicts and gates count as seen by the calls of a suite, and the rest as 
     "    gate approved: met; never waits",
     "    gate night: waits; never met",
     "",
-    "3 of 6 verdicts and gates seen: 50 %",
+    "3 of 6 verdicts, gates and phases of tasks seen: 50 %",
   ]);
 });
 
 test("timelines, and time that passes between calls, see as well", async () => {
   const policies = [policy([NIGHT])];
   const timeline = { ...DELETE, to: "2026-11-22T12:00:00Z", expect: [{ verdict: "NotEvaluable" }] };
-  const whole = ["    gate night: met, waits", "", "4 of 4 verdicts and gates seen: 100 %"];
+  const whole = ["    gate night: met, waits", "", "4 of 4 verdicts, gates and phases of tasks seen: 100 %"];
   assert.deepEqual((await seenIn({ policies, steps: [{ timeline }] })).slice(2), whole);
   assert.deepEqual((await seenIn({ policies, steps: [HELD, { advance: "24h" }] })).slice(2), whole);
 });
@@ -52,14 +52,14 @@ test("a condition can be skipped, a rule without gates only observes, and what c
     "HookPolicy team-a/protect",
     "  rule confirmed: Skipped; never Observed",
     "",
-    "1 of 2 verdicts and gates seen: 50 %",
+    "1 of 2 verdicts, gates and phases of tasks seen: 50 %",
   ]);
   const label = { name: "team", label: { key: "team", from: "Namespace" } };
   assert.deepEqual((await seenIn({ policies: [policy([label])], steps: [HELD] })).slice(1), [
     "  rule confirmed: NotEvaluable; never Allowed, Blocked",
     "    gate team: not evaluable; never met, waits",
     "",
-    "0 of 4 verdicts and gates seen: 0 %",
+    "0 of 4 verdicts, gates and phases of tasks seen: 0 %",
   ]);
 });
 

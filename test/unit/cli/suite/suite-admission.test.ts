@@ -203,7 +203,7 @@ test("coverage says what requests a rule has answered, apart from the verdicts o
     "    admission: Denied; never Passed",
     "    gate approved: waits; never met",
     "",
-    "2 of 6 verdicts and gates seen: 33 %",
+    "2 of 6 verdicts, gates and phases of tasks seen: 33 %",
   ]);
   assert.equal((await seen([audit]))[2], "    admission: Warned; never Passed");
 });

@@ -75,7 +75,7 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
   "no expectation at all": [
     suite({ steps: [{ call: DELETE }] }),
-    /^spec\.steps: no step has `expect`, `events`, `metrics`, `rollouts`, `tasks` or `timeline`, so that nothing is tested$/,
+    /^spec\.steps: no step has expect, events, metrics, rollouts, tasks, timeline, so that nothing is tested$/,
   ],
   "a clock without a zone": [
     withSpec({ at: "2026-11-21T12:00:00" }),
