@@ -2,6 +2,7 @@
 
 import { newOperation } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { type RuleTimers, timerKey } from "../../policy/world.ts";
 import type { Suite } from "./suite.ts";
 import { SuiteError, within } from "./suite-error.ts";
@@ -72,7 +73,7 @@ function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, 
       checkNames({ policy: spec.policy, rule: spec.rule }, { policies: candidates, rollouts: [] }),
     );
     return candidates
-      .filter(({ compiled }) => namesPolicy(spec.policy, compiled.ref))
+      .filter(({ compiled }) => namesPolicy(spec.policy, policyName(compiled.ref)))
       .map(({ compiled }) => [timerKey(compiled.uid, spec.rule), timersOf(spec)] as const);
   });
   session.adopt({ ...operation, rules: new Map(timers) }, cluster);

@@ -17,7 +17,6 @@ import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
-import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -61,17 +60,6 @@ export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }
 
-function gateOf(finding: DecidingRule | undefined, name: string | undefined): GateTrace | undefined {
-  const gates = finding === undefined ? [] : decidingGates(finding);
-  return gates.find(({ gate }) => gate === name) ?? gates[0];
-}
-
-/** The named one if the rule waits for it, else the first that it waits for. */
-function taskOf(finding: DecidingRule | undefined, name?: string): TaskTrace | undefined {
-  const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
-  return left.find(({ task }) => task === name) ?? left[0];
-}
-
 export function reasonOf({ policy, rule }: DecidingRule): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
@@ -86,18 +74,45 @@ export interface StepAnswer {
 export function compare(expect: ExpectSpec, answered: StepAnswer, fleet: Fleet): FieldComparison[] {
   checkNames(expect, fleet);
   checkFields(expect, answered);
-  const { decision, admission } = answered;
+  const expected: Texts = {
+    ...expect,
+    retryAfterSeconds: expect.retryAfterSeconds?.toString(),
+    nextChange: normal(expect.nextChange),
+  };
+  return comparedFields(expected, actualFields(expected, answered));
+}
+
+/** The values of the fields that a step can expect. */
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** Every field that there is, of the rule that fits the expectation best. */
+function actualFields(expected: Texts, { decision, admission }: StepAnswer): Texts {
   const { verdict, message } = admission ?? decision;
-  const { rollout: hold, retryAfterSeconds } = decision;
-  return [
-    ...comparedText("verdict", expect.verdict, verdict),
-    ...compareFinding(expect, likeliest(expect, findings(decision)), hold?.reason),
-    ...comparedText("rollout", expect.rollout, hold?.rollout),
-    ...comparedText("stage", expect.stage, hold?.stage),
-    ...comparedText("retryAfterSeconds", expect.retryAfterSeconds?.toString(), String(retryAfterSeconds)),
-    ...compareMessage(expect.message, message),
-    ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
-  ];
+  const { rollout: hold } = decision;
+  return {
+    verdict,
+    ...partsOf(likeliest(expected, findings(decision)), expected),
+    ...(hold && { reason: hold.reason }),
+    rollout: hold?.rollout,
+    stage: hold?.stage,
+    retryAfterSeconds: admission === undefined ? String(decision.retryAfterSeconds) : undefined,
+    message,
+    nextChange: nextChange(decision),
+  };
+}
+
+function comparedFields(expected: Texts, actual: Texts): FieldComparison[] {
+  return Object.entries(actual).flatMap(([field, found = ""]) => {
+    const wanted = expected[field];
+    if (wanted === undefined) return [];
+    const shown = field === "message" ? `/${wanted}/` : wanted;
+    return [{ field, expected: shown, actual: found || NONE, same: isSame(field, wanted, found) }];
+  });
+}
+
+function isSame(field: string, expected: string, actual: string): boolean {
+  if (field === "policy") return namesPolicy(expected, actual);
+  return field === "message" ? RE2JS.compile(expected).test(actual) : expected === actual;
 }
 
 const OF_HOOKS = ["rollout", "stage", "task", "retryAfterSeconds"] as const;
@@ -116,43 +131,31 @@ function checkFields(expect: ExpectSpec, { admission }: StepAnswer): void {
   if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
 }
 
-function compareMessage(expected: string | undefined, message: string): FieldComparison[] {
-  if (expected === undefined) return [];
-  const same = RE2JS.compile(expected).test(message);
-  return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
-}
-
 /** Shown for an absent value. */
 export const NONE = "-";
 
 /** The deciding rule that fits the expectation best; the first if several fit equally. */
-function likeliest(expect: ExpectSpec, candidates: readonly DecidingRule[]): DecidingRule | undefined {
+function likeliest(expected: Texts, candidates: readonly DecidingRule[]): DecidingRule | undefined {
   const fits = (finding: DecidingRule): number =>
-    compareFinding(expect, finding).filter(({ same }) => same).length;
+    comparedFields(expected, partsOf(finding, expected)).filter(({ same }) => same).length;
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
-function compareFinding(
-  expect: ExpectSpec,
-  finding: DecidingRule | undefined,
-  why?: string,
-): FieldComparison[] {
-  const gate = gateOf(finding, expect.gate);
-  const task = taskOf(finding, expect.task);
+/** The named gate or task, if the rule waits for it, or else the first. */
+function partsOf(finding: DecidingRule | undefined, expected: Texts): Texts {
+  const gates = finding === undefined ? [] : decidingGates(finding);
+  const gate = gates.find((each) => each.gate === expected["gate"]) ?? gates[0];
+  const left = (finding?.rule.tasks ?? []).filter((each) => !isDone(each));
+  const task = left.find((each) => each.task === expected["task"]) ?? left[0];
   const reasons = { gate: gate?.reason, task: task?.reason, rule: finding && reasonOf(finding) };
-  const expected = (["gate", "task"] as const).find((part) => expect[part] !== undefined) ?? "rule";
-  const reason = why ?? reasons[expected];
-  const ref = finding?.policy.policy;
-  return [
-    ...comparedText("policy", expect.policy, ref && policyName(ref)).map((each) => ({
-      ...each,
-      same: ref !== undefined && namesPolicy(each.expected, ref),
-    })),
-    ...comparedText("rule", expect.rule, finding?.rule.rule),
-    ...comparedText("gate", expect.gate, gate?.gate),
-    ...comparedText("task", expect.task, task?.task),
-    ...comparedText("reason", expect.reason, reason),
-  ];
+  const part = (["gate", "task"] as const).find((each) => expected[each] !== undefined) ?? "rule";
+  return {
+    policy: finding && policyName(finding.policy.policy),
+    rule: finding?.rule.rule,
+    gate: gate?.gate,
+    task: task?.task,
+    reason: reasons[part],
+  };
 }
 
 export function comparedText(field: string, expected: string | undefined, actual = NONE): FieldComparison[] {
@@ -210,31 +213,13 @@ function spanText({ verdict, from, to }: Span): string {
 /** Adds the fields without an expectation that have a value. */
 export function fullComparison(
   compared: readonly FieldComparison[],
-  { decision, admission }: StepAnswer,
+  answered: StepAnswer,
 ): readonly FieldComparison[] {
-  const { verdict, message } = admission ?? decision;
-  const { rollout: hold } = decision;
-  const [finding] = findings(decision);
-  const actual: Readonly<Record<string, string | undefined>> = {
-    verdict,
-    ...(finding && partsOf(finding)),
-    rollout: hold?.rollout,
-    stage: hold?.stage,
-    reason: hold?.reason ?? (finding && reasonOf(finding)),
-    retryAfterSeconds: admission === undefined ? String(decision.retryAfterSeconds) : undefined,
-    message,
-    nextChange: nextChange(decision),
-  };
-  const ofDecision = Object.entries(actual).flatMap(([field, found]) => {
-    const known = compared.filter((each) => each.field === field);
-    if (known.length > 0) return known;
-    return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
+  const known = new Map(compared.map((each) => [each.field, each]));
+  const expected = Object.fromEntries(compared.map((each) => [each.field, each.expected]));
+  const ofDecision = Object.entries(actualFields(expected, answered)).flatMap(([field, actual = ""]) => {
+    const own = actual === "" ? [] : [{ field, expected: "", actual, same: true }];
+    return known.get(field) ?? own;
   });
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
-}
-
-function partsOf(finding: DecidingRule): Readonly<Record<string, string | undefined>> {
-  const { policy, rule } = finding;
-  const gate = unmetGates(rule)[0]?.gate;
-  return { policy: policyName(policy.policy), rule: rule.rule, gate, task: taskOf(finding)?.task };
 }
