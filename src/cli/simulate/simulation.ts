@@ -4,12 +4,12 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
+import { windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
-import { changedPolicies, type FleetPair } from "./changed-fleet.ts";
+import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type SimulatedAnswer, keyOf } from "./answer.ts";
 import { type OperationAnswers, type Change, type ChangeKind, differences } from "./comparison.ts";
@@ -131,7 +131,6 @@ class Comparison {
   readonly #options: SimulationOptions;
   readonly #before: Side;
   readonly #after: Side;
-  readonly #changed: ReadonlyMap<HookName, readonly CompiledPolicy[]>;
 
   constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
     const sideOf = (fleet: Fleet): Side => ({
@@ -143,7 +142,6 @@ class Comparison {
     this.#options = options;
     this.#before = sideOf(pair.before);
     this.#after = sideOf(pair.after);
-    this.#changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
   }
 
   compareOperations(cluster: Cluster): void {
@@ -163,21 +161,13 @@ class Comparison {
   #compareOperation(hook: HookName, known: KnownCluster, now: KnownCluster): boolean {
     const { counts } = this;
     const cluster = clusterKey(now.cluster);
-    const changed = this.#changed.get(hook) ?? [];
     const before = answers(this.#before, known, hook, this.#options);
     const after = answers(this.#after, now, hook, this.#options);
     counts.blockedBefore += Number(before.turns[0]?.answer.holds === true);
     counts.blockedAfter += Number(after.turns[0]?.answer.holds === true);
     counts.skippingMinor += Number(skipsMinor(after.call));
     this.notEvaluable.push(...notEvaluableIn(after));
-    if (changed.some(({ account }) => account !== undefined)) {
-      const situation = {
-        world: this.#pair.after.world(now.cluster),
-        call: after.call,
-        now: this.#options.from,
-      };
-      this.tasks.push(...simulatedTasks(after.first.decision.trace, changed, situation));
-    }
+    this.#addTasks(now.cluster, after);
     for (const { old, now: turn, ...change } of this.#differences(before.turns, after.turns)) {
       const answered = { before: before.answerAt(old), after: after.answerAt(turn) };
       this.changes.push({ ...change, ...answered, hook, cluster });
@@ -185,6 +175,14 @@ class Comparison {
     if (after.turns === after.ofPolicies) return false;
     const own = this.#differences(before.ofPolicies, after.ofPolicies);
     return own.some(({ change }) => change === "newly-allowed");
+  }
+
+  #addTasks(cluster: Cluster, { call, first }: OperationAnswers): void {
+    const { after: fleet, changed } = this.#pair;
+    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+    if (!policies.some(({ account }) => account !== undefined)) return;
+    const situation = { world: fleet.world(cluster), call, now: this.#options.from };
+    this.tasks.push(...simulatedTasks(first.decision.trace, policies, changed, situation));
   }
 
   /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
