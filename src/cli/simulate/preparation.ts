@@ -5,7 +5,6 @@ import { servedHooks } from "../../api/hook-catalog.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
-import { counted } from "../../lib/counted.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 import { groupOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
@@ -84,25 +83,22 @@ export function lacksPolicies(
 
 const LISTED: ReadonlySet<string | undefined> = new Set(["HookPolicy", "ClusterHookPolicy", "HookRollout"]);
 
-const MAX_WARNINGS = 20;
-
 export function warningsOf(
   { after, before }: FleetPair,
   { clusters, notEvaluable, skippingMinor, selectsNothing }: Simulation,
 ): string[] {
-  const lines: string[] = [...selectsNothing];
   const missing = namespaceWarning([after, before]);
-  if (missing !== undefined) lines.push(missing);
-  for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
+  const unevaluable = notEvaluable.map(({ policy, rule, message, operations }) => {
     const name = rule === "" ? policy : `${policy} rule ${rule}`;
-    lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
-  }
-  if (notEvaluable.length > MAX_WARNINGS)
-    lines.push(
-      `${counted(notEvaluable.length - MAX_WARNINGS, "more rule")} not evaluable: 'hookpolicy explain' names those of one Cluster`,
-    );
-  if (skippingMinor > 0) lines.push(MINOR_STEPS);
-  if (clusters === 0)
-    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
-  return lines;
+    return `${name} is not evaluable (operations: ${operations}): ${message}`;
+  });
+  return [
+    ...selectsNothing,
+    ...(missing === undefined ? [] : [missing]),
+    ...unevaluable,
+    ...(skippingMinor > 0 ? [MINOR_STEPS] : []),
+    ...(clusters === 0
+      ? ["Cluster API calls no hook for any of the Clusters: they have no topology, or are paused"]
+      : []),
+  ];
 }
