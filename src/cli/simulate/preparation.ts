@@ -85,7 +85,7 @@ const LISTED: ReadonlySet<string | undefined> = new Set(["HookPolicy", "ClusterH
 
 export function warningsOf(
   { after, before }: FleetPair,
-  { clusters, notEvaluable, skippingMinor, selectsNothing }: Simulation,
+  { totals, notEvaluable, skippingMinor, selectsNothing }: Simulation,
 ): string[] {
   const missing = namespaceWarning([after, before]);
   const unevaluable = notEvaluable.map(({ policy, rule, message, operations }) => {
@@ -97,7 +97,7 @@ export function warningsOf(
     ...(missing === undefined ? [] : [missing]),
     ...unevaluable,
     ...(skippingMinor > 0 ? [MINOR_STEPS] : []),
-    ...(clusters === 0
+    ...(totals.clusters === 0
       ? ["Cluster API calls no hook for any of the Clusters: they have no topology, or are paused"]
       : []),
   ];

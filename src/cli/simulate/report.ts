@@ -165,8 +165,8 @@ function when({ from, seconds }: Change): string {
 }
 
 export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
-  const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
-  const { requests, deniedBefore, deniedAfter, policiesBefore } = simulation;
+  const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation.totals;
+  const { requests, deniedBefore, deniedAfter, policiesBefore } = simulation.totals;
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
@@ -183,7 +183,7 @@ const WEEK = 7 * 24 * 3_600_000;
 
 /** No difference is no proof that nothing was loosened. */
 function notes(
-  { changes, heldByRolloutAlone, unseen, windowed }: Simulation,
+  { changes, totals: { heldByRolloutAlone }, unseen, windowed }: Simulation,
   { from, to }: Times,
 ): string[] {
   const week = `--from ${timestamp(from)} --to ${timestamp(later(from, WEEK))}`;
@@ -207,17 +207,7 @@ function notes(
 
 /** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): object {
-  const {
-    changes,
-    specs,
-    unseen,
-    selectsNothing,
-    notEvaluable: _,
-    windowed: _windowed,
-    skippingMinor: _skipping,
-    tasks,
-    ...numbers
-  } = simulation;
+  const { changes, specs, unseen, selectsNothing, tasks } = simulation;
   const counts = CHANGES.map((kind) => {
     const name = kind.replaceAll(/-(.)/g, (__, letter: string) => letter.toUpperCase());
     return [name, countOf(simulation, kind)] as const;
@@ -225,7 +215,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
-    totals: { ...numbers, ...Object.fromEntries(counts) },
+    totals: { ...simulation.totals, ...Object.fromEntries(counts) },
     objects: specs,
     unseen,
     selectsNothing,

@@ -32,7 +32,8 @@ export interface NotEvaluableRule {
   readonly operations: number;
 }
 
-export interface Simulation extends Readonly<Counts> {
+export interface Simulation {
+  readonly totals: Readonly<Totals>;
   readonly specs: readonly SpecChange[];
   readonly unseen: readonly string[];
   readonly selectsNothing: readonly string[];
@@ -40,19 +41,19 @@ export interface Simulation extends Readonly<Counts> {
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The policies of either side with windows. */
   readonly windowed: readonly string[];
-  readonly clusters: number;
-  /** The number of Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
-  readonly skipped: number;
-  readonly operations: number;
-  /** The number of policies and rollouts before the change; 0: nothing can be newly allowed. */
-  readonly policiesBefore: number;
+  /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
+  readonly skippingMinor: number;
   /** What tasks of new and changed policies do, as of the beginning. */
   readonly tasks: readonly SimulatedTask[];
 }
 
-interface Counts {
-  /** Simulated calls that Cluster API never makes, because they skip a minor version. */
-  skippingMinor: number;
+interface Totals {
+  clusters: number;
+  /** Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
+  skipped: number;
+  operations: number;
+  /** Policies and rollouts before the change; 0: nothing can be newly allowed. */
+  policiesBefore: number;
   /** Operations that are held at the beginning. */
   blockedBefore: number;
   blockedAfter: number;
@@ -83,8 +84,9 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     comparison.compareRequests(cluster);
     yield { done: total, total };
   }
-  const { changes, notEvaluable, tasks, counts } = comparison;
+  const { changes, notEvaluable, tasks, totals, skippingMinor } = comparison;
   return {
+    totals,
     specs: pair.specs,
     unseen: unseenChanges(pair.changed, pair.specs, changes),
     selectsNothing: pair.selectsNothing,
@@ -93,11 +95,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
       (same) => same.slice(0, 1).map((first) => ({ ...first, operations: same.length })),
     ),
     windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
-    clusters: total,
-    skipped: all.length - total,
-    operations: total * options.hooks.length,
-    policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
-    ...counts,
+    skippingMinor,
     tasks,
   };
 }
@@ -118,15 +116,8 @@ class Comparison {
   readonly changes: Change[] = [];
   readonly tasks: SimulatedTask[] = [];
   readonly notEvaluable: Omit<NotEvaluableRule, "operations">[] = [];
-  readonly counts: Counts = {
-    skippingMinor: 0,
-    blockedBefore: 0,
-    blockedAfter: 0,
-    heldByRolloutAlone: 0,
-    requests: 0,
-    deniedBefore: 0,
-    deniedAfter: 0,
-  };
+  skippingMinor = 0;
+  readonly totals: Totals;
   readonly #pair: FleetPair;
   readonly #options: SimulationOptions;
   readonly #before: Side;
@@ -142,6 +133,18 @@ class Comparison {
     this.#options = options;
     this.#before = sideOf(pair.before);
     this.#after = sideOf(pair.after);
+    this.totals = {
+      clusters: clusters.length,
+      skipped: pair.after.clusters().length - clusters.length,
+      operations: clusters.length * options.hooks.length,
+      policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
+      blockedBefore: 0,
+      blockedAfter: 0,
+      heldByRolloutAlone: 0,
+      requests: 0,
+      deniedBefore: 0,
+      deniedAfter: 0,
+    };
   }
 
   compareOperations(cluster: Cluster): void {
@@ -154,18 +157,18 @@ class Comparison {
     const freed = this.#options.hooks.map((hook) =>
       this.#compareOperation(hook, { cluster: known, pending }, { cluster, pending: edited }),
     );
-    this.counts.heldByRolloutAlone += Number(freed.includes(true));
+    this.totals.heldByRolloutAlone += Number(freed.includes(true));
   }
 
   /** Whether policies no longer hold the operation at some time, and a HookRollout still does. */
   #compareOperation(hook: HookName, known: KnownCluster, now: KnownCluster): boolean {
-    const { counts } = this;
+    const { totals } = this;
     const cluster = clusterKey(now.cluster);
     const before = answers(this.#before, known, hook, this.#options);
     const after = answers(this.#after, now, hook, this.#options);
-    counts.blockedBefore += Number(before.turns[0]?.answer.holds === true);
-    counts.blockedAfter += Number(after.turns[0]?.answer.holds === true);
-    counts.skippingMinor += Number(skipsMinor(after.call));
+    totals.blockedBefore += Number(before.turns[0]?.answer.holds === true);
+    totals.blockedAfter += Number(after.turns[0]?.answer.holds === true);
+    this.skippingMinor += Number(skipsMinor(after.call));
     this.notEvaluable.push(...notEvaluableIn(after));
     this.#addTasks(now.cluster, after);
     for (const { old, now: turn, ...change } of this.#differences(before.turns, after.turns)) {
@@ -192,9 +195,9 @@ class Comparison {
       const before = requestTurns(old, request, this.#inBefore(cluster), this.#options);
       const after = requestTurns(now, request, cluster, this.#options);
       if (before === undefined || after === undefined) continue;
-      this.counts.requests += 1;
-      this.counts.deniedBefore += Number(before[0]?.answer.holds === true);
-      this.counts.deniedAfter += Number(after[0]?.answer.holds === true);
+      this.totals.requests += 1;
+      this.totals.deniedBefore += Number(before[0]?.answer.holds === true);
+      this.totals.deniedAfter += Number(after[0]?.answer.holds === true);
       const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
       for (const { old: first, now: second, ...change } of this.#differences(before, after))
         this.changes.push({ ...change, before: first.answer, after: second.answer, ...subject });
@@ -292,10 +295,7 @@ function answers(
     turns,
     answerAt: (turn) => ({
       ...turn.answer,
-      // Computed on demand, because only JSON has the message.
-      get message() {
-        return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
-      },
+      message: turn.at > from ? decisionAt(operation, turn).message : first.decision.message,
     }),
   };
   return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
