@@ -1,6 +1,7 @@
 /** Prints which mutants the suites have noticed. */
 
 import type { Colour } from "../../terminal/colour.ts";
+import { paragraphs } from "../../terminal/tree.ts";
 import type { Mutant } from "./mutants.ts";
 
 export interface MutationResult {
@@ -12,38 +13,20 @@ export interface MutationResult {
   readonly survivors: readonly Mutant[];
 }
 
-/** Longer values are cut to the part in which they differ. */
-const MAX_VALUE = 72;
-/** Characters shown before the first difference. */
-const LEAD = 24;
-
 export function mutationLines(result: MutationResult, colour: Colour): string[] {
   const { survivors } = result;
-  const listed = survivors.flatMap((mutant) => ["", ...survivorLines(mutant, colour)]);
-  const head = survivors.length === 0 ? [] : [colour.bold("No suite noticed:"), ...listed.slice(1), ""];
-  return [...head, ...totalLines(result, colour)];
+  return paragraphs([
+    survivors.length === 0 ? [] : [colour.bold("No suite noticed:")],
+    ...survivors.map((mutant) => survivorLines(mutant, colour)),
+    totalLines(result, colour),
+  ]);
 }
 
 function survivorLines(mutant: Mutant, colour: Colour): string[] {
   const { file, line, column, policy, path, before, after } = mutant;
-  const from = firstShown(before, after);
-  return [
-    `${policy}  ${colour.dim(`${file}:${line}:${column}`)}`,
-    `  ${path}: ${colour.red(shown(before, from))} → ${colour.green(shown(after, from))}`,
-  ];
-}
-
-function shown(value: string | undefined, from: number): string {
-  if (value === undefined) return "(absent)";
-  const part = value.slice(from, from + MAX_VALUE);
-  return `${from > 0 ? "…" : ""}${part}${value.length > from + MAX_VALUE ? "…" : ""}`;
-}
-
-function firstShown(before = "", after = ""): number {
-  if (Math.max(before.length, after.length) <= MAX_VALUE) return 0;
-  let same = 0;
-  while (same < before.length && before[same] === after[same]) same += 1;
-  return Math.max(0, same - LEAD);
+  const change =
+    after === undefined ? " is removed" : `: ${colour.red(before ?? "none")} → ${colour.green(after)}`;
+  return [`${policy}  ${colour.dim(`${file}:${line}:${column}`)}`, `  ${path}${change}`];
 }
 
 function totalLines(result: MutationResult, colour: Colour): string[] {
