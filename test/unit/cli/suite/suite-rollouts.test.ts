@@ -334,13 +334,13 @@ test("a Cluster that began by itself says when it began, and why it failed", asy
     { advance: "7h", rollouts: [{ name: "upgrades", failed: [] }] },
   ];
   const found = (await differences({ steps })).join("\n");
-  const began = String.raw`found team-a/b \(began by itself at 2026-11-21T13:00:00Z\)`;
-  assert.match(found, new RegExp(`rollout upgrades running -, ${began}$`, "m"));
-  const failed = String.raw`${began}, failed at 2026-11-21T19:00:00Z: \S`;
-  assert.match(found, new RegExp(`failed -, ${failed}`));
+  const began = String.raw`team-a/b began by itself at 2026-11-21T13:00:00Z`;
+  assert.match(found, new RegExp(`rollout upgrades running -, found team-a/b; ${began}$`, "m"));
+  const failed = String.raw`${began}; team-a/b failed at 2026-11-21T19:00:00Z: \S`;
+  assert.match(found, new RegExp(`failed -, found team-a/b; ${failed}`));
   const running = { advance: "7h", rollouts: [{ name: "upgrades", running: ["team-a/b"] }] };
   const late = (await differences({ steps: [...steps.slice(0, 3), running] })).join("\n");
-  assert.match(late, new RegExp(`running team-a/b, ${failed.replace("found ", "found -; ")}`));
+  assert.match(late, new RegExp(`running team-a/b, found -; ${failed}`));
 });
 
 const first = { call: upgrade("a"), expect: GO };
