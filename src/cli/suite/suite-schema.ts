@@ -1,6 +1,6 @@
 /** The JSON Schema of a HookPolicyTest, for `hookpolicy test` and for completion in editors. */
 
-import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
+import { HOOK_NAMES, MAX_VERSION, VERSION_PATTERN } from "../../api/runtime-hooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { REQUESTS } from "../fleet/request-names.ts";
@@ -25,6 +25,13 @@ const pattern = (description: string): object => ({
   type: "string",
   format: "regex",
   description: `Regular expression (RE2) that ${description}`,
+});
+const version = (description: string): object => ({
+  type: "string",
+  pattern: VERSION_PATTERN,
+  maxLength: MAX_VERSION,
+  "x-expected": 'a version in full, such as "v1.36.0"',
+  description,
 });
 /** At least one item. */
 const list = (items: object, description: string): object => ({
@@ -84,10 +91,10 @@ const CALL_FIELDS = {
   fromKubernetesVersion: text(
     "For hooks before an upgrade; default: the version that the Cluster shows, otherwise it is unknown",
   ),
-  toKubernetesVersion: text(
+  toKubernetesVersion: version(
     "For hooks before an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of BeforeClusterUpgrade, another version becomes its spec.topology.version",
   ),
-  kubernetesVersion: text(
+  kubernetesVersion: version(
     "For hooks after an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of AfterClusterUpgrade, another version becomes its spec.topology.version",
   ),
   settings: { ...texts, description: "spec.settings of the ExtensionConfig" },

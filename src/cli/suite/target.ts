@@ -1,14 +1,13 @@
 /** Finds the Cluster of a step, and the call that Cluster API would send. */
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
-import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { showsEnd } from "../../operations/ended.ts";
 import { newOperation } from "../../operations/operation.ts";
-import { isAtVersion, isBeingDeleted } from "../../operations/hook-lives.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { isVersion, targetVersion } from "../../api/target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { clusterNamed } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -61,7 +60,6 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   if (settings !== undefined) throw new SuiteError("no settings come with a request", "settings");
   if (admission === "Upgrade" && to === undefined)
     throw new SuiteError("an upgrade at admission needs the version that it goes to", "toKubernetesVersion");
-  if (to !== undefined && !isVersion(to)) throw incomplete(to, "toKubernetesVersion");
   const request = requestOf(admission, cluster, { to, from });
   if ("why" in request) throw new SuiteError(`${spec.cluster} ${request.why}`, "cluster");
   return request;
@@ -73,31 +71,14 @@ function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: H
   const own = begun.get(clusterKey(cluster));
   const isRunning = own !== undefined && own.isOver !== true;
   if (isRunning || !showsEnd(operation, cluster, served)) return;
-  const { hook } = call;
+  const key = clusterKey(cluster);
   throw new SuiteError(
-    `Cluster API does not call ${hook}: ${clusterKey(cluster)} ${whyOver(hook, cluster)}`,
+    `Cluster API does not call ${call.hook}: ${key} shows that the operation has begun or ended, by ${SHOWN_BY}`,
     "hook",
   );
 }
 
-function whyOver(hook: HookName, cluster: Cluster): string {
-  if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete")
-    return "has a deletionTimestamp, after which only BeforeClusterDelete is called";
-  if (hook === "BeforeClusterCreate")
-    return "has references to its infrastructure or control plane, so it has been created";
-  if (hook === "BeforeClusterDelete")
-    return `has the annotation ${OK_TO_DELETE_ANNOTATION}, so its deletion was released`;
-  if (hook === "BeforeClusterUpgrade" && isAtVersion(cluster))
-    return `is at ${cluster.topology?.version ?? "its version"} already (write another toKubernetesVersion)`;
-  return `shows that the operation has begun (annotation ${PENDING_HOOKS_ANNOTATION})`;
-}
-
-function incomplete(version: string, field: string): SuiteError {
-  return new SuiteError(
-    `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
-    field,
-  );
-}
+const SHOWN_BY = `its version, its references, a deletionTimestamp or the annotations ${PENDING_HOOKS_ANNOTATION} and ${OK_TO_DELETE_ANNOTATION}`;
 
 /** Cluster API calls these hooks for the version in spec.topology, so a call about another version implies its edit. */
 function wanting(cluster: Cluster, call: HookCall): Cluster {
@@ -105,10 +86,6 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   const version = targetVersion(call);
   if (!VERSIONED.has(call.hook) || version === undefined || topology === undefined) return cluster;
   if (version === topology.version) return cluster;
-  if (!isVersion(version)) {
-    const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
-    throw incomplete(version, field);
-  }
   const { reconciled: _, ...progress } = cluster.progress ?? {};
   return { ...cluster, topology: { ...topology, version }, progress };
 }

@@ -150,11 +150,11 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
       ],
       steps: [{ call: { ...DELETE, hook: "BeforeClusterCreate" }, expect }],
     }),
-    /call\.hook: Cluster API does not call BeforeClusterCreate: team-a\/prod-1 has references to its infra/,
+    /call\.hook: Cluster API does not call BeforeClusterCreate: team-a\/prod-1 shows that the operation has begun or ended/,
   ],
   "another hook than BeforeClusterDelete of a Cluster with a deletionTimestamp": [
     suite({ clusters: [clusterAs({ deletionTimestamp: NOW })], steps: [{ call: UPGRADE, expect }] }),
-    /call\.hook: Cluster API does not call BeforeClusterUpgrade: team-a\/prod-1 has a deletionTimestamp, after/,
+    /call\.hook: Cluster API does not call BeforeClusterUpgrade: team-a\/prod-1 shows/,
   ],
   "the deletion of a Cluster whose deletion was released": [
     suite({
@@ -166,11 +166,11 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
       ],
       steps: [{ call: DELETE, expect }],
     }),
-    /call\.hook: Cluster API does not call BeforeClusterDelete: .* so its deletion was released$/m,
+    /call\.hook: Cluster API does not call BeforeClusterDelete: team-a\/prod-1 shows/,
   ],
   "an upgrade of a Cluster that is at its version": [
     suite({ clusters: [atVersion], steps: [{ call: UPGRADE, expect }] }),
-    /BeforeClusterUpgrade: team-a\/prod-1 is at v1\.35\.0 already \(write another toKubernetesVersion\)$/m,
+    /BeforeClusterUpgrade: team-a\/prod-1 shows .*, by its version, /,
   ],
   "an upgrade that has begun": [
     suite({
