@@ -29,26 +29,22 @@ export class SuiteRolloutApi implements RolloutApi {
     return this.#stored.get(name);
   }
 
-  /** Stores the rollouts that a step has created, edited or deleted, and returns their names. */
+  /**
+   * Stores the rollouts that a step has created, edited or deleted, and returns their names. The stored status is newer than
+   * that of the file.
+   */
   follow(): readonly string[] {
-    const found = this.#objects.rollouts().map((raw) => viewRollout(raw));
-    const names = new Set(found.map(({ metadata }) => metadata.name));
-    const gone = [...this.#stored.keys()].filter((name) => !names.has(name));
-    for (const name of gone) this.#stored.delete(name);
-    const changed = found.filter(
-      ({ metadata, spec }) => !isDeepStrictEqual(this.#stored.get(metadata.name)?.spec, spec),
-    );
-    for (const object of changed) this.#apply(object);
-    return [...gone, ...changed.map(({ metadata }) => metadata.name)];
-  }
-
-  /** Keeps the stored status, which is newer than that of the file. */
-  #apply(object: HookRollout): void {
-    const known = this.#stored.get(object.metadata.name);
-    const generation = (known?.metadata.generation ?? 0) + 1;
-    const { status = object.status } = known ?? {};
-    const metadata = { ...object.metadata, generation };
-    this.#put({ ...object, metadata, ...(status !== undefined && { status }) });
+    const found = new Map(this.#objects.rollouts().map(viewRollout).map((each) => [each.metadata.name, each]));
+    const names = new Set([...this.#stored.keys(), ...found.keys()]);
+    return [...names].filter((name) => {
+      const [known, object] = [this.#stored.get(name), found.get(name)];
+      if (isDeepStrictEqual(known?.spec, object?.spec)) return false;
+      const { status = object?.status } = known ?? {};
+      const generation = (known?.metadata.generation ?? 0) + 1;
+      if (object === undefined) this.#stored.delete(name);
+      else this.#put({ ...object, metadata: { ...object.metadata, generation }, ...(status && { status }) });
+      return true;
+    });
   }
 
   #put(object: HookRollout): HookRollout {

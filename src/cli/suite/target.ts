@@ -55,8 +55,7 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
   const cluster = clusterNamed(spec.cluster, session.objects.fleet, "cluster");
   const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];
-  const wrong = VERSIONS.find((field) => spec[field] !== undefined && !allowed.includes(field));
-  if (wrong !== undefined) throw new SuiteError(`admission: ${admission} has no such field`, wrong);
+  versionsIn(spec, `admission: ${admission}`, allowed);
   if (settings !== undefined) throw new SuiteError("no settings come with a request", "settings");
   if (admission === "Upgrade" && to === undefined)
     throw new SuiteError("an upgrade at admission needs the version that it goes to", "toKubernetesVersion");
@@ -95,15 +94,16 @@ const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVer
 /** Versions that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
-  const said = VERSIONS.filter((field) => spec[field] !== undefined);
-  const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
-  if (wrong !== undefined) {
-    const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
-    const hint = wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
-    throw new SuiteError(`${hook} has no such field${hint}`, wrong);
-  }
-  return {
-    ...expectedCall(hook, cluster),
-    ...Object.fromEntries(said.map((field) => [field, spec[field]])),
-  };
+  return { ...expectedCall(hook, cluster), ...versionsIn(spec, hook, VERSION_FIELDS[hook]) };
+}
+
+function versionsIn(
+  spec: CallSpec | RequestSpec,
+  what: string,
+  allowed: readonly string[],
+): Pick<HookCall, (typeof VERSIONS)[number]> {
+  const given = VERSIONS.filter((field) => spec[field] !== undefined);
+  const wrong = given.find((field) => !allowed.includes(field));
+  if (wrong !== undefined) throw new SuiteError(`${what} has no such field`, wrong);
+  return Object.fromEntries(given.map((field) => [field, spec[field]]));
 }

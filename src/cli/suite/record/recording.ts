@@ -4,7 +4,7 @@ import { holdingRules } from "../../../policy/decision.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
-import { placeOf } from "../../../policy/settable.ts";
+import { type MarkPlace, placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
@@ -176,7 +176,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Rec
   return [...patches].map(([kind, own]) => {
     const fields = Map.groupBy(own, ({ field }) => field);
     const changed = [...fields].map(
-      ([field, each]) => [field, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
+      ([field, each]) => [`${field}s`, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
     );
     const object = kind === "Cluster" ? { namespace, name } : { name: namespace };
     return { kind, metadata: { ...object, ...Object.fromEntries(changed) } };
@@ -201,10 +201,7 @@ function expectationOf(answer: RecordedAnswer): ExpectSpec {
 }
 
 /** Inferred from whether gates were met, because an audit log does not contain it. */
-interface Mark {
-  readonly on: "Cluster" | "Namespace";
-  readonly field: "annotations" | "labels";
-  readonly key: string;
+interface Mark extends MarkPlace {
   /** null: it is absent, or has another value. */
   readonly value: string | null;
 }
@@ -223,9 +220,6 @@ function marksOfGates(
     const met = members.every(isMetByMarks) ? members.slice(0, 1) : [];
     return (holds ? met : members)
       .flatMap((gate) => marksOf(gate, cluster, call))
-      .map(({ on, field, key, value }): Mark => {
-        const fields = field === "annotation" ? "annotations" : "labels";
-        return { on, field: fields, key, value: holds ? value : null };
-      });
+      .map((mark): Mark => ({ ...mark, value: holds ? mark.value : null }));
   });
 }
