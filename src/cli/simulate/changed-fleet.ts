@@ -26,8 +26,6 @@ import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
 export interface FleetPair {
   readonly before: Fleet;
   readonly after: Fleet;
-  /** The policies among the applied objects. */
-  readonly applied: readonly FleetPolicy[];
   /** By the uid of the policy: some of its clocks restart when its spec changes. */
   readonly edits: readonly { readonly uid: string; readonly edit: Edit }[];
   readonly specs: readonly SpecChange[];
@@ -62,7 +60,6 @@ export function fleetPair(
     edits: editsBetween(before.policies, after.policies),
     specs: specChanges(present, future),
     changed: changedRules(present, future),
-    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
     selectsNothing: selectsNothing(applied, after),
   };
 }
@@ -85,7 +82,7 @@ function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolic
   });
 }
 
-export function identityOf(object: RawObject): string {
+function identityOf(object: RawObject): string {
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
   return [groupOf(object), object["kind"], place, name].join(" ");
