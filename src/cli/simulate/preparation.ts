@@ -52,7 +52,7 @@ export function prepare(
 function invalidIn({ after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
   const policies = after.policies.map(({ compiled: { ref, errors } }) => [policyName(ref), errors] as const);
   const rollouts = after.rollouts.map(({ compiled: { name, problem } }) => {
-    const errors = problem === undefined ? [] : [{ path: "spec", message: problem }];
+    const errors = problem === undefined ? [] : [{ path: "", message: problem }];
     return [`HookRollout ${name}`, errors] as const;
   });
   const errors = new Map([...policies, ...rollouts]);
@@ -62,7 +62,7 @@ function invalidIn({ after }: FleetPair, sources: readonly SourceObject[]): File
     return (errors.get(name) ?? []).map(({ path, message }) => ({
       file: source.file,
       ...source.position(path),
-      message: `${name}: ${path}: ${message}`,
+      message: [name, path, message].filter((text) => text !== "").join(": "),
     }));
   });
 }

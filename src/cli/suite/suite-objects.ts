@@ -13,7 +13,6 @@ import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
-import type { ObjectRefSpec } from "./spec.gen.ts";
 
 export class SuiteObjects {
   /** The operator's memory, as its informers would have filled it; its lists show the present objects. */
@@ -67,8 +66,7 @@ export class SuiteObjects {
   /** Applies JSON merge patches (RFC 7386). */
   patch(patches: readonly RawObject[]): void {
     for (const patch of patches) {
-      const { name, namespace } = viewMetadata(patch["metadata"]);
-      const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
+      const found = this.#find(refOf(patch));
       this.put(found, edited(found, patch));
     }
     this.#checkPolicies();
@@ -88,7 +86,7 @@ export class SuiteObjects {
     if (found !== undefined) this.put(found, change(found));
   }
 
-  delete(refs: readonly ObjectRefSpec[]): void {
+  delete(refs: readonly Wanted[]): void {
     for (const ref of refs) this.put(this.#find(ref), undefined);
   }
 
@@ -99,8 +97,7 @@ export class SuiteObjects {
   }
 
   /** `namespace` absent: of a kind without namespaces. */
-  named({ apiVersion, kind, namespace, name }: ObjectRef): RawObject | undefined {
-    const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+  named(ref: ObjectRef): RawObject | undefined {
     return this.#objects.find((object) => isMeant(object, ref));
   }
 
@@ -122,7 +119,7 @@ export class SuiteObjects {
     this.#fleet = undefined;
   }
 
-  #find(ref: ObjectRefSpec): RawObject {
+  #find(ref: Wanted): RawObject {
     const found = this.#objects.filter((object) => isMeant(object, ref));
     const [first, second] = found;
     if (second !== undefined)
@@ -164,11 +161,16 @@ function created(object: RawObject, now: Date): RawObject {
   return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
 }
 
-function refOf({ apiVersion, kind }: RawObject): Pick<ObjectRefSpec, "kind" | "apiVersion"> {
-  return { kind: String(kind), ...(typeof apiVersion === "string" && { apiVersion }) };
+/** `undefined`: any. */
+type Wanted = Omit<ObjectRef, "apiVersion"> & { readonly apiVersion?: string | undefined };
+
+function refOf({ apiVersion, kind, metadata }: RawObject): Wanted {
+  const { name, namespace } = viewMetadata(metadata);
+  const version = typeof apiVersion === "string" ? apiVersion : undefined;
+  return { apiVersion: version, kind: String(kind), namespace, name };
 }
 
-function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: ObjectRefSpec): boolean {
+function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: Wanted): boolean {
   const metadata = viewMetadata(object["metadata"]);
   return (
     object["kind"] === kind &&
@@ -183,11 +185,10 @@ function identityOf(object: RawObject): string {
 }
 
 function describe(object: RawObject): string {
-  const { name, namespace } = viewMetadata(object["metadata"]);
-  return nameOf({ ...refOf(object), name, ...(namespace !== undefined && { namespace }) });
+  return nameOf(refOf(object));
 }
 
-function nameOf(ref: ObjectRefSpec): string {
+function nameOf(ref: Wanted): string {
   return `${ref.kind} ${namespacedName(ref)}`;
 }
 
