@@ -56,24 +56,20 @@ export async function runMutants(
   policies: readonly MutatedPolicy[],
   { hasTime, onProgress }: MutationOptions,
 ): Promise<MutationResult> {
-  const all = policies.flatMap(({ edits, ...policy }) => edits.map((edit) => ({ ...policy, edit })));
   const survivors: Mutant[] = [];
-  let [run, left] = [0, all.length];
-  for (const { text, suites, edit, mutantOf } of all) {
+  let run = 0;
+  for (const { mutant, object, text, suites } of policies) {
     if (!hasTime()) break;
-    left -= 1;
-    const mutant = mutantOf(edit);
-    if (mutant === undefined) continue;
-    run += 1;
     let isNoticed = false;
-    for (const suite of suites) isNoticed ||= await notices(suite, text, mutant);
+    for (const suite of suites) isNoticed ||= await notices(suite, text, object);
     if (!isNoticed) survivors.push(mutant);
-    onProgress(all.length - left, all.length);
+    run += 1;
+    onProgress(run, policies.length);
   }
-  return { mutants: run + left, run, noticed: run - survivors.length, survivors };
+  return { mutants: policies.length, run, noticed: run - survivors.length, survivors };
 }
 
-async function notices(suite: Suite, text: string, { object: mutant }: Mutant): Promise<boolean> {
+async function notices(suite: Suite, text: string, mutant: RawObject): Promise<boolean> {
   const replace = (objects: readonly RawObject[]): readonly RawObject[] =>
     objects.map((object) =>
       policyKind(object) !== undefined && JSON.stringify(object) === text ? mutant : object,

@@ -5,7 +5,6 @@ import { paragraphs } from "../../terminal/tree.ts";
 import type { Mutant } from "./mutants.ts";
 
 export interface MutationResult {
-  /** If the time was up: an upper limit, because some of the rest may be invalid. */
   readonly mutants: number;
   /** Mutants that the suites were run against; fewer if the time was up. */
   readonly run: number;
@@ -32,23 +31,21 @@ function survivorLines(mutant: Mutant, colour: Colour): string[] {
 function totalLines(result: MutationResult, colour: Colour): string[] {
   const { mutants, run, noticed, survivors } = result;
   const score = scoreOf(result);
-  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for up to ${mutants} mutants`];
+  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for ${mutants} mutants`];
   const text = `${noticed} of ${run} mutants noticed: ${score} %`;
   const left = mutants - run;
   return [
     (survivors.length === 0 ? colour.green : colour.red)(text),
     ...(left > 0
-      ? [colour.red(`the time was up: no suite was run against up to ${left} more (--timeout)`)]
+      ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)]
       : []),
   ];
 }
 
 /** Schema: schemas/output/testmutants.json. */
 export function mutationJson(result: MutationResult): object {
-  const { mutants, run, noticed, survivors } = result;
   const score = scoreOf(result);
-  const listed = survivors.map(({ object: _, ...mutant }) => mutant);
-  return { mutants, run, noticed, ...(score !== undefined && { score }), survivors: listed };
+  return { ...result, ...(score !== undefined && { score }) };
 }
 
 /** In percent, rounded down: 100 means that every mutant was noticed. `undefined`: there is none. */
