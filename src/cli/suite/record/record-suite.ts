@@ -68,8 +68,7 @@ export async function recordSuite(
       `${log} holds neither an answer nor a refusal about a Cluster of ${paths.join(", ")}`,
     );
   }
-  const recorded = record(meant, fleet, objects);
-  const { at, asked } = recorded.spec;
+  const { at, asked, recorded } = record(meant, fleet, objects);
   const folder = dirname(file ?? "x");
   const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
     apiVersion: SUITE_API_VERSION,

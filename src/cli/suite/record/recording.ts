@@ -18,9 +18,14 @@ import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../
 import type { CallSpec, RequestSpec } from "../spec.ts";
 import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
 
-export interface RecordedSteps {
-  readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
-  readonly answers: readonly RecordedAnswer[];
+export interface RecordedStep {
+  readonly step: StepSpec;
+  /** Absent: the step expects nothing of it any more. */
+  readonly answer?: RecordedAnswer;
+}
+
+interface Recording extends Pick<SuiteSpec, "at" | "asked"> {
+  readonly recorded: readonly RecordedStep[];
 }
 
 /** `answers`: at least one, about Clusters of the fleet, in the order of time. */
@@ -28,13 +33,13 @@ export function record(
   answers: readonly RecordedAnswer[],
   fleet: Fleet,
   overrides: readonly RawObject[],
-): RecordedSteps {
+): Recording {
   const kept = withoutRepeats(answers);
   const recorder = new Recorder(fleet, overrides);
-  const steps = kept.map((answer) => recorder.step(answer));
+  const recorded = kept.map((answer) => ({ step: recorder.step(answer), answer }));
   const at = kept[0]?.time ?? "";
   const asked = recorder.askedBefore(at, kept);
-  return { spec: { at, ...(asked.length > 0 && { asked }), steps }, answers: kept };
+  return { at, ...(asked.length > 0 && { asked }), recorded };
 }
 
 /** Replicas repeat each other's answers, and their own after a restart or to a user who tries again. */
