@@ -20,7 +20,7 @@ export function requestOf({ kind, hook }: RecordedAnswer): RequestName | undefin
   return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
 }
 
-export interface AuditLines {
+interface AuditLines {
   /** The answers of all replicas, in the order of time. */
   readonly answers: readonly RecordedAnswer[];
   /** Lines without a decision, such as NotConfirmed. */
