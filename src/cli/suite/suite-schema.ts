@@ -19,11 +19,13 @@ const word = (words: readonly string[], description: string): object => ({
 const instant = (description: string): object => ({
   type: "string",
   format: "date-time",
+  "x-expected": 'an instant such as "2026-11-21T12:00:00Z"',
   description: `${description} (RFC 3339: "2026-11-21T12:00:00Z")`,
 });
 const pattern = (description: string): object => ({
   type: "string",
   format: "regex",
+  "x-expected": "a regular expression (RE2)",
   description: `Regular expression (RE2) that ${description}`,
 });
 const version = (description: string): object => ({
@@ -69,7 +71,7 @@ function sources(what: string, more: object = {}): object {
     "x-type": "Sources",
     type: "array",
     description: `${what}: files, folders and globs, relative to this file, or objects`,
-    items: { type: ["string", "object"] },
+    items: { type: ["string", "object"], "x-expected": "a path or an object" },
     ...more,
   };
 }
@@ -114,6 +116,7 @@ const CALL = record(
   {
     description: "A call by Cluster API, or a request to the API server that is not stored yet",
     oneOf: [{ required: ["hook"] }, { required: ["admission"] }],
+    "x-expected": "hook or admission, one of them",
   },
 );
 
@@ -218,7 +221,12 @@ const STEP = record(
   {
     name: text("Shown in reports"),
     at: instant("Moves the clock, never backwards"),
-    advance: { type: "string", format: "duration", description: 'Moves the clock ("90s", "1h30m")' },
+    advance: {
+      type: "string",
+      format: "duration",
+      "x-expected": 'a duration such as "90s", "1h30m" or "168h"',
+      description: 'Moves the clock ("90s", "1h30m")',
+    },
     create: sources("Objects to create", { minItems: 1 }),
     patch: list(
       { "x-type": "RawObject", type: "object" },
@@ -310,7 +318,10 @@ export const SUITE_SCHEMA = {
           steps: list(STEP, "In this order"),
         },
         ["at", "clusters", "steps"],
-        { anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }] },
+        {
+          anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }],
+          "x-expected": "policies, rollouts or both",
+        },
       ),
     },
     ["apiVersion", "kind", "metadata", "spec"],

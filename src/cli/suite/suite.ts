@@ -4,7 +4,6 @@ import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
 import { type LoadedFiles, loadPaths } from "../files/load.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 import { clusterProblems, isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
@@ -66,8 +65,7 @@ export async function loadSuite(
     created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
     for (const [at, each] of patch.entries()) loading.check(each, `spec.steps[${index}].patch[${at}]`);
   }
-  const { places } = loading;
-  const problems = [...loading.errors.map((error) => problemAt(source, error)), ...loading.problems];
+  const { places, problems } = loading;
   const { name } = metadata;
   const suite = { name, source, spec, objects, created, places };
   return { name, source, problems, ...(problems.length === 0 && { suite }) };
@@ -97,11 +95,9 @@ const SECTIONS = [
   },
   { section: "overrides", what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 ] as const satisfies readonly (Belongs & { readonly section: keyof SuiteSpec })[];
-const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
 class SuiteLoader {
-  readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
   readonly places = new Map<RawObject, FilePlace>();
   /** The Clusters and Namespaces of all files. */
@@ -127,19 +123,18 @@ class SuiteLoader {
         });
         this.check(source, at);
         objects.push(source);
-      } else
-        this.errors.push({
-          path: `${at}.kind`,
-          message: `found ${describeKind(source)}, expected a ${belongs.what}`,
-        });
+      } else this.#wrong(`${at}.kind`, `found ${describeKind(source)}, expected a ${belongs.what}`);
     }
     return objects;
   }
 
   /** An object, or a part of one, that the suite itself contains. */
   check(object: RawObject, at: string): void {
-    const found = textErrors(object).map(({ path, message }) => ({ path: `${at}.${path}`, message }));
-    this.errors.push(...found);
+    for (const { path, message } of textErrors(object)) this.#wrong(`${at}.${path}`, message);
+  }
+
+  #wrong(path: string, message: string): void {
+    this.problems.push(problemAt(this.#suite, { path, message }));
   }
 
   /** Paths in a suite are relative to its folder. */
@@ -167,8 +162,7 @@ class SuiteLoader {
       this.places.set(object, { file: this.#fromHere(name), position });
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
-      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_ELSEWHERE : "";
-      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}${hint}` });
+      this.#wrong(path, `${JSON.stringify(file)} holds no ${what}`);
     }
     return found;
   }

@@ -146,11 +146,11 @@ describe("a mistake is an error at its field:", () => {
     },
     "both a hook and a request": {
       step: { call: { ...REQUEST, hook: "BeforeClusterDelete" }, expect: { verdict: "Denied" } },
-      says: /^spec\.steps\[0\]\.call: needs hook or admission, one of them$/,
+      says: /^spec\.steps\[0\]\.call: found an object, expected hook or admission, one of them$/,
     },
     neither: {
       step: { call: { cluster: "team-a/prod-1" }, expect: { verdict: "Denied" } },
-      says: /^spec\.steps\[0\]\.call: needs hook or admission, one of them$/,
+      says: /^spec\.steps\[0\]\.call: found an object, expected hook or admission, one of them$/,
     },
     "an unknown request": {
       step: { call: { ...REQUEST, admission: "Delet" }, expect: { verdict: "Denied" } },

@@ -347,7 +347,7 @@ const first = { call: upgrade("a"), expect: GO };
 const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>> = {
   "neither policies nor rollouts": [
     { rollouts: undefined, steps: [first] },
-    /needs policies, rollouts or both/,
+    /expected policies, rollouts or both/,
   ],
   "a misspelt rollout": [
     { steps: [{ ...first, rollouts: [{ name: "upgrade", halted: true }] }] },
