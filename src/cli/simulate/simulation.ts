@@ -11,7 +11,7 @@ import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
-import { type SimulatedAnswer, keyOf } from "./answer.ts";
+import type { SimulatedAnswer } from "./answer.ts";
 import { type OperationAnswers, type Change, type ChangeKind, differences } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
@@ -254,13 +254,7 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
   const turns = answered.turns.map((turn) =>
     turn.answer.holds
       ? turn
-      : {
-          ...turn,
-          answer: own,
-          key: keyOf(own),
-          doubts: [...turn.doubts, ...doubts],
-          isDoubtful: problem !== undefined,
-        },
+      : { ...turn, answer: own, doubts: [...turn.doubts, ...doubts], isDoubtful: problem !== undefined },
   );
   return {
     ...answered,

@@ -9,7 +9,6 @@ import { callText, casesOf, type StepResult, type SuiteResult, type Totals, tota
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
-import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import {
   afterWords,
   type Decision,
@@ -60,23 +59,6 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
     colour.dim(`${file}:${line}: ${what}`),
     ...comparison(step, colour),
     ...trace,
-    ...unlistedNamespace(step, colour),
-  ];
-}
-
-/** Advice for a suite whose call is not evaluable because the Cluster's Namespace is missing. */
-function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
-  const [namespace] = call?.cluster.split("/") ?? [];
-  const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
-  const isUnknown = rules
-    .flatMap((rule) => [rule.reason, ...rule.gates.map(({ reason }) => reason)])
-    .includes(NAMESPACE_UNKNOWN);
-  if (!isUnknown || namespace === undefined) return [];
-  const entry = `- { apiVersion: v1, kind: Namespace, metadata: { name: ${namespace}, labels: {} } }`;
-  return [
-    "",
-    `${colour.cyan("help:")} the suite has no Namespace ${namespace}: add it below spec.namespaces, with its labels:`,
-    `      ${entry}`,
   ];
 }
 

@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { suitesLines } from "../../../../src/cli/suite/report.ts";
-import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
-import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, runSteps, suite } from "./suites.ts";
+import { APPROVED, CLUSTER, DELETE, policy, problemOf, runSteps, suite } from "./suites.ts";
 
 const NIGHT = {
   name: "night",
@@ -168,20 +166,4 @@ test("a name that does not exist is an error: nothing that is counted would be z
     await problemOf(suite({ steps: [{ events: [{ reason: "Hold" }] }] })),
     /^spec\.steps\[0\]\.events\[0\]\.reason: found "Hold", expected one of Held, /,
   );
-});
-
-test("a step that fails for want of a Namespace says what to add to the suite", async () => {
-  const gate = { name: "thawed", label: { key: "example.com/thawed", from: "Namespace" } };
-  const steps = [{ call: DELETE, expect: { verdict: "Blocked" } }];
-  const unlisted = suitesLines([await run(suite({ policies: [policy([gate])], steps }))], PLAIN).join("\n");
-  assert.ok(
-    unlisted.includes(
-      "help: the suite has no Namespace team-a: add it below spec.namespaces, with its labels:\n" +
-        "               - { apiVersion: v1, kind: Namespace, metadata: { name: team-a, labels: {} } }",
-    ),
-    unlisted,
-  );
-  const namespaces = [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels: {} } }];
-  const listed = await run(suite({ policies: [policy([gate])], namespaces, steps }));
-  assert.equal(listed.status, "passed");
 });
