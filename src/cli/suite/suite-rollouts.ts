@@ -3,6 +3,7 @@
  * released operation, and ends it when a step says so.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
@@ -20,8 +21,9 @@ import { type Health, healthOf } from "../../rollouts/health.ts";
 import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
+import type { RolloutApi } from "../../rollouts/rollout-api.ts";
+import { viewRollout } from "../fleet/kinds.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
-import { SuiteRolloutApi } from "./rollout-api.ts";
 import type { CallDecision, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { SuiteTasks } from "./suite-tasks.ts";
@@ -33,7 +35,10 @@ const LOOK_AGAIN_MS = 60_000;
 
 export class SuiteRollouts {
   readonly #session: Session;
-  readonly #api: SuiteRolloutApi;
+  /** As an API server stores them, by name. */
+  readonly #stored = new Map<string, HookRollout>();
+  /** Of the last write. */
+  #version = 0;
   readonly #rollouts: Rollouts;
   readonly #reconciler: RolloutReconciler;
   /** The held calls, by clusterKey(). */
@@ -48,9 +53,8 @@ export class SuiteRollouts {
     this.#tasks = tasks;
     this.#session = session;
     this.#changedAt = session.now;
-    this.#api = new SuiteRolloutApi(objects);
     const shared = {
-      api: this.#api,
+      api: this.#api(),
       clusters: objects.memory.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
@@ -80,11 +84,53 @@ export class SuiteRollouts {
   }
 
   get(name: string): HookRollout | undefined {
-    return this.#api.stored(name);
+    return this.#stored.get(name);
   }
 
   all(): readonly HookRollout[] {
-    return this.#api.all();
+    return [...this.#stored.values()];
+  }
+
+  #api(): RolloutApi {
+    const { objects } = this.#session;
+    return {
+      getRollout: async (name) => await Promise.resolve(this.#stored.get(name)),
+      members: async () => await Promise.resolve(objects.fleet.clusters().map(({ metadata }) => metadata)),
+      findCluster: async (...name) => await Promise.resolve(objects.fleet.cluster(...name)),
+      replaceRolloutStatus: async ({ metadata }, status) => {
+        const known = this.#stored.get(metadata.name);
+        return await Promise.resolve(known && this.#put({ ...known, status }));
+      },
+      // A suite has one clock and one replica, which writes one status after the other.
+      clockAheadMs: () => 0,
+      isConflict: () => false,
+    };
+  }
+
+  /**
+   * Stores the rollouts that a step has created, edited or deleted, and returns their names. The stored status is newer than
+   * that of the file.
+   */
+  #follow(): readonly string[] {
+    const raw = this.#session.objects.rollouts();
+    const found = new Map(raw.map(viewRollout).map((each) => [each.metadata.name, each]));
+    const names = new Set([...this.#stored.keys(), ...found.keys()]);
+    return [...names].filter((name) => {
+      const [known, object] = [this.#stored.get(name), found.get(name)];
+      if (isDeepStrictEqual(known?.spec, object?.spec)) return false;
+      const { status = object?.status } = known ?? {};
+      const generation = (known?.metadata.generation ?? 0) + 1;
+      if (object === undefined) this.#stored.delete(name);
+      else this.#put({ ...object, metadata: { ...object.metadata, generation }, ...(status && { status }) });
+      return true;
+    });
+  }
+
+  #put(object: HookRollout): HookRollout {
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.#stored.set(stored.metadata.name, stored);
+    return stored;
   }
 
   /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
@@ -229,13 +275,13 @@ export class SuiteRollouts {
   }
 
   async #reconcile(): Promise<void> {
-    for (const name of this.#api.follow()) this.#rollouts.rolloutChanged(name, this.#api.stored(name));
+    for (const name of this.#follow()) this.#rollouts.rolloutChanged(name, this.#stored.get(name));
     for (const { rollout } of this.#rollouts.entries()) {
       let before: HookRollout | undefined;
       do {
-        before = this.#api.stored(rollout.name);
+        before = this.#stored.get(rollout.name);
         await this.#reconciler.reconcile(rollout.name);
-      } while (this.#api.stored(rollout.name) !== before);
+      } while (this.#stored.get(rollout.name) !== before);
     }
   }
 
@@ -286,8 +332,8 @@ export class SuiteRollouts {
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
     snapshot?.hasAll(
-      this.#api.all().map(({ metadata }) => metadata),
-      this.#api.version,
+      this.all().map(({ metadata }) => metadata),
+      String(this.#version),
     );
     const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
