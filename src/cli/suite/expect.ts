@@ -197,13 +197,10 @@ export function compareTimeline(
     to: span.to === undefined ? to : new Date(span.to),
   }));
   const found = actual.filter(({ verdict }) => named.has(verdict)).map(spanText);
-  const inOrder = wanted.toSorted((a, b) => a.from.getTime() - b.from.getTime()).map(spanText);
-  const missing = inOrder.filter((text) => !found.includes(text));
-  // Equal texts are pairs, and the others in the order of the spans.
-  const rows = found.map((text) => [inOrder.includes(text) ? text : missing.shift(), text] as const);
-  return [...rows, ...missing.map((text) => [text, undefined] as const)].flatMap(
-    ([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText),
-  );
+  const listed = wanted.map(spanText);
+  const rows = found.map((text) => [listed.includes(text) ? text : NONE, text] as const);
+  const missing = listed.filter((text) => !found.includes(text)).map((text) => [text, NONE] as const);
+  return [...rows, ...missing].flatMap(([expect, span]) => comparedText("timeline", expect, span));
 }
 
 function spanText({ verdict, from, to }: Span): string {

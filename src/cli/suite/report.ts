@@ -9,16 +9,9 @@ import { callText, casesOf, type StepResult, type SuiteResult, type Totals, tota
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
-import {
-  afterWords,
-  type Decision,
-  type GateTrace,
-  type PolicyTrace,
-  type RuleTrace,
-} from "../../policy/decision.ts";
+import { afterWords, type Decision, type RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
-import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
@@ -136,44 +129,36 @@ function gateShown({ gate, met, wantedInFull, ...rest }: Fields): Fields {
 function traceLines({ trace }: Decision, colour: Colour): string[] {
   const matched = trace.filter((policy) => policy.matched);
   if (matched.length === 0) return ["no policy matches the Cluster"];
-  return matched.flatMap((policy) => policyLines(policy, colour));
-}
-
-function policyLines(policy: PolicyTrace, colour: Colour): string[] {
-  const { mode, verdict, overriddenBy, rules } = policy;
-  const notes = [
-    ...(mode === "Audit" ? ["mode Audit"] : []),
-    ...(overriddenBy === undefined ? [] : [`overridden by ${overriddenBy}`]),
-    ...(rules.length === 0 ? ["no rule on this hook"] : []),
-  ];
-  const head = [`${policyName(policy.policy)}: ${verdict}`, ...notes].join(", ");
-  return [head, ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`)];
+  return matched.flatMap(({ policy, mode, verdict, overriddenBy, rules }) => [
+    listed(`${policyName(policy)}: ${verdict}`, [
+      mode === "Audit" && "mode Audit",
+      overriddenBy !== undefined && `overridden by ${overriddenBy}`,
+      rules.length === 0 && "no rule on this hook",
+    ]),
+    ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`),
+  ]);
 }
 
 function ruleLines(trace: RuleTrace, colour: Colour): string[] {
   const { rule, verdict, reason, gates, tasks = [], deadlineAt } = trace;
-  const head = `rule ${rule}: ${verdict} (${reason})`;
-  const deadline = deadlineAt === undefined ? [] : [`  deadline ${timestamp(deadlineAt)}`];
   return [
-    head,
-    ...gates.map((gate) => `  ${gateLine(gate, colour)}`),
-    ...tasks.map((task) => `  ${taskLine(task, colour)}`),
-    ...deadline,
+    listed(`rule ${rule}: ${verdict} (${reason})`, [deadlineAt && `deadline ${timestamp(deadlineAt)}`]),
+    ...gates.map(({ gate, met, wanted, wantedInFull = wanted, observed }) => {
+      const state = met === undefined ? "unknown" : met ? "is met" : "waits";
+      const paint = met === true ? colour.green : colour.red;
+      return `  gate ${gate} ${paint(state)}: ${wantedInFull}; ${observed}`;
+    }),
+    ...tasks.map((task) => {
+      const { state, message, observed = message, nextAttempt: next } = task;
+      const paint = isDone(task) ? colour.green : colour.red;
+      return listed(`  task ${task.task}: ${paint(state)}`, [
+        next && `attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`,
+        observed,
+      ]);
+    }),
   ];
 }
 
-function taskLine(trace: TaskTrace, colour: Colour): string {
-  const { task, state, message, observed = message, nextAttempt: next } = trace;
-  const paint = isDone(trace) ? colour.green : colour.red;
-  const attempt = next && `; attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`;
-  return `task ${task}: ${paint(state)}${attempt ?? ""}${observed === "" ? "" : `; ${observed}`}`;
-}
-
-function gateLine({ gate, met, wanted, wantedInFull = wanted, observed }: GateTrace, colour: Colour): string {
-  const marks = {
-    true: colour.green("is met"),
-    false: colour.red("waits"),
-    undefined: colour.yellow("unknown"),
-  };
-  return `gate ${gate} ${marks[`${met}`]}: ${wantedInFull}; ${observed}`;
+function listed(head: string, notes: readonly (string | false | undefined)[]): string {
+  return [head, ...notes.filter(Boolean)].join(", ");
 }

@@ -7,7 +7,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { nearest } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
@@ -125,10 +125,8 @@ export class SuiteObjects {
     if (second !== undefined)
       throw new SuiteError(`${nameOf(ref)} could be several objects: say its apiVersion and namespace`);
     if (first !== undefined) return first;
-    const names = this.#objects.map(describe);
-    const meant = nearest(nameOf(ref), names);
     throw new SuiteError(
-      `${nameOf(ref)} is not there${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+      `${nameOf(ref)} is not there${didYouMean(nameOf(ref), this.#objects.map(describe))}`,
     );
   }
 

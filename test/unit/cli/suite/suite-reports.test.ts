@@ -143,9 +143,8 @@ test("an Event that is missing, another one, and one too many are told", async (
   const [first = "", second] = await found({ steps });
   assert.match(
     first,
-    /^failed: Held \/nothing\/ \| Held Cluster team-a\/prod-1: BeforeClusterDelete is held by/,
+    /^failed: Held \/nothing\/ \| -: Released \| -: - \| Held Cluster team-a\/prod-1: BeforeClusterDelete is held by/,
   );
-  assert.match(first, /: Released \| -$/);
   assert.equal(second, "failed: 7 | 0");
   const [none = ""] = await found({ steps: [{ call: DELETE, expect: { verdict: "Blocked" }, events: [] }] });
   assert.match(none, /^failed: - \| Held Cluster team-a\/prod-1: /);
