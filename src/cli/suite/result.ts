@@ -55,10 +55,16 @@ export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
   return steps.filter(({ status }) => status !== "done");
 }
 
-export type Totals = ReturnType<typeof totalsOf>;
+export interface Totals {
+  readonly suites: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly errors: number;
+  readonly skipped: number;
+}
 
 /** Counts the cases; a suite that could not be run, and a file that could not be read, are one error each. */
-export function totalsOf(results: readonly SuiteResult[]) {
+export function totalsOf(results: readonly SuiteResult[]): Totals {
   const cases = results.flatMap(casesOf);
   const count = (status: StepResult["status"]): number =>
     cases.filter((step) => step.status === status).length;
