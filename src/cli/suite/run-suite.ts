@@ -19,22 +19,22 @@ import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
 export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
-  const began = performance.now();
-  return { ...(await resultOf(loaded)), seconds: (performance.now() - began) / 1000 };
-}
-
-async function resultOf(loaded: LoadedSuite): Promise<Omit<SuiteResult, "seconds">> {
   const { name, source, suite, problems } = loaded;
-  const result = { name, file: source.file };
-  if (suite === undefined) return { ...result, status: "error", problems, steps: [] };
+  const began = performance.now();
+  const result = { name, file: source.file, problems: [], steps: [], seconds: 0 };
+  if (suite === undefined) return { ...result, status: "error", problems };
   try {
     const begun = await begin(suite);
     const steps = await runSteps(suite, begun);
     const coverage = begun.session.coverage.policies();
-    return { ...result, status: worst(steps), problems: [], steps, coverage };
+    return { ...result, status: worst(steps), steps, coverage, seconds: secondsSince(began) };
   } catch (error) {
-    return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
+    return { ...result, status: "error", problems: [problemOf(suite, error, "spec")] };
   }
+}
+
+function secondsSince(began: number): number {
+  return (performance.now() - began) / 1000;
 }
 
 function worst(steps: readonly StepResult[]): SuiteResult["status"] {
@@ -64,7 +64,7 @@ async function runSteps(suite: Suite, begun: SuiteWorld): Promise<StepResult[]> 
       line,
       at,
       ...outcome,
-      seconds: (performance.now() - began) / 1000,
+      seconds: secondsSince(began),
     });
   }
   return results;

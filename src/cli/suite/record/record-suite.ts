@@ -42,7 +42,7 @@ export async function recordSuite(
   const read = await readText({ name: log, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
   const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
-  const { answers, undecided, others } = readAuditLines(read.text);
+  const { answers, others } = readAuditLines(read.text);
   const objects = asBefore(
     sources.map(({ object }) => object),
     answers,
@@ -57,8 +57,7 @@ export async function recordSuite(
   const rollouts = objects.filter((object) => ownKind(object) === "HookRollout");
   const left = [
     [answers.length - meant.length, "lines about other Clusters than the given ones, or without spec.topology"],
-    [undecided, "lines that rest on no decision, such as NotConfirmed"],
-    [others, "lines that are neither answers nor refusals"],
+    [others, "lines that rest on no decision, such as NotConfirmed, or are neither answers nor refusals"],
     [rollouts.length, "HookRollouts, because the log does not tell which Clusters had a slot"],
   ] as const;
   for (const [count, what] of left) if (count > 0) stderr.line(`left out ${what} (${count})`);

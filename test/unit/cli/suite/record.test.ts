@@ -321,8 +321,7 @@ test("answers of two replicas that say the same are one step, and lines that are
   assert.equal(
     stderr,
     `left out lines about other Clusters than the given ones, or without spec.topology (1)
-left out lines that rest on no decision, such as NotConfirmed (1)
-left out lines that are neither answers nor refusals (2)
+left out lines that rest on no decision, such as NotConfirmed, or are neither answers nor refusals (3)
 wrote tests/r.yaml
 `,
   );
