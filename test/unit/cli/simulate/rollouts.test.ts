@@ -188,7 +188,7 @@ test("what a policy no longer holds is told where a rollout hides it", async (t)
     ];
     return (await hookpolicy(args, { cwd })).stdout;
   };
-  const line = /^2 Clusters are held by a HookRollout alone after the change: policies no longer do/m;
+  const line = /^held by a HookRollout alone after the change: 2 Clusters; policies no longer do/m;
   assert.match(await run("weak.yaml"), /^0 newly blocked, 0 newly allowed, /m);
   assert.match(await run("weak.yaml"), line);
   assert.match(await run("weak.yaml", "-o", "markdown"), line);
