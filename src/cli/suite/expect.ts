@@ -1,7 +1,6 @@
 /** Compares what a step expects with the decision. */
 
 import { RE2JS } from "@bufbuild/re2";
-import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import {
   blockedFirst,
   type Decision,
@@ -17,7 +16,6 @@ import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
-import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -73,7 +71,6 @@ export interface StepAnswer {
 /** Compares every expected field. The name of a policy or rollout that the suite does not have is an error. */
 export function compare(expect: ExpectSpec, answered: StepAnswer, fleet: Fleet): FieldComparison[] {
   checkNames(expect, fleet);
-  checkFields(expect, answered);
   const expected: Texts = {
     ...expect,
     retryAfterSeconds: expect.retryAfterSeconds?.toString(),
@@ -113,22 +110,6 @@ function comparedFields(expected: Texts, actual: Texts): FieldComparison[] {
 function isSame(field: string, expected: string, actual: string): boolean {
   if (field === "policy") return namesPolicy(expected, actual);
   return field === "message" ? RE2JS.compile(expected).test(actual) : expected === actual;
-}
-
-const OF_HOOKS = ["rollout", "stage", "task", "retryAfterSeconds"] as const;
-const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
-
-/** Throws if no answer of this kind can fulfil the expectation. */
-function checkFields(expect: ExpectSpec, { admission }: StepAnswer): void {
-  const { verdict } = expect;
-  if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
-    const verdicts = ADMISSION_VERDICTS.join(", ");
-    const which =
-      admission === undefined ? `which only a request gets (call.admission)` : `expected one of ${verdicts}`;
-    throw new SuiteError(`found ${JSON.stringify(verdict)}, ${which}`, "verdict");
-  }
-  const wrong = OF_HOOKS.find((field) => admission !== undefined && expect[field] !== undefined);
-  if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
 }
 
 /** Shown for an absent value. */
