@@ -15,7 +15,8 @@ import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
+import { isOperationOver, permitOf } from "../../tasks/permit.ts";
+import { mustWait } from "../../tasks/permits.ts";
 import {
   attemptBegun,
   cancelled,
@@ -195,7 +196,7 @@ export class SuiteTasks {
     const { served, now, objects } = this.#session;
     const { spec } = task;
     const cluster = this.#clusterOf(task);
-    const mustWait = this.#mustWait(task);
+    const waits = mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef));
     const permit = permitOf({
       spec,
       home: task.metadata.namespace ?? "",
@@ -205,22 +206,11 @@ export class SuiteTasks {
       overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
       served,
       now,
-      mustWait,
+      mustWait: waits,
       lacksSlot: false,
     });
-    const isAsked = permit.may === "Wait" && !mustWait && this.#pending(task) !== undefined;
+    const isAsked = permit.may === "Wait" && !waits && this.#pending(task) !== undefined;
     return isAsked ? { may: "Begin" } : permit;
-  }
-
-  #mustWait({ metadata, spec }: HookTask): boolean {
-    const others = this.all().filter((other) => other.metadata.name !== metadata.name);
-    const run = taskRunKey({ spec });
-    if (others.some((other) => taskRunKey(other) === run && openAttempt(other.status) !== undefined))
-      return true;
-    if (spec.after === undefined) return false;
-    const before = others.find((other) => other.metadata.name === spec.after);
-    if (before?.status?.phase !== "Failed") return before?.status?.phase !== "Succeeded";
-    return taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure !== "Proceed";
   }
 
   #pending({ spec }: HookTask): PendingOperation | undefined {
