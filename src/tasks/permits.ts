@@ -147,7 +147,6 @@ export class Permits {
         return mayLast ? [[outline, last] as const] : [];
       });
   }
-
 }
 
 /** Whether another run of the task is under way, or the HookTask before it has not ended well. */
