@@ -35,7 +35,7 @@ import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
-import { SuiteTaskObjects } from "./task-objects.ts";
+import { suiteTaskObjects } from "./task-objects.ts";
 
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
@@ -44,14 +44,14 @@ export class SuiteTasks {
   readonly memory: TaskMemory;
   readonly slots: SlotTasks;
   readonly #session: Session;
-  readonly #objects: SuiteTaskObjects;
+  readonly #objects: ReturnType<typeof suiteTaskObjects>;
   readonly #tasks = new Map<string, HookTask>();
   #versions = 0;
 
   constructor(session: Session, memory: TaskMemory) {
     this.memory = memory;
     this.#session = session;
-    this.#objects = new SuiteTaskObjects(session.objects, () => session.now);
+    this.#objects = suiteTaskObjects(session.objects, () => session.now);
     const store = {
       ofCluster: async (_: unknown, uid: string) =>
         await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
