@@ -132,20 +132,16 @@ export class SuiteObjects {
 
   /** Throws for an object that the API server would reject. */
   #checkPolicies(): void {
-    for (const { compiled } of this.fleet.policies) {
-      const [error] = compiled.errors;
-      if (error === undefined) continue;
-      const message = `${policyName(compiled.ref)} is not valid: ${error.path}: ${error.message}`;
-      throw new SuiteError(`${message} ('hookpolicy validate' shows all errors)`);
-    }
-    for (const { name, problem } of this.fleet.overrides) {
-      if (problem !== undefined)
-        throw new SuiteError(`HookOverride ${name} is not valid: ${problem.message}`);
-    }
-    for (const { compiled } of this.fleet.rollouts) {
-      const { name, problem } = compiled;
-      if (problem !== undefined) throw new SuiteError(`HookRollout ${name} is not valid: ${problem}`);
-    }
+    const { policies, overrides, rollouts } = this.fleet;
+    const problems = [
+      ...policies.flatMap(({ compiled: { ref, errors } }) =>
+        errors.map(({ path, message }) => [policyName(ref), `${path}: ${message}`]),
+      ),
+      ...overrides.map(({ name, problem }) => [`HookOverride ${name}`, problem?.message]),
+      ...rollouts.map(({ compiled: { name, problem } }) => [`HookRollout ${name}`, problem]),
+    ];
+    for (const [name, problem] of problems)
+      if (problem !== undefined) throw new SuiteError(`${name} is not valid: ${problem}`);
   }
 }
 

@@ -26,9 +26,10 @@ export function target(session: Session, spec: CallSpec): ClusterCall {
     );
   }
   const { topology, paused } = cluster;
-  if (topology === undefined)
-    throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
-  if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
+  if (topology === undefined || paused) {
+    const why = paused ? "is paused" : "has no spec.topology";
+    throw new SuiteError(`${spec.cluster} ${why}: Cluster API calls no hook for it`, "cluster");
+  }
   const call = callOf(spec, cluster);
   const wanted = wanting(cluster, call);
   checkNotOver(session, wanted, call);

@@ -31,8 +31,7 @@ function survivorLines(mutant: Mutant, colour: Colour): string[] {
 function totalLines(result: MutationResult, colour: Colour): string[] {
   const { mutants, run, noticed, survivors } = result;
   const score = scoreOf(result);
-  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for ${mutants} mutants`];
-  const text = `${noticed} of ${run} mutants noticed: ${score} %`;
+  const text = `${noticed} of ${run} mutants noticed${score === undefined ? "" : `: ${score} %`}`;
   const left = mutants - run;
   return [
     (survivors.length === 0 ? colour.green : colour.red)(text),
