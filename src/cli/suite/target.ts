@@ -102,7 +102,7 @@ function versionsIn(
   spec: CallSpec | RequestSpec,
   what: string,
   allowed: readonly string[],
-): Pick<HookCall, (typeof VERSIONS)[number]> {
+): Readonly<Record<string, string | undefined>> {
   const given = VERSIONS.filter((field) => spec[field] !== undefined);
   const wrong = given.find((field) => !allowed.includes(field));
   if (wrong !== undefined) throw new SuiteError(`${what} has no such field`, wrong);
