@@ -26,7 +26,7 @@ export interface SuiteWorld {
 }
 
 export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld> {
-  if (!expectsAny(spec.steps))
+  if (!spec.steps.some(expectsAny))
     throw new SuiteError(`no step has ${EXPECTATIONS.join(", ")}, so that nothing is tested`, "steps");
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
@@ -34,11 +34,7 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now, tasks: memory });
   objects.create(given, now);
-  const session = new Session(objects, {
-    served,
-    now,
-    ...(expectsAny(spec.steps, ["events", "metrics"]) && { reports: memory }),
-  });
+  const session = new Session(objects, { served, now, tasks: memory });
   const tasks = new SuiteTasks(session, memory);
   const begun = { session, rollouts: new SuiteRollouts(session, tasks), tasks };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
@@ -51,11 +47,8 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
 
 const EXPECTATIONS = ["expect", "events", "metrics", "rollouts", "tasks", "timeline"] as const;
 
-export function expectsAny(
-  steps: readonly StepSpec[],
-  fields: readonly (keyof StepSpec)[] = EXPECTATIONS,
-): boolean {
-  return steps.some((step) => fields.some((field) => step[field] !== undefined));
+export function expectsAny(step: StepSpec): boolean {
+  return EXPECTATIONS.some((field) => step[field] !== undefined);
 }
 
 function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, asked: AskedSpec): void {

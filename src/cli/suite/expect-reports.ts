@@ -62,7 +62,7 @@ export function compareMetric(
 ): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
   checkNames(labels, session.objects.fleet);
-  const samples = session.reported?.samples(name, rollouts.all(), session.now) ?? [];
+  const samples = session.reported.samples(name, rollouts.all(), session.now);
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
   const sum = meant.reduce((total, sample) => total + sample.value, 0);

@@ -13,6 +13,8 @@ import { Rollouts } from "../../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/hook-lives.ts";
+import { Decider } from "../../memory/decider.ts";
+import { Revisions } from "../../memory/revisions.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
@@ -63,7 +65,7 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      decider: session,
+      decider: new Decider(objects.memory, new Revisions(), served),
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,
@@ -79,7 +81,7 @@ export class SuiteRollouts {
       loaded: () => true,
       tasks: tasks.slots,
       onStored: (object, before, status) =>
-        session.reported?.tell(rolloutEvents(object, before, status), session.now),
+        session.reported.tell(rolloutEvents(object, before, status), session.now),
     });
   }
 
@@ -341,7 +343,7 @@ export class SuiteRollouts {
   }
 
   #fromMemory({ cluster, call, decision }: CallDecision): Decision {
-    const basis = { source: "Memory" as const, world: this.#session.worldOf(cluster), policies: [] };
+    const basis = { source: "Memory" as const, world: this.#session.objects.fleet.world(cluster), policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 

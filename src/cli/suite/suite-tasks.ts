@@ -126,7 +126,7 @@ export class SuiteTasks {
     const written = { ...task, status };
     this.#write(written);
     const event = taskEvent(task, written);
-    if (event !== undefined) this.#session.reported?.tell([event], this.#session.now);
+    if (event !== undefined) this.#session.reported.tell([event], this.#session.now);
   }
 
   /** What is created stays, so that the suite can look at it. */
