@@ -10,7 +10,6 @@ import { editsOf } from "../../../../src/cli/suite/mutate/edits.ts";
 import { changedExpressions } from "../../../../src/cli/suite/mutate/expression-edits.ts";
 import { edited, mutatedPolicies, pathText } from "../../../../src/cli/suite/mutate/mutants.ts";
 import { runMutants } from "../../../../src/cli/suite/mutate/mutation.ts";
-import { scoreOf } from "../../../../src/cli/suite/mutate/report.ts";
 import { hourLater, laterSchedules } from "../../../../src/cli/suite/mutate/time-edits.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
 import { policySpec } from "../../../corpus/world-arbitraries.ts";
@@ -260,7 +259,7 @@ test("when the time is up, the rest is told and counts as nothing", async () => 
   });
   assert.deepEqual([result.run, result.mutants > 2], [2, true]);
   assert.equal(
-    scoreOf(await runMutants(policies, { hasTime: () => false, onProgress: () => undefined })),
+    (await runMutants(policies, { hasTime: () => false, onProgress: () => undefined })).score,
     undefined,
   );
 });
