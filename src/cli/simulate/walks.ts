@@ -8,7 +8,14 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
-import { answerOf, type Doubt, doubtsIn, holdsForCertain, isSameAnswer, type SimulatedAnswer } from "./answer.ts";
+import {
+  answerOf,
+  type Doubt,
+  doubtsIn,
+  holdsForCertain,
+  isSameAnswer,
+  type SimulatedAnswer,
+} from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
 export interface WalkTurn {

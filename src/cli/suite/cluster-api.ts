@@ -60,7 +60,9 @@ export function asNotBegun(cluster: RawObject, created: boolean): RawObject {
   const spec = fieldsOf(cluster["spec"]);
   const { infrastructureRef: _infrastructure, controlPlaneRef: _controlPlane, ...asked } = spec;
   // A condition without a generation does not show that the Cluster has its version; expressions read no generation.
-  const text = JSON.stringify(cluster, (key, value: unknown) => (key === "observedGeneration" ? undefined : value));
+  const text = JSON.stringify(cluster, (key, value: unknown) =>
+    key === "observedGeneration" ? undefined : value,
+  );
   return {
     ...fieldsOf(JSON.parse(text)),
     metadata: { ...metadata, ...(annotations !== undefined && { annotations: kept }) },

@@ -48,11 +48,7 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
   const { call, at, line, decision } = step;
   const what = call === undefined ? "" : `${callText(call)} at ${at}`;
   const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
-  return [
-    colour.dim(`${file}:${line}: ${what}`),
-    ...comparison(step, colour),
-    ...trace,
-  ];
+  return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
 }
 
 function comparison(step: StepResult, colour: Colour): string[] {

@@ -158,7 +158,10 @@ function admit({ session }: SuiteWorld, spec: RequestSpec): StepAnswer {
   return { decision, admission };
 }
 
-function checkTimeline({ session, rollouts }: SuiteWorld, timeline: TimelineSpec): readonly FieldComparison[] {
+function checkTimeline(
+  { session, rollouts }: SuiteWorld,
+  timeline: TimelineSpec,
+): readonly FieldComparison[] {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
   if (rollouts.selectedOperation(cluster, asked) !== undefined)
     throw new SuiteError(

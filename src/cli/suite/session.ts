@@ -57,7 +57,11 @@ export class Session {
 
   constructor(
     objects: SuiteObjects,
-    { served, now, tasks }: { readonly served: ServedHooks; readonly now: Date; readonly tasks: TaskMemory },
+    {
+      served,
+      now,
+      tasks,
+    }: { readonly served: ServedHooks; readonly now: Date; readonly tasks: Pick<TaskMemory, "all"> },
   ) {
     this.objects = objects;
     this.served = served;

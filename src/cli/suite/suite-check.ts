@@ -41,7 +41,9 @@ function fieldError(error: ErrorObject): FieldError {
 function describe(error: ErrorObject): string {
   const { keyword, data, parentSchema } = error;
   const isWorded = keyword === "format" || keyword === "anyOf" || keyword === "oneOf";
-  return isWorded ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}` : describeSchemaError(error);
+  return isWorded
+    ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
+    : describeSchemaError(error);
 }
 
 /** spec.steps[0].call.hook, in the API server's notation. */

@@ -343,7 +343,11 @@ export class SuiteRollouts {
   }
 
   #fromMemory({ cluster, call, decision }: CallDecision): Decision {
-    const basis = { source: "Memory" as const, world: this.#session.objects.fleet.world(cluster), policies: [] };
+    const basis = {
+      source: "Memory" as const,
+      world: this.#session.objects.fleet.world(cluster),
+      policies: [],
+    };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 

@@ -90,7 +90,14 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const all = windowsIn(objects);
   const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
   if (wanted !== undefined && isWhole && meant.length === 0)
-    throw unknownName(wanted, nearest(wanted, all.flatMap(({ policy }) => namesOf(policy))), place);
+    throw unknownName(
+      wanted,
+      nearest(
+        wanted,
+        all.flatMap(({ policy }) => namesOf(policy)),
+      ),
+      place,
+    );
   await print(meant, flags, place);
   const invalid = meant.filter((each) => each.windows === undefined);
   for (const { policy } of invalid) {
@@ -160,5 +167,7 @@ async function print(found: readonly WindowHolder[], flags: Flags, place: string
 }
 
 function unknownName(wanted: string | undefined, meant: string | undefined, place?: string): UsageError {
-  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${meantText(meant) || elsewhere(place)}`);
+  return new UsageError(
+    `no policy is named ${JSON.stringify(wanted)}${meantText(meant) || elsewhere(place)}`,
+  );
 }

@@ -106,8 +106,6 @@ function totalLines(result: MutationResult, colour: Colour): string[] {
   const left = mutants - run;
   return [
     (survivors.length === 0 ? colour.green : colour.red)(text),
-    ...(left > 0
-      ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)]
-      : []),
+    ...(left > 0 ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)] : []),
   ];
 }

@@ -56,7 +56,10 @@ export async function recordSuite(
   const meant = answers.filter((answer) => isOf(fleet, answer));
   const rollouts = objects.filter((object) => ownKind(object) === "HookRollout");
   const left = [
-    [answers.length - meant.length, "lines about other Clusters than the given ones, or without spec.topology"],
+    [
+      answers.length - meant.length,
+      "lines about other Clusters than the given ones, or without spec.topology",
+    ],
     [others, "lines that rest on no decision, such as NotConfirmed, or are neither answers nor refusals"],
     [rollouts.length, "HookRollouts, because the log does not tell which Clusters had a slot"],
   ] as const;

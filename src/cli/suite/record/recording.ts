@@ -181,7 +181,8 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Rec
   return [...patches].map(([kind, own]) => {
     const fields = Map.groupBy(own, ({ field }) => field);
     const changed = [...fields].map(
-      ([field, each]) => [`${field}s`, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
+      ([field, each]) =>
+        [`${field}s`, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
     );
     const object = kind === "Cluster" ? { namespace, name } : { name: namespace };
     return { kind, metadata: { ...object, ...Object.fromEntries(changed) } };

@@ -296,7 +296,10 @@ test("Markdown is ready for a comment, whatever stands in names and messages", a
   const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
   const { stdout } = await hookpolicy(simulate("-f", "new", ...AT, "-o", "markdown"), { cwd });
   assert.match(stdout, /^### HookPolicy simulation\n\n```\n2 newly blocked, 0 newly allowed/);
-  assert.match(stdout, /^newly blocked: BeforeClusterUpgrade\n {2}before {4}Allowed\n {2}after .*WindowClosed/m);
+  assert.match(
+    stdout,
+    /^newly blocked: BeforeClusterUpgrade\n {2}before {4}Allowed\n {2}after .*WindowClosed/m,
+  );
   assert.match(stdout, /\n```\n$/);
 });
 
@@ -407,7 +410,10 @@ test("a weakened policy is no all-clear where the fleet lacks the policies befor
       cwd,
     });
     assert.equal(code, 0);
-    assert.match(stderr, /^warning: --against fleet has no policy and no HookRollout: nothing can be newly allowed$/m);
+    assert.match(
+      stderr,
+      /^warning: --against fleet has no policy and no HookRollout: nothing can be newly allowed$/m,
+    );
     assert.match(stdout, /^blocked at \S+: 0 before \(without any policy\), 0 after$/m);
   }
 });

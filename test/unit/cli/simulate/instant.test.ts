@@ -35,8 +35,14 @@ test("one instant is told to be one where windows can change the answer, and a s
     )?.[1];
   const at = ["--at", "2026-11-21T12:00:00Z"];
   const add = "add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week";
-  assert.equal(await told("fleet", "-f", "new", ...at), `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`);
-  assert.equal(await told("fleet", "-f", "new", ...at, "-o", "markdown"), `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`);
+  assert.equal(
+    await told("fleet", "-f", "new", ...at),
+    `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`,
+  );
+  assert.equal(
+    await told("fleet", "-f", "new", ...at, "-o", "markdown"),
+    `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`,
+  );
   assert.equal(
     await told("fleet", "-f", "plain.yaml", ...at),
     `windows can change the answer of HookPolicy team-a/nights: ${add}`,

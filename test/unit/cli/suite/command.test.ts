@@ -149,7 +149,10 @@ test("every format counts the same errors: one for a suite that could not be run
 test("Markdown has the totals, then the text of each suite", async (t) => {
   const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
   const { stdout } = await hookpolicy(["test", "t", "-o", "markdown"], { cwd });
-  assert.match(stdout, /^### HookPolicy tests: failed\n\n```\n1 passed, 1 failed; 1 suite\n\nsuite {2}t\/suite\.yaml\n/);
+  assert.match(
+    stdout,
+    /^### HookPolicy tests: failed\n\n```\n1 passed, 1 failed; 1 suite\n\nsuite {2}t\/suite\.yaml\n/,
+  );
   assert.match(stdout, /^ {2}FAIL {3}goes on\n {9}t\/suite\.yaml:1: /m);
 });
 

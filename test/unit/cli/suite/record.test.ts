@@ -352,7 +352,10 @@ test("a rollout is left out, and the command says so", async (t) => {
   };
   const { cwd, code, stderr } = await recorded(t, policy, log, { "fleet/r.json": JSON.stringify(rollout) });
   assert.equal(code, 0);
-  assert.match(stderr, /^left out HookRollouts, because the log does not tell which Clusters had a slot \(1\)$/m);
+  assert.match(
+    stderr,
+    /^left out HookRollouts, because the log does not tell which Clusters had a slot \(1\)$/m,
+  );
   assert.doesNotMatch(await readFile(join(cwd, "tests/r.yaml"), "utf8"), /rollouts/);
 });
 

@@ -68,7 +68,10 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     step({ call: { ...DELETE, hook: "BeforeClusterDelet" } }),
     /call\.hook: .*did you mean "BeforeClusterDelete"/,
   ],
-  "nothing to expect": [step({ expect: {} }), /^spec\.steps\[0\]\.expect: found too few entries, expected at least 1$/],
+  "nothing to expect": [
+    step({ expect: {} }),
+    /^spec\.steps\[0\]\.expect: found too few entries, expected at least 1$/,
+  ],
   "an expectation without a call": [
     suite({ steps: [{ expect }] }),
     /^spec\.steps\[0\]: must have property call when property expect is present$/,
