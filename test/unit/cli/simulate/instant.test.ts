@@ -37,11 +37,11 @@ test("one instant is told to be one where windows can change the answer, and a s
   const add = "add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week";
   assert.equal(
     await told("fleet", "-f", "new", ...at),
-    `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`,
+    `windows can change the answer of HookPolicy team-a/nights, HookPolicy team-a/more: ${add}`,
   );
   assert.equal(
     await told("fleet", "-f", "new", ...at, "-o", "markdown"),
-    `windows can change the answer of HookPolicy team-a/more, HookPolicy team-a/nights: ${add}`,
+    `windows can change the answer of HookPolicy team-a/nights, HookPolicy team-a/more: ${add}`,
   );
   assert.equal(
     await told("fleet", "-f", "plain.yaml", ...at),
