@@ -202,20 +202,19 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
 async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
   const { advertised } = pair.after.served;
-  const run = simulate(pair, {
-    ...times,
-    hooks: HOOK_NAMES.filter((hook) => advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
-    ...(flags.toVersion !== undefined && { version: flags.toVersion }),
-    ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
-  });
   const progress = new Progress();
-  let step = run.next();
-  for (; step.done !== true; step = run.next()) {
-    const { done, total } = step.value;
-    progress.tell(() => `simulated ${done} of ${total} Clusters`);
-  }
+  const simulation = await simulate(
+    pair,
+    {
+      ...times,
+      hooks: HOOK_NAMES.filter((hook) => advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
+      ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+      ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
+    },
+    (done, total) => progress.tell(() => `simulated ${done} of ${total} Clusters`),
+  );
   progress.end();
-  return step.value;
+  return simulation;
 }
 
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {

@@ -65,24 +65,22 @@ interface Totals {
   deniedAfter: number;
 }
 
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-}
-
-/** Yields the progress after each Cluster. */
-export function* simulate(pair: FleetPair, options: SimulationOptions): Generator<Progress, Simulation> {
+/** `onProgress` is awaited after each Cluster, so that a long simulation can let other work run. */
+export async function simulate(
+  pair: FleetPair,
+  options: SimulationOptions,
+  onProgress: (done: number, total: number) => Promise<void> | void = () => undefined,
+): Promise<Simulation> {
   const all = pair.after.clusters();
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
-  const total = clusters.length;
   const comparison = new Comparison(pair, options, clusters);
   for (const [index, cluster] of clusters.entries()) {
     comparison.compareOperations(cluster);
-    yield { done: index + 1, total };
+    await onProgress(index + 1, clusters.length);
   }
   for (const cluster of all) {
     comparison.compareRequests(cluster);
-    yield { done: total, total };
+    await onProgress(clusters.length, clusters.length);
   }
   const { changes, notEvaluable, tasks, totals, skippingMinor } = comparison;
   return {
