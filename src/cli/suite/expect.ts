@@ -122,17 +122,21 @@ function likeliest(expected: Texts, candidates: readonly DecidingRule[]): Decidi
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
+const NO_PARTS = { policy: undefined, rule: undefined, gate: undefined, task: undefined, reason: undefined };
+
 /** The named gate or task, if the rule waits for it, or else the first. */
 function partsOf(finding: DecidingRule | undefined, expected: Texts): Texts {
-  const gates = finding === undefined ? [] : decidingGates(finding);
+  if (finding === undefined) return NO_PARTS;
+  const { policy, rule } = finding;
+  const gates = decidingGates(finding);
   const gate = gates.find((each) => each.gate === expected["gate"]) ?? gates[0];
-  const left = (finding?.rule.tasks ?? []).filter((each) => !isDone(each));
+  const left = (rule.tasks ?? []).filter((each) => !isDone(each));
   const task = left.find((each) => each.task === expected["task"]) ?? left[0];
-  const reasons = { gate: gate?.reason, task: task?.reason, rule: finding && reasonOf(finding) };
+  const reasons = { gate: gate?.reason, task: task?.reason, rule: reasonOf(finding) };
   const part = (["gate", "task"] as const).find((each) => expected[each] !== undefined) ?? "rule";
   return {
-    policy: finding && policyName(finding.policy.policy),
-    rule: finding?.rule.rule,
+    policy: policyName(policy.policy),
+    rule: rule.rule,
     gate: gate?.gate,
     task: task?.task,
     reason: reasons[part],

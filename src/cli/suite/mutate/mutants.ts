@@ -1,6 +1,6 @@
 /** Makes mutants of the policies of suites: valid policies that differ from the original by one small change. */
 
-import { isFields } from "../../../lib/fields.ts";
+import { fieldsOf, isFields } from "../../../lib/fields.ts";
 import type { ServedHooks } from "../../../api/hook-catalog.ts";
 import { compilePolicy } from "../../../policy/compile.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
@@ -58,8 +58,8 @@ function* mutantsOf(
   const seen = new Set([JSON.stringify(spec)]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
   for (const edit of editsOf(spec)) {
-    const object = edited(policy, edit);
-    if (!isFields(object) || seen.size === seen.add(JSON.stringify(object["spec"])).size) continue;
+    const object = fieldsOf(edited(policy, edit));
+    if (seen.size === seen.add(JSON.stringify(object["spec"])).size) continue;
     // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
     const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
     if (errors.length + notEnforceable.length > 0) continue;
