@@ -2,17 +2,15 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION, type HookRolloutStatus } from "../../api/hook-policy.ts";
-import { timestamp } from "../../lib/instant.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./begin.ts";
 import { checkNames, clusterNamed } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
-import type { OperationBegin } from "./session.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
 
 export function compareRollout(
   { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,
-  { session: { objects, begun }, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
+  { session: { objects }, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
 ): FieldComparison[] {
   const { status = {} } = rollouts.get(name) ?? {};
   checkNames({ rollout: name, stage }, objects.fleet);
@@ -27,23 +25,18 @@ export function compareRollout(
     ["next", listed(next), listed(namesOf(status.next))],
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
-  const notes = notesOn(status, begun);
+  const notes = notesOn(status);
   return rows
     .flatMap(([field, expected, actual]) => comparedText(`rollout ${name} ${field}`, expected, actual))
     .map((each) => (each.same ? each : { ...each, actual: [each.actual, ...notes].join("; ") }));
 }
 
 /** What explains a difference: no step says when an operation began that had waited, or why one has failed. */
-function notesOn(
-  { running, failed = [] }: HookRolloutStatus,
-  begun: ReadonlyMap<string, OperationBegin>,
-): readonly string[] {
-  const began = [...namesOf(running), ...namesOf(failed)].flatMap((name) => {
-    const { at, byItself } = begun.get(name) ?? {};
-    return at !== undefined && byItself === true ? [`${name} began by itself at ${timestamp(at)}`] : [];
-  });
-  const ends = failed.map((each) => `${namespacedName(each)} failed at ${each.time}: ${each.message}`);
-  return [...began, ...ends];
+function notesOn({ running = [], failed = [] }: HookRolloutStatus): readonly string[] {
+  return [
+    ...running.map((each) => `${namespacedName(each)} began at ${each.markedAt ?? each.claimedAt}`),
+    ...failed.map((each) => `${namespacedName(each)} failed at ${each.time}: ${each.message}`),
+  ];
 }
 
 function namesOf(

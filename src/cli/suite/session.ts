@@ -34,21 +34,13 @@ export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
 }
 
-export interface OperationBegin {
-  readonly at: Date;
-  /** It had waited, and no step called when it began. */
-  readonly byItself: boolean;
-  /** A step has ended it. */
-  readonly isOver?: true;
-}
-
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
   readonly reported: SuiteReports;
   readonly coverage = new Coverage();
-  /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
-  readonly begun = new Map<string, OperationBegin>();
+  /** By clusterKey(): the suite itself has begun an operation. A step may still call about it. */
+  readonly running = new Set<string>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */

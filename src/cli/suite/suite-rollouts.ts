@@ -208,7 +208,7 @@ export class SuiteRollouts {
     const cluster = this.#find(key) ?? asked;
     const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
     if (answer.holds) this.#held.set(key, call);
-    else this.#begin(cluster, operation, false);
+    else this.#begin(cluster, operation);
     await this.#beginTasks({ cluster, call, decision: answer });
     await this.settle();
     return answer;
@@ -249,8 +249,7 @@ export class SuiteRollouts {
       throw new SuiteError(
         `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
       );
-    const begun = this.#session.begun.get(key);
-    if (begun !== undefined) this.#session.begun.set(key, { ...begun, isOver: true });
+    this.#session.running.delete(key);
     if (operation === "Delete") return this.#write(cluster, () => undefined);
     this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
     if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
@@ -269,10 +268,10 @@ export class SuiteRollouts {
     }
   }
 
-  #begin(cluster: Cluster, operation: Operation, byItself: boolean): void {
+  #begin(cluster: Cluster, operation: Operation): void {
     const { now } = this.#session;
     this.#held.delete(clusterKey(cluster));
-    this.#session.begun.set(clusterKey(cluster), { at: now, byItself });
+    this.#session.running.add(clusterKey(cluster));
     if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
   }
 
@@ -295,7 +294,7 @@ export class SuiteRollouts {
       const operation = operationOf(each.call.hook);
       if (operation === undefined) continue;
       const decision = await this.#answer(each);
-      if (!decision.holds) this.#begin(each.cluster, operation, true);
+      if (!decision.holds) this.#begin(each.cluster, operation);
       if (!decision.holds || (await this.#beginTasks({ ...each, decision }))) return true;
     }
     return false;

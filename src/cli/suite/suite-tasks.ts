@@ -185,10 +185,9 @@ export class SuiteTasks {
     const operation = this.#pending(task);
     // A step has asked, so its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
-    const { served, begun } = this.#session;
-    const own = begun.get(namespacedName(spec.clusterRef));
+    const { served, running } = this.#session;
     // While it runs, a step may still ask about it.
-    if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
+    if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
     return isOperationOver(spec, this.#clusterOf(task), served, hasFinished(task));
   }
 

@@ -66,12 +66,10 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
 }
 
 /** Throws where the Cluster shows that Cluster API does not call the hook any more. */
-function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: HookCall): void {
+function checkNotOver({ served, now, running }: Session, cluster: Cluster, call: HookCall): void {
   const operation = newOperation(call, cluster, now, undefined);
-  const own = begun.get(clusterKey(cluster));
-  const isRunning = own !== undefined && own.isOver !== true;
-  if (isRunning || !showsEnd(operation, cluster, served)) return;
   const key = clusterKey(cluster);
+  if (running.has(key) || !showsEnd(operation, cluster, served)) return;
   throw new SuiteError(
     `Cluster API does not call ${call.hook}: ${key} shows that the operation has begun or ended, by ${SHOWN_BY}`,
     "hook",
