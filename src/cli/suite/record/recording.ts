@@ -11,8 +11,9 @@ import { about } from "../../../operations/call.ts";
 import { parseDuration } from "../../../lib/duration.ts";
 import type { ClusterCall } from "../../../policy/world.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
+import { viewMetadata } from "../../../views/cluster.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
-import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
+import { ownKind, type RawObject } from "../../fleet/kinds.ts";
 import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
@@ -74,11 +75,8 @@ class Recorder {
 
   constructor(fleet: Fleet, overrides: readonly RawObject[]) {
     this.#fleet = fleet;
-    this.#overrides = new Map(
-      overrides
-        .filter((raw) => ownKind(raw) === "HookOverride")
-        .map((raw) => [viewOverride(raw, new Date(0)).metadata.name, raw]),
-    );
+    const own = overrides.filter((raw) => ownKind(raw) === "HookOverride");
+    this.#overrides = new Map(own.map((raw) => [viewMetadata(raw["metadata"]).name, raw]));
   }
 
   step(answer: RecordedAnswer): StepSpec {
@@ -99,8 +97,8 @@ class Recorder {
   /** The operations that began before the log, with the deadlines that the answers contain. */
   askedBefore(at: string, answers: readonly RecordedAnswer[]): AskedSpec[] {
     const calls = answers.filter(({ kind }) => kind === "Answer");
-    const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
-    return [...firsts.values()].toReversed().flatMap((answer): AskedSpec[] => {
+    return [...Map.groupBy(calls, operationOf).values()].flatMap(([answer]): AskedSpec[] => {
+      if (answer === undefined) return [];
       const { firstAsked } = answer.decision;
       const isEarlier = firstAsked !== undefined && Date.parse(firstAsked) < Date.parse(at);
       if (!isEarlier) return [];
