@@ -157,7 +157,7 @@ async function report(results: readonly SuiteResult[], flags: Flags): Promise<vo
       const colour = colourFor(process.stdout, flags);
       stdout.lines(suitesLines(results, colour));
       if (flags.coverage !== true) return;
-      const { coverageLines } = await import("./coverage-report.ts");
+      const { coverageLines } = await import("./coverage.ts");
       const covered = results.flatMap(({ coverage = [] }) => coverage);
       stdout.lines(["", ...coverageLines(covered, colour)]);
     }

@@ -1,4 +1,4 @@
-/** Which rules, gates, tasks and verdicts a suite has seen. */
+/** Which rules, gates, tasks and verdicts a suite has seen, also as text and as the properties of a JUnit suite. */
 
 import { entryOf } from "../../lib/entry-of.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
@@ -7,6 +7,8 @@ import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/po
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { paragraphs } from "../terminal/tree.ts";
 
 /** The results of a rule, or of a part of it, that the suites have seen, and those that are missing. */
 export interface NameCoverage {
@@ -130,7 +132,7 @@ function stateOf({ met }: GateTrace): string {
 }
 
 /** A rule or a part of it, with its names in the text and in JUnit. */
-export interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
+interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
   readonly policy: string;
   readonly rule: string;
   readonly label: string;
@@ -138,7 +140,7 @@ export interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
 }
 
 /** The parts of all rules, each once: what any of several suites has seen counts. */
-export function coveredParts(covered: readonly PolicyCoverage[]): readonly CoveredPart[] {
+function coveredParts(covered: readonly PolicyCoverage[]): readonly CoveredPart[] {
   const found = covered.flatMap(({ policy, rules }) => rules.flatMap((rule) => partsOf(policy, rule)));
   const parts = new Map<string, CoveredPart>();
   for (const part of [...Map.groupBy(found, ({ rule }) => rule).values()].flat()) {
@@ -164,13 +166,39 @@ function partsOf(policy: string, covered: RuleCoverage): CoveredPart[] {
   ];
 }
 
-/** How many results were seen, of how many; those that are not evaluable do not count. */
-export function totalOf(parts: readonly CoveredPart[]): { readonly seen: number; readonly of: number } {
+/** How many results were seen, of how many, and in percent, rounded down. Those that are not evaluable do not count. */
+function totalOf(parts: readonly CoveredPart[]): Readonly<Record<"seen" | "of" | "percent", number>> {
   const seen = parts.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
-  return { seen, of: seen + parts.flatMap(({ unseen }) => unseen).length };
+  const of = seen + parts.flatMap(({ unseen }) => unseen).length;
+  return { seen, of, percent: of === 0 ? 100 : Math.floor((seen / of) * 100) };
 }
 
-/** In percent, rounded down; 100 if there is nothing to see. */
-export function percentOf({ seen, of }: ReturnType<typeof totalOf>): number {
-  return of === 0 ? 100 : Math.floor((seen / of) * 100);
+export function coverageLines(covered: readonly PolicyCoverage[], colour: Colour): string[] {
+  const parts = coveredParts(covered);
+  const { seen, of, percent } = totalOf(parts);
+  const summary = `${seen} of ${of} verdicts, gates and phases of tasks seen: ${percent} %`;
+  return paragraphs([
+    ...[...Map.groupBy(parts, ({ policy }) => policy)].map(([policy, own]) => [
+      colour.bold(policy),
+      ...own.map((part) => `  ${part.label}: ${seenText(part, colour)}`),
+    ]),
+    [seen === of ? colour.green(summary) : summary],
+  ]);
+}
+
+function seenText({ seen, unseen }: CoveredPart, colour: Colour): string {
+  const never = unseen.length === 0 ? [] : [colour.red(`never ${inWords(unseen)}`)];
+  return [...(seen.length === 0 ? [] : [inWords(seen)]), ...never].join("; ");
+}
+
+/** In -o json, the state of a gate that is met is "holds". */
+function inWords(states: readonly string[]): string {
+  return states.map((state) => (state === "holds" ? "met" : state)).join(", ");
+}
+
+export function coverageProperties(covered: readonly PolicyCoverage[]): [string, string][] {
+  const parts = coveredParts(covered);
+  if (parts.length === 0) return [];
+  const percent = String(totalOf(parts).percent);
+  return [["coverage", percent], ...parts.map(({ path, seen }): [string, string] => [path, seen.join(", ")])];
 }

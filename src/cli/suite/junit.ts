@@ -4,8 +4,7 @@ import { printable } from "../../lib/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { PolicyCoverage } from "./coverage.ts";
-import { coverageProperties } from "./coverage-report.ts";
+import { coverageProperties, type PolicyCoverage } from "./coverage.ts";
 import { failureLines, problemText } from "./report.ts";
 import { casesOf, type StepResult, type SuiteResult, totalsOf } from "./result.ts";
 

@@ -24,11 +24,8 @@ function suiteLines(result: SuiteResult, colour: Colour): string[] {
   const { name, file, problems, unreadable } = result;
   const head = unreadable === true ? colour.dim(file) : `${colour.bold(name)}  ${colour.dim(file)}`;
   const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
-  const lines = casesOf(result)
-    .flatMap((step) => stepLines(step, file, colour))
-    .map((line) => `  ${line}`.trimEnd());
-  // A failed step ends with an empty line.
-  return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
+  const lines = casesOf(result).flatMap((step) => stepLines(step, file, colour));
+  return [head, ...broken, ...lines.map((line) => `  ${line}`.trimEnd())];
 }
 
 /** All labels have the same width. */
@@ -40,7 +37,7 @@ function stepLines(step: StepResult, file: string, colour: Colour): string[] {
   const head = `${paint(LABELS[status])}  ${name}`;
   if (problem !== undefined) return [head, `       ${problemText(problem)}`];
   if (status !== "failed") return [head];
-  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
+  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`)];
 }
 
 /** Where a step failed, expected and actual values, and the trace. */

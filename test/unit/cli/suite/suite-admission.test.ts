@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { coverageLines } from "../../../../src/cli/suite/coverage-report.ts";
+import { coverageLines } from "../../../../src/cli/suite/coverage.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
