@@ -3,7 +3,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
-import { type LoadedFiles, loadPaths } from "../files/load.ts";
+import { loadPaths } from "../files/load.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 import { clusterProblems, isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
@@ -43,11 +43,7 @@ export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
 
-/** `load`: reads paths, which are relative to the suite's folder. */
-export async function loadSuite(
-  source: SourceObject,
-  load: LoadFiles = async (paths) => await loadPaths(paths, { cwd: dirname(source.file) }),
-): Promise<LoadedSuite> {
+export async function loadSuite(source: SourceObject): Promise<LoadedSuite> {
   const checked = checkSuite(source.object);
   if ("errors" in checked) {
     const problems = checked.errors.map((error) => problemAt(source, error));
@@ -55,7 +51,7 @@ export async function loadSuite(
     return { name: named ?? SUITE_KIND, source, problems };
   }
   const { metadata, spec } = checked.suite;
-  const loading = new SuiteLoader(source, load);
+  const loading = new SuiteLoader(source);
   const objects: RawObject[] = [];
   for (const { section, ...belongs } of SECTIONS) {
     objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
@@ -70,8 +66,6 @@ export async function loadSuite(
   const suite = { name, source, spec, objects, created, places };
   return { name, source, problems, ...(problems.length === 0 && { suite }) };
 }
-
-type LoadFiles = (paths: readonly string[]) => Promise<LoadedFiles>;
 
 /** The objects that a section accepts; a file may contain others. */
 interface Belongs {
@@ -103,11 +97,9 @@ class SuiteLoader {
   /** The Clusters and Namespaces of all files. */
   readonly #places: SourceObject[] = [];
   readonly #suite: SourceObject;
-  readonly #load: LoadFiles;
 
-  constructor(suite: SourceObject, load: LoadFiles) {
+  constructor(suite: SourceObject) {
     this.#suite = suite;
-    this.#load = load;
   }
 
   async read(sources: Sources, path: string, belongs: Belongs): Promise<RawObject[]> {
@@ -143,7 +135,8 @@ class SuiteLoader {
   }
 
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
-    const { objects, problems, kustomizations = [] } = await this.#load([file]);
+    const cwd = dirname(this.#suite.file);
+    const { objects, problems, kustomizations } = await loadPaths([file], { cwd });
     const own = objects.filter(({ object }) => is(object));
     const unbuilt = unbuiltIn(objects, kustomizations, is);
     this.#places.push(...own.filter(({ object }) => isPlace(object)));

@@ -244,12 +244,15 @@ test("Clusters of files that are templates, parts, or two of one name are errors
   assert.match(stdout, /template\.json:1:\d+: metadata\.name: found "\$\{NAME\}", which is a template/);
 });
 
-test("a path that gives nothing of what it is for is an error", async () => {
-  const text = withSpec({ namespaces: ["clusters.yaml"] });
-  assert.equal(await problemOf(text), 'spec.namespaces[0]: "clusters.yaml" holds no Namespace');
-  const problem = { file: "clusters.yaml", message: "no such file or folder" };
-  const unreadable = { objects: [], problems: [problem], ignored: 0 };
-  assert.equal(await problemOf(text, unreadable), "no such file or folder");
+test("a path that gives nothing of what it is for is an error", async (t) => {
+  const cwd = await folder(t, {
+    "clusters.json": JSON.stringify(CLUSTER),
+    "1.yaml": withSpec({ namespaces: ["clusters.json"] }),
+    "2.yaml": withSpec({ namespaces: ["none.json"] }),
+  });
+  const { stdout } = await hookpolicy(["test", "1.yaml", "2.yaml"], { cwd });
+  assert.match(stdout, /1\.yaml:1:\d+: spec\.namespaces\[0\]: "clusters\.json" holds no Namespace$/m);
+  assert.match(stdout, /none\.json: no such file or folder$/m);
 });
 
 test("steps behind one that could not be run are skipped, and the clock of the suite stays", async () => {
