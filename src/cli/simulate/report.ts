@@ -14,7 +14,7 @@ import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
 import type { Times } from "./request-turns.ts";
 import { taskGroups } from "./simulated-tasks.ts";
-import { countOf, type Simulation } from "./simulation.ts";
+import type { Simulation } from "./simulation.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
 
 /** Changes that differ only in the Cluster, in words. */
@@ -92,6 +92,10 @@ function groupLines(
 /** The hook, or the request at admission. */
 function subjectOf({ hook, request }: Change): string {
   return request === undefined ? hook : `${request} at admission`;
+}
+
+function countOf({ changes }: Simulation, kind: ChangeKind): number {
+  return changes.filter(({ change }) => change === kind).length;
 }
 
 function title(kind: ChangeKind): string {

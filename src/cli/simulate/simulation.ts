@@ -12,7 +12,7 @@ import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import type { SimulatedAnswer } from "./answer.ts";
-import { type OperationAnswers, type Change, type ChangeKind, differences } from "./comparison.ts";
+import { type OperationAnswers, type Change, differences } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -305,8 +305,4 @@ function operationOf(
   const state = newOperation(call, cluster, from, known);
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return { policies, world: fleet.world(cluster, state), call, state };
-}
-
-export function countOf({ changes }: Simulation, kind: ChangeKind): number {
-  return changes.filter(({ change }) => change === kind).length;
 }

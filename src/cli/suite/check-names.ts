@@ -22,7 +22,6 @@ export function namesPolicy(text: string, policy: string): boolean {
 export function checkNames(
   { policy, rule, gate, task, rollout, stage }: Names,
   fleet: Pick<Fleet, "policies" | "rollouts">,
-  taskField = "task",
 ): void {
   const compiled = fleet.policies.map((each) => each.compiled);
   const meant = compiled.filter(({ ref }) => policy === undefined || namesPolicy(policy, policyName(ref)));
@@ -35,7 +34,7 @@ export function checkNames(
   const gates = own.flatMap((each) => namesOf([...each.gates, ...each.waits]));
   check("gate", gate, gates, lacks(owner, "rule", "gate"));
   const tasks = own.flatMap((each) => namesOf(each.tasks));
-  check(taskField, task, tasks, lacks(owner, "rule", "task"));
+  check("task", task, tasks, lacks(owner, "rule", "task"));
   const rollouts = fleet.rollouts.map((each) => each.compiled);
   check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
   const stages = rollouts

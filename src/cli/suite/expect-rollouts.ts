@@ -12,7 +12,7 @@ export function compareRollout(
   { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,
   { session: { objects }, rollouts }: Pick<SuiteWorld, "session" | "rollouts">,
 ): FieldComparison[] {
-  const { status = {} } = rollouts.get(name) ?? {};
+  const { status = {} } = rollouts.all().find(({ metadata }) => metadata.name === name) ?? {};
   checkNames({ rollout: name, stage }, objects.fleet);
   for (const [field, names] of Object.entries({ running, next, failed }))
     for (const each of names ?? []) clusterNamed(each, objects.fleet, field);

@@ -66,8 +66,7 @@ function outcomeOf(step: StepResult, file: string): readonly Lines[] {
 
 function errorElement(problems: readonly FileProblem[]): Lines {
   const lines = problems.map(problemText);
-  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : "";
-  return textElement("error", `${lines[0] ?? ""}${more}`, lines);
+  return textElement("error", lines[0] ?? "", lines);
 }
 
 /** The text is not indented, because the indentation would become part of it. */

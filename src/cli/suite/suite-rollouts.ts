@@ -85,10 +85,6 @@ export class SuiteRollouts {
     });
   }
 
-  get(name: string): HookRollout | undefined {
-    return this.#stored.get(name);
-  }
-
   all(): readonly HookRollout[] {
     return [...this.#stored.values()];
   }

@@ -22,10 +22,11 @@ interface MutationFlags {
 export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
   const end = performance.now() + flags.timeout;
   const progress = new Progress();
-  const result = await runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
-    hasTime: () => performance.now() < end,
-    onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
-  });
+  const result = await runMutants(
+    mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)),
+    () => performance.now() < end,
+    (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
+  );
   progress.end();
   if (flags.output === "json") stdout.json(result);
   else stdout.lines(mutationLines(result, colourFor(process.stdout, flags)));
@@ -48,16 +49,11 @@ interface MutationResult {
   readonly survivors: readonly Mutant[];
 }
 
-interface MutationOptions {
-  /** Whether there is time for another mutant. */
-  readonly hasTime: () => boolean;
-  readonly onProgress: (done: number, of: number) => void;
-}
-
-/** Every suite must pass with the policies as they are. */
+/** Every suite must pass with the policies as they are. `hasTime`: for another mutant. */
 export async function runMutants(
   policies: readonly MutatedPolicy[],
-  { hasTime, onProgress }: MutationOptions,
+  hasTime: () => boolean,
+  onProgress: (done: number, of: number) => void,
 ): Promise<MutationResult> {
   const survivors: Mutant[] = [];
   let run = 0;

@@ -253,15 +253,15 @@ test("when the time is up, the rest is told and counts as nothing", async () => 
   assert.ok(loaded !== undefined);
   const policies = mutatedPolicies([loaded], SERVED);
   let turns = 0;
-  const result = await runMutants(policies, {
-    hasTime: () => (turns += 1) <= 2,
-    onProgress: () => undefined,
-  });
+  const hasTime = (): boolean => (turns += 1) <= 2;
+  const result = await runMutants(policies, hasTime, () => undefined);
   assert.deepEqual([result.run, result.mutants > 2], [2, true]);
-  assert.equal(
-    (await runMutants(policies, { hasTime: () => false, onProgress: () => undefined })).score,
-    undefined,
+  const never = await runMutants(
+    policies,
+    () => false,
+    () => undefined,
   );
+  assert.equal(never.score, undefined);
 });
 
 const STEPS = [{ call: DELETE, expect: { verdict: "Blocked" } }];
