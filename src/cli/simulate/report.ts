@@ -68,20 +68,13 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-const COLOURS = {
-  "newly-blocked": "red",
-  "newly-allowed": "yellow",
-  "changed-reason": "cyan",
-  unknown: "yellow",
-} as const satisfies Readonly<Record<ChangeKind, keyof Colour>>;
-
 function groupLines(
   { change, hook, before, after, clusters, first }: Group,
   { to }: Times,
   colour: Colour,
 ): string[] {
   return [
-    `${colour[COLOURS[change]](title(change))}: ${hook}`,
+    `${(change === "newly-blocked" ? colour.red : colour.yellow)(title(change))}: ${hook}`,
     `  before    ${before}`,
     `  after     ${after}`,
     ...(to === undefined ? [] : [`  when      ${when(first)}`]),
