@@ -3,7 +3,7 @@
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
-import type { Doubt, SimulatedAnswer } from "./answer.ts";
+import { type Doubt, isSameAnswer, type SimulatedAnswer } from "./answer.ts";
 import type { WalkTurn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
@@ -92,7 +92,7 @@ function differenceOf(
   const doubts = [...new Map(all.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
   const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
   if (own.length > 0) return { change: "unknown", doubts: own };
-  if (old.key === now.key) return undefined;
+  if (isSameAnswer(old.answer, now.answer)) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
 }
 

@@ -2,7 +2,7 @@
 
 import type { ErrorObject } from "ajv";
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { isFields } from "../../lib/fields.ts";
+import { found } from "../../lib/found.ts";
 import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { withoutQuotes } from "../fleet/text-fields.ts";
@@ -38,23 +38,12 @@ function fieldError(error: ErrorObject): FieldError {
   return { path, message: hint === undefined ? message : `${withoutQuotes(message)}; ${hint}` };
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  "date-time": 'an instant such as "2026-11-21T12:00:00Z"',
-  duration: 'a duration such as "90s", "1h30m" or "168h"',
-  regex: "a regular expression (RE2)",
-};
-
 function describe(error: ErrorObject): string {
-  const { keyword, params, data, parentSchema } = error;
-  const shown = JSON.stringify(data);
-  if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
-  if (keyword === "anyOf" && isFields(data)) return "needs policies, rollouts or both";
-  if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
-  if (keyword === "oneOf") return "needs hook or admission, one of them";
-  if (keyword === "minProperties") return "must not be empty";
-  if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;
-  if (keyword === "type" && Array.isArray(params["type"])) return "expected a path or an object";
-  return describeSchemaError(error);
+  const { keyword, data, parentSchema } = error;
+  const isWorded = keyword === "format" || keyword === "anyOf" || keyword === "oneOf";
+  return isWorded
+    ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
+    : describeSchemaError(error);
 }
 
 /** spec.steps[0].call.hook, in the API server's notation. */

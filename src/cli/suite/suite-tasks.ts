@@ -15,7 +15,8 @@ import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
+import { isOperationOver, type Permit, permitOf } from "../../tasks/permit.ts";
+import { mustWait } from "../../tasks/permits.ts";
 import {
   attemptBegun,
   cancelled,
@@ -33,7 +34,7 @@ import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
-import { SuiteTaskObjects } from "./task-objects.ts";
+import { suiteTaskObjects } from "./task-objects.ts";
 
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
@@ -42,14 +43,14 @@ export class SuiteTasks {
   readonly memory: TaskMemory;
   readonly slots: SlotTasks;
   readonly #session: Session;
-  readonly #objects: SuiteTaskObjects;
+  readonly #objects: ReturnType<typeof suiteTaskObjects>;
   readonly #tasks = new Map<string, HookTask>();
   #versions = 0;
 
   constructor(session: Session, memory: TaskMemory) {
     this.memory = memory;
     this.#session = session;
-    this.#objects = new SuiteTaskObjects(session.objects, () => session.now);
+    this.#objects = suiteTaskObjects(session.objects, () => session.now);
     const store = {
       ofCluster: async (_: unknown, uid: string) =>
         await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
@@ -124,7 +125,7 @@ export class SuiteTasks {
     const written = { ...task, status };
     this.#write(written);
     const event = taskEvent(task, written);
-    if (event !== undefined) this.#session.reported?.tell([event], this.#session.now);
+    if (event !== undefined) this.#session.reported.tell([event], this.#session.now);
   }
 
   /** What is created stays, so that the suite can look at it. */
@@ -181,10 +182,9 @@ export class SuiteTasks {
     const operation = this.#pending(task);
     // A step has asked, so its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
-    const { served, begun } = this.#session;
-    const own = begun.get(namespacedName(spec.clusterRef));
+    const { served, running } = this.#session;
     // While it runs, a step may still ask about it.
-    if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
+    if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
     return isOperationOver(spec, this.#clusterOf(task), served, hasFinished(task));
   }
 
@@ -192,7 +192,7 @@ export class SuiteTasks {
     const { served, now, objects } = this.#session;
     const { spec } = task;
     const cluster = this.#clusterOf(task);
-    const mustWait = this.#mustWait(task);
+    const waits = mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef));
     const permit = permitOf({
       spec,
       home: task.metadata.namespace ?? "",
@@ -202,22 +202,11 @@ export class SuiteTasks {
       overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
       served,
       now,
-      mustWait,
+      mustWait: waits,
       lacksSlot: false,
     });
-    const isAsked = permit.may === "Wait" && !mustWait && this.#pending(task) !== undefined;
+    const isAsked = permit.may === "Wait" && !waits && this.#pending(task) !== undefined;
     return isAsked ? { may: "Begin" } : permit;
-  }
-
-  #mustWait({ metadata, spec }: HookTask): boolean {
-    const others = this.all().filter((other) => other.metadata.name !== metadata.name);
-    const run = taskRunKey({ spec });
-    if (others.some((other) => taskRunKey(other) === run && openAttempt(other.status) !== undefined))
-      return true;
-    if (spec.after === undefined) return false;
-    const before = others.find((other) => other.metadata.name === spec.after);
-    if (before?.status?.phase !== "Failed") return before?.status?.phase !== "Succeeded";
-    return taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure !== "Proceed";
   }
 
   #pending({ spec }: HookTask): PendingOperation | undefined {

@@ -29,7 +29,7 @@ import { planJson } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { changeGroups, specLines, totals } from "../simulate/report.ts";
 import { taskGroups } from "../simulate/simulated-tasks.ts";
-import { simulate, type Simulation } from "../simulate/simulation.ts";
+import { simulate } from "../simulate/simulation.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
 import { calendarOf } from "./calendar.ts";
@@ -132,7 +132,10 @@ export async function simulated(
   const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
   if (prepared.problems.length > 0) return refused([...prepared.problems]);
   const { pair } = prepared;
-  const simulation = await run(simulate(pair, { hooks: hooksOf(options), from: now }));
+  // Other answers are not delayed.
+  const simulation = await simulate(pair, { hooks: hooksOf(options), from: now }, async (done) => {
+    if (done % 50 === 0) await breathe();
+  });
   return {
     problems: [],
     warnings: warningsOf(pair, simulation),
@@ -141,14 +144,6 @@ export async function simulated(
     groups: changeGroups(simulation),
     tasks: taskGroups(simulation.tasks),
   };
-}
-
-/** Runs a simulation without delaying other answers. */
-async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) return step.value;
-    if (step.value.done % 50 === 0) await breathe();
-  }
 }
 
 export function hooksOf({ capiVersion }: Options): readonly HookName[] {

@@ -82,15 +82,22 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const { zoneProblem } = await import("../../policy/window/zone.ts");
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
-  checkScope(flags);
-  if (wanted !== undefined && isPath(wanted, flags)) throw unknownName(wanted, [], flags);
-  const { isNamed, windowsIn } = await import("./window-list.ts");
+  checkFlags(wanted, flags);
+  const { namesOf, windowsIn } = await import("./window-list.ts");
   const { objects, isWhole, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readFiles(flags.filename));
   const all = windowsIn(objects);
-  const meant = all.filter(({ policy }) => wanted === undefined || isNamed(policy, wanted));
-  if (wanted !== undefined && isWhole && meant.length === 0) throw unknownName(wanted, all, flags, place);
+  const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
+  if (wanted !== undefined && isWhole && meant.length === 0)
+    throw unknownName(
+      wanted,
+      nearest(
+        wanted,
+        all.flatMap(({ policy }) => namesOf(policy)),
+      ),
+      place,
+    );
   await print(meant, flags, place);
   const invalid = meant.filter((each) => each.windows === undefined);
   for (const { policy } of invalid) {
@@ -100,16 +107,18 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   if (invalid.length > 0) throw new CommandError(FAILED);
 }
 
-function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }: Flags): void {
-  if (allNamespaces === true && namespace !== undefined) {
+function checkFlags(wanted: string | undefined, flags: Flags): void {
+  const { filename, namespace, allNamespaces, kubeconfig, context } = flags;
+  if (allNamespaces === true && namespace !== undefined)
     throw new UsageError("-A means all namespaces, -n one of them: one or the other");
-  }
   const live = namespace ?? allNamespaces ?? kubeconfig ?? context;
-  if (filename !== undefined && live !== undefined) {
+  if (filename !== undefined && live !== undefined)
     throw new UsageError(
       "-n, -A, --kubeconfig and --context are for the API server, and -f is instead of it",
     );
-  }
+  // A file in the place of a name is told before an API server is looked for.
+  if (filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted ?? ""))
+    throw unknownName(wanted, `-f ${wanted}`);
 }
 
 interface WindowObjects extends Pick<ObjectFiles, "objects" | "isWhole"> {
@@ -154,28 +163,11 @@ async function print(found: readonly WindowHolder[], flags: Flags, place: string
   );
   if (output === "json") stdout.json(windowsJson(listed));
   else if (listed.length === 0) stderr.line(`no window was found${elsewhere(place)}`);
-  else {
-    const chosen = flags.at !== undefined;
-    stdout.lines(windowsLines(listed, { zone, chosen, colour: colourFor(process.stdout, flags) }));
-  }
+  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags)));
 }
 
-/** That a user gives a file instead of a name; it is told before an API server is looked for. */
-function isPath(wanted: string, { filename }: Flags): boolean {
-  return filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
-}
-
-function unknownName(
-  wanted: string,
-  holders: readonly WindowHolder[],
-  flags: Flags,
-  place?: string,
-): UsageError {
-  const names = holders.flatMap(({ policy: { namespace, name } }) => [
-    name,
-    ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
-  ]);
-  const meant = nearest(wanted, names);
-  const hint = meantText(isPath(wanted, flags) ? `-f ${wanted}` : meant);
-  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint || elsewhere(place)}`);
+function unknownName(wanted: string | undefined, meant: string | undefined, place?: string): UsageError {
+  return new UsageError(
+    `no policy is named ${JSON.stringify(wanted)}${meantText(meant) || elsewhere(place)}`,
+  );
 }
