@@ -1,15 +1,14 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
+import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../lib/duration.ts";
-import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { type CommandWords, typed } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
+import { type CommandWords, typed } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
@@ -57,7 +56,7 @@ export function policyBranch(explained: ExplainedPolicy, options: TextOptions): 
 }
 
 function notesOf(
-  { mode, matched, overriddenBy, rules, otherRules }: ExplainedPolicy,
+  { mode, matched, overriddenBy, rules }: ExplainedPolicy,
   { requested }: TextOptions,
 ): string[] {
   const audit = requested ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
@@ -65,9 +64,7 @@ function notesOf(
   return [
     ...(mode === "Audit" && rules.length > 0 ? [audit] : []),
     ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
-    ...(matched && rules.length === 0
-      ? [otherRules === 1 ? "its rule is on other hooks" : "no rule on this hook"]
-      : []),
+    ...(matched && rules.length === 0 ? ["no rule on this hook"] : []),
   ];
 }
 
@@ -145,38 +142,17 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
   };
 }
 
-const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows, which are never open at the same time until then: change one of the policies`;
-
-/** Whether each gate opens and closes at known times, so that only their meeting is not found. */
-function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
-  const unmet = holdingRules(rules).flatMap(unmetGates);
-  if (unmet.length === 0 || !unmet.every(isDated)) return false;
-  // One that is open now closes before the others open.
-  const all = rules.flatMap(({ gates }) => gates);
-  return (
-    unmet.length > 1 ||
-    (all.filter(isDated).length > 1 && all.every(({ changesAt }) => changesAt !== "Unknown"))
-  );
-}
-
-function isDated({ changesAt, isSearchEnd }: GateTrace): boolean {
-  return changesAt instanceof Date && isSearchEnd !== true;
-}
-
 /** Whether all that holds is that the labels of the Namespace are unknown. */
 export function lackNamespace(rules: readonly ExplainedRule[]): boolean {
   const held = rules.filter(({ holds }) => holds);
   return held.length > 0 && held.every(({ reason }) => reason === NAMESPACE_UNKNOWN);
 }
 
+const UNKNOWN_TIME =
+  "at an unknown time: windows are not found open together, an expression looks at the clock, or no status shows when a deadline began";
+
 export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
-  if (release === "Unknown") {
-    const isCounted = rules.some(
-      ({ holds, deadlineReleases, isSinceKnown }) => holds && deadlineReleases === true && !isSinceKnown,
-    );
-    if (!isCounted && opensOnlyApart(rules)) return NEVER_TOGETHER;
-    return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
-  }
+  if (release === "Unknown") return UNKNOWN_TIME;
   if (release === undefined && lackNamespace(rules)) return "unknown without the Cluster's Namespace";
   const tasks = tasksText(rules);
   if (release === undefined) return tasks ?? "only after a user has acted";

@@ -10,7 +10,13 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../lib/instant.ts";
-import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
+import type {
+  Calendar,
+  ClusterRow,
+  ClusterExplanation,
+  PlanAnswer,
+  SimulationReport,
+} from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain } from "../explain/explanation.ts";
 import { explanationJson } from "../explain/explanation-json.ts";
@@ -22,14 +28,14 @@ import { parseTime, reading } from "../fleet/connection.ts";
 import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { readHolders } from "../get/holders.ts";
-import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
-import { planJson } from "../rollout/plan-report.ts";
+import { planJson, planLines } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { changeGroups, specLines, totals } from "../simulate/report.ts";
 import { taskGroups } from "../simulate/simulated-tasks.ts";
 import { simulate, type Simulation } from "../simulate/simulation.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
 import { calendarOf } from "./calendar.ts";
@@ -99,13 +105,14 @@ export async function calendar({ client }: Source, { zone, weeks = "0" }: Query)
 export async function plan(
   { client }: Source,
   { rollout, duration = "1h", toVersion }: Query,
-): Promise<unknown> {
+): Promise<Record<keyof PlanAnswer, object>> {
   const wish = await reading(() => ({
     durationMs: parseTime(duration),
     version: toVersion && version(toVersion),
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
-  return planJson(planFleet(object, fleet, { from: new Date(), ...wish }));
+  const planned = planFleet(object, fleet, { from: new Date(), ...wish });
+  return { plan: planJson(planned), lines: planLines(planned, wish.durationMs) };
 }
 
 /** ?file=NAME&prune=true, with the text of a file. */

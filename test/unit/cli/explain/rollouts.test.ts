@@ -235,7 +235,7 @@ describe("a rollout", () => {
         { stages: [{ ...stages[0], minSuccessTime: "24h" }, stages[1]] },
         staged({ ...canary, soakingSince: NOW }),
       ),
-      /stage canary soaks since 2026-11-21T12:00:00Z, until 2026-11-2\dT12:00:00Z/,
+      /which soaks until 2026-11-2\dT12:00:00Z[^]* stage canary soaks since 2026-11-21T12:00:00Z\n/,
     ],
     [
       "whose status does not know the target yet",
