@@ -212,17 +212,15 @@ function split(
   { version }: FleetWish,
 ): readonly [assumed: readonly RolloutAwaited[], waitsFor: readonly RolloutAwaited[]] {
   const known = new Map(states.map((state) => [namespacedName(state.cluster.metadata), state]));
-  const { true: assumed = [], false: waitsFor = [] } = Object.groupBy(
-    awaited,
-    ({ namespace, name, reason }) => {
-      const state = known.get(namespacedName({ namespace, name }));
-      if (state === undefined || state.cluster.paused) return "false";
-      const isAssumed =
-        reason === "NotAsked" ? version !== undefined : reason === "NotCalled" && !isShown(state);
-      return `${isAssumed}`;
-    },
-  );
-  return [assumed.filter(({ reason }) => reason === "NotAsked"), waitsFor];
+  const isAssumed = (each: RolloutAwaited): boolean => {
+    const state = known.get(namespacedName(each));
+    if (state === undefined || state.cluster.paused) return false;
+    return each.reason === "NotAsked"
+      ? version !== undefined
+      : each.reason === "NotCalled" && !isShown(state);
+  };
+  const assumed = awaited.filter((each) => each.reason === "NotAsked" && isAssumed(each));
+  return [assumed, awaited.filter((each) => !isAssumed(each))];
 }
 
 function soakOf(
