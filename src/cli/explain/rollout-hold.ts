@@ -187,7 +187,10 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
     const released = `when the failed Clusters have succeeded, or after ${resumed}`;
     return { because: failures(compiled, status), released };
   }
-  return { because: reason === "NotReady" ? unready(status) : [], released: "when that is over, and a slot is free for it" };
+  return {
+    because: reason === "NotReady" ? unready(status) : [],
+    released: "when that is over, and a slot is free for it",
+  };
 }
 
 /** Another stage has to pass first. */
