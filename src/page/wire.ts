@@ -58,8 +58,8 @@ export interface Span {
 
 export interface ClusterExplanation {
   readonly report: ExplainReport;
-  /** The verdicts of the policies over the time of the slider, for each operation. */
-  readonly spans: readonly (readonly Span[])[];
+  /** The verdicts of the first operation over the time of the slider. */
+  readonly spans: readonly Span[];
   /** The command that overrides the policies, for each operation. */
   readonly overrides: readonly string[];
   readonly from: string;

@@ -84,9 +84,11 @@ export async function explained(
   const name = namespacedName(wish.name);
   return {
     report: explanationJson(explanation),
-    spans: spansAhead(read.fleet, present, end).map((spans) =>
-      spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
-    ),
+    spans: spansAhead(read.fleet, present, end).map(({ verdict, from, to }) => ({
+      verdict,
+      from: timestamp(from),
+      to: timestamp(to),
+    })),
     overrides: explanation.operations.map((each) => overrideCommand(name, each, words)),
     from: timestamp(now),
     to: timestamp(end),

@@ -149,8 +149,8 @@ function verdictsAhead(object: object): unknown {
   const found = fleet.cluster("team-a", "prod-1");
   assert.ok(found);
   const options = { cluster: found, now: new Date(NOW), unread: [], live: true };
-  const [spans] = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
-  return spans?.map(({ verdict, from }) => [verdict, from.toISOString()]);
+  const spans = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
+  return spans.map(({ verdict, from }) => [verdict, from.toISOString()]);
 }
 
 describe("a stage that soaks", () => {
