@@ -108,10 +108,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
 
 function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {
   const { cluster, hook, request, unread } = options;
+  const attempt = attemptOf(options);
   return [
     options.silence,
     options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
-    request && notReviewedNote(request, options),
+    attempt && "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined,
     notCalled(cluster),
     ...unread.map(({ text }) => text),
     hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
@@ -146,8 +147,13 @@ interface Subject {
 
 /** What is explained: the request, the call of the hook, or what waits now. */
 export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
-  const { cluster, hook, request, now } = options;
-  if (request !== undefined) return requested(request, options);
+  const { cluster, hook, now, at = now } = options;
+  const attempt = attemptOf(options);
+  if (attempt !== undefined) {
+    if ("why" in attempt) return [];
+    const { call } = attempt;
+    return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
+  }
   const pending = fleet.pendingOperations(cluster);
   if (hook === undefined) {
     return pending
@@ -159,25 +165,18 @@ export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subjec
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const state = newOperation(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
+  const state = newOperation(comingFrom(call, options.fromVersion), cluster, at, known);
   const isPending = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: state.call, state, isPending }];
 }
 
-function requested(request: RequestName, options: ExplainOptions): readonly Subject[] {
-  const { cluster, now, at = now, toVersion: to, fromVersion: from } = options;
-  const attempt = requestOf(request, cluster, { to, from });
-  if ("why" in attempt) return [];
-  const { call } = attempt;
-  return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
-}
-
-function notReviewedNote(
-  request: RequestName,
-  { cluster, toVersion: to }: ExplainOptions,
-): string | undefined {
-  const attempt = requestOf(request, cluster, { to });
-  return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
+function attemptOf({
+  request,
+  cluster,
+  toVersion: to,
+  fromVersion: from,
+}: ExplainOptions): ReturnType<typeof requestOf> | undefined {
+  return request && requestOf(request, cluster, { to, from });
 }
 
 function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOptions): ExplainedOperation {
