@@ -8,7 +8,7 @@ import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { type CommandWords, typed } from "../terminal/printed-command.ts";
+import { commandDetail, type CommandWords } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
@@ -136,7 +136,7 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
     details: [
       { label: "wanted", text: wanted },
       { label: met === undefined ? "because" : "observed", text: observed },
-      remedy !== undefined && { label: "run", text: commandText(remedy, options), whole: true },
+      remedy !== undefined && runDetail("run", remedy, options),
       withheld !== undefined && { label: "no command", text: withheld },
     ],
   };
@@ -201,12 +201,9 @@ function withRealUids(command: string): string {
 /** As Fleet names it. */
 const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
 
-export function commandText(
-  command: string,
-  { colour, program, connection, files, from }: TextOptions,
-): string {
-  if (!command.startsWith("hookpolicy windows "))
-    return colour.cyan(typed(withRealUids(command), { program, connection }));
+export function runDetail(label: string, command: string, options: TextOptions): Detail {
+  const { files, connection, from } = options;
+  if (!command.startsWith("hookpolicy windows ")) return commandDetail(label, withRealUids(command), options);
   const when = from === undefined ? "" : ` --at ${from}`;
-  return colour.cyan(typed(command, { program, connection: `${files || connection}${when}` }));
+  return commandDetail(label, command, { ...options, connection: `${files || connection}${when}` });
 }

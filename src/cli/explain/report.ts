@@ -12,12 +12,12 @@ import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";
 import {
   byTime,
-  commandText,
   lackNamespace,
   painted,
   policyBranch,
   ranked,
   ruleName,
+  runDetail,
   type TextOptions,
 } from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
@@ -51,7 +51,7 @@ function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): st
   if (tornDown === undefined) return [];
   const { columns, colour } = options;
   const deeds = tornDown.steps.flatMap(({ command, wanted }): Detail[] => [
-    { label: "run", text: commandText(command, options), whole: true },
+    runDetail("run", command, options),
     { label: "so that", text: wanted },
   ]);
   return [
@@ -171,17 +171,12 @@ function aimOf(step: Step): string {
 
 function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
-  const run = (label: string, command: string): Detail => ({
-    label,
-    text: commandText(command, options),
-    whole: true,
-  });
-  const look = step.look.map((command) => run("see", command));
+  const look = step.look.map((command) => runDetail("see", command, options));
   if (first === undefined)
     return [{ label: `${and}${step.evaluable ? "wait for" : "because"}`, text: aimOf(step) }, ...look];
   return [
-    run(`${and}run`, first),
-    ...others.map((command) => run("or run", command)),
+    runDetail(`${and}run`, first, options),
+    ...others.map((command) => runDetail("or run", command, options)),
     { label: "for", text: aimOf(step) },
     ...look,
   ];

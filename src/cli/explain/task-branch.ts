@@ -5,21 +5,15 @@ import { timestamp } from "../../lib/instant.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { type CommandWords, taskCommand, typed } from "../terminal/printed-command.ts";
+import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 
-export function taskBranch(
-  task: TaskTrace,
-  { colour, ...words }: CommandWords & { readonly colour: Colour },
-): Branch {
+export function taskBranch(task: TaskTrace, view: CommandWords & Pick<Terminal, "colour">): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
-  const run = (label: string, command: string): Detail => ({
-    label,
-    text: colour.cyan(typed(command, words)),
-    whole: true,
-  });
+  const [, tone] = STATES[hindered === true ? "Failed" : state];
   return {
-    text: `task ${task.task}: ${colour[STATES[hindered === true ? "Failed" : state][1]](wordsOf(task))}`,
+    text: `task ${task.task}: ${view.colour[tone](wordsOf(task))}`,
     details: [
       (state === "NotEvaluable" || state === "Altered") && { label: "because", text: message },
       observedDetail(task),
@@ -30,7 +24,9 @@ export function taskBranch(
           label: "valid until",
           text: `${timestamp(changesAt)}: it runs again after that`,
         },
-      ...commandsOf(task).map((command, index) => run(index === 0 ? "see" : "try again", command)),
+      ...commandsOf(task).map((command, index) =>
+        commandDetail(index === 0 ? "see" : "try again", command, view),
+      ),
     ],
   };
 }

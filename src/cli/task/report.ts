@@ -9,7 +9,7 @@ import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
 import { allowedAttempts, isHindered, openAttempt } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { type CommandWords, taskCommand, typed } from "../terminal/printed-command.ts";
+import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
@@ -127,26 +127,21 @@ function attemptText({ at, number, of }: NextAttempt, now: Date): string {
   return `attempt ${number} of ${of}${when}`;
 }
 
-function commandDetails(task: ReadTask, { colour, program, connection }: TaskView): (Detail | false)[] {
+function commandDetails(task: ReadTask, view: TaskView): (Detail | false)[] {
   const { key, phase, isOver, object } = task;
-  const command = (label: string, words: string): Detail => ({
-    label,
-    text: colour.cyan(typed(words, { program, connection })),
-    whole: true,
-  });
   const remove = `kubectl delete hooktask -n ${key.namespace} ${shellQuote(key.name)}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   const logs = logsCommand(object);
   return [
-    logs !== undefined && command("logs", logs),
-    task.isAltered && !isOver && command("begin again", remove),
-    noRetry(task) === undefined && command("try again", taskCommand("retry", key)),
-    isOpen && command("go on without it", overrideOf(task, program)),
+    logs !== undefined && commandDetail("logs", logs, view),
+    task.isAltered && !isOver && commandDetail("begin again", remove, view),
+    noRetry(task) === undefined && commandDetail("try again", taskCommand("retry", key), view),
+    isOpen && commandDetail("go on without it", overrideOf(task), view),
   ];
 }
 
-function overrideOf({ cluster, policy, object }: ReadTask, program: string): string {
-  return `${program} override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
+function overrideOf({ cluster, policy, object }: ReadTask): string {
+  return `hookpolicy override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
 }
 
 /** Of the last attempt; only a Job and a Pod have logs. */
