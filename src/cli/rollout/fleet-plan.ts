@@ -35,7 +35,7 @@ export interface FleetWish {
 export interface FleetPlan extends Plan, KnownPlan, Doubts {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
-  readonly target?: string;
+  readonly target: string | undefined;
   /** Clusters that do not ask for the version yet: the plan assumes that they do. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
@@ -96,7 +96,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     ...unplanned(rollout, fleet),
     impossible,
     doubts: [...doubts, ...known.doubts],
-    ...(target !== undefined && { target }),
+    target,
   };
 }
 

@@ -137,8 +137,8 @@ function minute(at: Date): string {
 }
 
 /** Schema: schemas/output/rolloutplan.json. */
-export function planJson({ rollout, target, ...plan }: FleetPlan): object {
-  return { rollout: rollout.name, ...(target !== undefined && { target }), ...plan };
+export function planJson({ rollout, ...plan }: FleetPlan): object {
+  return { rollout: rollout.name, ...plan };
 }
 
 const WIDTH = 960;

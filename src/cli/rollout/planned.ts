@@ -28,12 +28,10 @@ export async function readPlanned(
   paths: readonly string[],
   connection: ConnectionFlags,
 ): Promise<RolloutInFleet> {
-  const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
-  if (files.some(isCluster)) {
-    return { rollout: rolloutIn(files, name, IN_FILES), fleet: await fleetOf(files, settings()) };
-  }
   if (paths.length === 0) return await withApiServer(connection, (client) => readLivePlanned(client, name));
-  rolloutIn(files, name, IN_FILES);
+  const files = (await readAllObjects(paths)).map(({ object }) => object);
+  const rollout = rolloutIn(files, name, IN_FILES);
+  if (files.some(isCluster)) return { rollout, fleet: await fleetOf(files, settings()) };
   try {
     return await withApiServer(connection, (client) => readLivePlanned(client, name, files));
   } catch (error) {
@@ -49,8 +47,7 @@ export async function readLivePlanned(
   files?: readonly RawObject[],
 ): Promise<RolloutInFleet> {
   const live = await readFleet(client);
-  const found = files === undefined ? rolloutIn(live, name) : rolloutIn(files, name, IN_FILES);
-  const rollout = files === undefined ? found : withStatus(found, live);
+  const rollout = withStatus(rolloutIn(files ?? live, name, files && IN_FILES), live);
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
   const demands = demandsIn(await fleetOf(objects, settings()), rollout);
