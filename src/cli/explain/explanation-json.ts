@@ -51,12 +51,12 @@ function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
 }
 
 function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
-  const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
-  const { deadlineMs: _deadline, said, message, tasks, ...rest } = shown;
+  const { timers: _, changesAt: _edge, deadline, gates, release, ...shown } = explained;
+  const { said, message, tasks, ...rest } = shown;
   return {
     ...rest,
     message: message === "" ? "" : afterWords({ ...(said !== undefined && { said }) }, message),
-    deadlineAt: isSinceKnown ? textOf(deadlineAt) : undefined,
+    deadlineAt: deadline instanceof Date ? timestamp(deadline) : undefined,
     earliestRelease: textOf(release),
     gates: gates.map(gateJson),
     tasks: tasks?.map(taskJson),

@@ -24,11 +24,10 @@ export interface ExplainedPolicy extends PolicyTrace {
   readonly liftedUntil?: Date | undefined;
 }
 
-export interface ExplainedRule extends RuleTrace {
+export interface ExplainedRule extends Omit<RuleTrace, "deadlineAt"> {
   readonly release: Release;
-  /** Whether the start of the block is known: the rule's deadline counts from there. */
-  readonly isSinceKnown: boolean;
-  readonly deadlineMs: number | undefined;
+  /** The instant, or the milliseconds after a start of the block that no status shows. */
+  readonly deadline: Date | number | undefined;
   readonly admission: "Warn" | "Deny" | undefined;
 }
 
@@ -73,12 +72,12 @@ function explainRule(
   situation: ExplainedSituation,
 ): ExplainedRule {
   const rules = policy.rules.filter(({ name }) => name === rule.rule);
-  const isLifted = overriddenBy !== undefined;
+  const { deadlineAt, ...traced } = rule;
+  const isKnown = deadlineAt === undefined || isSinceKnown(policy, rule, situation);
   return {
-    ...rule,
-    release: isLifted ? undefined : releaseIfHeld({ ...policy, rules }, [rule], situation),
-    isSinceKnown: isSinceKnown(policy, rule, situation),
-    deadlineMs: rules[0]?.deadline?.afterMs,
+    ...traced,
+    release: overriddenBy === undefined ? releaseIfHeld({ ...policy, rules }, [rule], situation) : undefined,
+    deadline: isKnown ? deadlineAt : rules[0]?.deadline?.afterMs,
     admission: rules[0]?.admission,
   };
 }

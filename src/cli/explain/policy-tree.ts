@@ -76,22 +76,14 @@ function statusText({ row, differences, because }: StatusComparison, colour: Col
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, requested } = options;
   const { rule, verdict, holds, reason, condition, gates, tasks = [] } = explained;
-  const {
-    message,
-    release,
-    admission,
-    deadlineAt,
-    deadlineReleases,
-    isSinceKnown,
-    deadlineMs = 0,
-  } = explained;
+  const { message, release, admission, deadline, deadlineReleases = false } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
     details: [
       gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
       holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
-      deadlineAt !== undefined && deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true),
+      deadline !== undefined && { label: "deadline", text: deadlineText(deadline, deadlineReleases) },
     ],
     branches: [
       ...gates.map((gate) => gateBranch(gate, options)),
@@ -105,14 +97,13 @@ export function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
-/** `at`: the instant, or the time after the first block if it is not known when that was. */
-function deadline(at: Date | number, releases: boolean): Detail {
+function deadlineText(at: Date | number, releases: boolean): string {
   const when =
     at instanceof Date
       ? timestamp(at)
       : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
   const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
-  return { label: "deadline", text: `${when}: ${then}` };
+  return `${when}: ${then}`;
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {
