@@ -91,10 +91,13 @@ export interface CalendarWindow {
 
 export interface Calendar {
   readonly zone: string;
-  /** Four weeks of days from Monday on; each begins at this instant. */
-  readonly days: readonly { readonly at: string; readonly date: string }[];
+  /** Four weeks of days from Monday on; each begins at this instant. `change`: what its clocks do. */
+  readonly days: readonly {
+    readonly at: string;
+    readonly date: string;
+    readonly change?: string | undefined;
+  }[];
   readonly end: string;
-  readonly changes: readonly { readonly at: string; readonly text: string }[];
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
 }
