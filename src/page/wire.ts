@@ -112,8 +112,6 @@ export interface PlanAnswer {
 }
 
 export interface SimulationReport {
-  /** The file cannot be simulated: where, and why. */
-  readonly problems: readonly string[];
   readonly warnings: readonly string[];
   /** The lines about what changes in each object, whatever the fleet. */
   readonly objects: readonly (readonly string[])[];

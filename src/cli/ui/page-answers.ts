@@ -24,6 +24,7 @@ import { readExplainable } from "../explain/live-explanation.ts";
 import { overrideCommand } from "../explain/report.ts";
 import { spansAhead } from "../explain/spans-ahead.ts";
 import { loadPaths } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
@@ -125,25 +126,19 @@ export async function simulated(
 ): Promise<SimulationReport> {
   const loaded = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const { objects: sources } = loaded;
-  const wrong = [...loaded.problems, ...objectProblems(loaded).problems];
-  const refused = (found: typeof wrong): SimulationReport => ({
-    problems: found.map((each) => problemLine({ ...each, file })),
-    warnings: [],
-    objects: [],
-    totals: [],
-    groups: [],
-    tasks: [],
-  });
-  if (wrong.length > 0) return refused(wrong);
+  const refuse = (found: readonly FileProblem[]): void => {
+    if (found.length === 0) return;
+    throw new CommandError(USAGE, found.map((each) => problemLine({ ...each, file })).join("\n"));
+  };
+  refuse([...loaded.problems, ...objectProblems(loaded).problems]);
   const applied = sources.map(({ object }) => object);
   const now = new Date();
   const present = await readPresentFleet(client, applied);
   const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
-  if (prepared.problems.length > 0) return refused([...prepared.problems]);
+  refuse(prepared.problems);
   const { pair } = prepared;
   const simulation = await run(simulate(pair, { hooks: hooksOf(options), from: now }));
   return {
-    problems: [],
     warnings: warningsOf(pair, simulation),
     objects: simulation.specs.map(specLines),
     totals: totals(simulation, { from: now }),
