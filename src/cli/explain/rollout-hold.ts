@@ -2,7 +2,12 @@
 
 import { firstNames } from "../../lib/first-names.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { CONDITION, type HookRolloutStatus, type RolloutClaim } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookRolloutStatus,
+  type RolloutClaim,
+  type RolloutStageStatus,
+} from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
@@ -196,9 +201,7 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
 /** Another stage has to pass first. */
 function afterStage({ known: { compiled, status }, target }: SlotRequest, name: string): Outlook {
   const released = `when stage ${name} has passed, and a slot is free for it`;
-  const row = status.targets
-    ?.find(({ version = "" }) => version === target)
-    ?.stages.find((each) => each.name === name);
+  const row = stagesOf(status, target).find((each) => each.name === name);
   if (row === undefined)
     return {
       because: [`no Cluster is asked for ${target} yet, so stage ${name} has not begun for it`],
@@ -266,7 +269,7 @@ function limitsOf(
   { known: { compiled, status }, member, target }: SlotRequest,
   claims: readonly RolloutClaim[],
 ): readonly UsedLimit[] {
-  const rows = status.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
+  const rows = stagesOf(status, target);
   const all = rows.reduce((sum, { members }) => sum + members, 0);
   const total = { used: claims, limit: slotsOf(compiled.maxConcurrency, all), what: "all slots" };
   const { name: stage, maxConcurrency: own } = member.stage ?? {};
@@ -281,6 +284,10 @@ function spreadNote({ spread }: CompiledRollout): string[] {
     .map(({ labelKey, from }) => (from === "Namespace" ? `${labelKey} of the Namespace` : labelKey))
     .join(", ");
   return spread.length === 0 ? [] : [`only so many Clusters with the same value of ${keys} run at once`];
+}
+
+function stagesOf({ targets = [] }: HookRolloutStatus, target: string): readonly RolloutStageStatus[] {
+  return targets.find(({ version = "" }) => version === target)?.stages ?? [];
 }
 
 const SHOWN = 5;

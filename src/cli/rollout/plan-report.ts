@@ -114,11 +114,8 @@ function timesOf(stage: PlannedStage, from: Date, isUnknown: boolean): string[] 
   const isDone = stage.succeeded === stage.clusters;
   const unknown = isUnknown ? "unknown" : "never";
   const times = [begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at)));
-  return [...times, stage.passed ? "passed" : passes === undefined ? unknown : passText(passes, from)];
-}
-
-function passText(passes: Date, from: Date): string {
-  return passes.getTime() === from.getTime() ? "at once" : minute(passes);
+  const passText = passes === undefined ? unknown : passes <= from ? "at once" : minute(passes);
+  return [...times, stage.passed ? "passed" : passText];
 }
 
 function endOf({ clusters }: FleetPlan): Date | undefined {
