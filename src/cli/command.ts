@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { nearest } from "../lib/did-you-mean.ts";
+import { UsageError } from "../operator/options.ts";
 import { parseMoment } from "../policy/window/moment.ts";
 import { meantMoment } from "./meant-time.ts";
 
@@ -64,6 +65,18 @@ export function nearestText(word: string, words: readonly string[]): string {
 
 export function inBrackets(hint: string | undefined): string {
   return hint === undefined ? "" : ` (${hint})`;
+}
+
+/** Refuses flags of another action than the one that was given. */
+export function checkOwners<Action extends string>(
+  action: Action,
+  flags: object,
+  owners: Readonly<Record<string, Action>>,
+): void {
+  for (const [flag, owner] of Object.entries(owners)) {
+    const name = flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    if (owner !== action && Object.hasOwn(flags, flag)) throw new UsageError(`--${name} is for ${owner}`);
+  }
 }
 
 /** Returns a parser of whole numbers from `min` to `max`. */

@@ -115,6 +115,12 @@ export function noCluster(
   return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
 }
 
+/** `kinds`: "HookTasks" */
+export function notServed(kinds: string): CommandError {
+  const why = "HookPolicy, or its CRDs, are not installed in this cluster";
+  return new CommandError(USAGE, `the API server serves no ${kinds}: ${why}`);
+}
+
 /** Reports a lost watch, which then recovers by itself. */
 export function tellLost(message: string): void {
   stderr.line(`warning: ${message}; trying again`);

@@ -1,6 +1,6 @@
 /** `hookpolicy windows`: shows when the windows of policies open and close. */
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
@@ -65,9 +65,11 @@ export function addWindows(program: Command): void {
     .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
     .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
     .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
-    .option(
-      "-A, --all-namespaces",
-      "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
+    .addOption(
+      new Option(
+        "-A, --all-namespaces",
+        "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
+      ).conflicts("namespace"),
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
@@ -109,8 +111,6 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
 
 function checkFlags(wanted: string | undefined, flags: Flags): void {
   const { filename, namespace, allNamespaces, kubeconfig, context } = flags;
-  if (allNamespaces === true && namespace !== undefined)
-    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
   const live = namespace ?? allNamespaces ?? kubeconfig ?? context;
   if (filename !== undefined && live !== undefined)
     throw new UsageError(
@@ -144,7 +144,7 @@ async function readLive(wanted: string | undefined, flags: Flags): Promise<Windo
       return { place: only, held: await readHolders(client, only) };
     }),
   );
-  stderr.lines(held.unread.map(({ text }) => `warning: ${text}`));
+  stderr.lines(held.unread.map((text) => `warning: ${text}`));
   return { objects: held.objects, isWhole: true, ...(place !== undefined && { place }) };
 }
 

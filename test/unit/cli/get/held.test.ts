@@ -156,7 +156,10 @@ test("rows are out of date where the operator has shown no sign of life since", 
 test("reports that Leases cannot be read, instead of an age of the rows", () => {
   const operatorUnread = "you may not list leases.coordination.k8s.io";
   const fleet = { ...heldBy([policy("a", [row("c1")])]), operatorUnread };
-  assert.match(heldText(fleet, view()), /^you may not list leases.*whether these rows are up to date$/m);
+  assert.match(
+    heldText(fleet, view()),
+    /^you may not list leases.*whether these rows are up to date; see 'hookpolicy doctor'$/m,
+  );
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
@@ -231,11 +234,13 @@ ${more}`.replace("in 3h0m", "in 3h  "),
   assert.match(headings, /RELEASE$/);
   assert.equal(
     heldText(fleet, view(60)),
-    `team-a/c1 BeforeClusterDelete, held for 120m
-  held by  HookPolicy team-a/a r/approved
-           (WaitingForAnnotation)
-  release  2026-11-21T15:00:00Z
-  unblock  kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+    `team-a/c1
+  hook       BeforeClusterDelete
+  policy     HookPolicy/a
+  rule/gate  r/approved
+  held       120m
+  release    in 3h
+  unblock    kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
 ${more}`,
   );
 });

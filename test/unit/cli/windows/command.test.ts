@@ -201,7 +201,10 @@ const USAGE: Record<string, { args: string[]; says: RegExp }> = {
     args: ["-f", "a", "-n", "team-a"],
     says: /^error: -n, -A, .* are for the API server/,
   },
-  "one namespace of all": { args: ["-A", "-n", "team-a"], says: /one or the other/ },
+  "one namespace of all": {
+    args: ["-A", "-n", "team-a"],
+    says: /'-A, --all-namespaces' cannot be used with option '-n/,
+  },
   "an unknown zone": {
     args: ["-f", "a", "-z", "Europa/Berlin"],
     says: /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
