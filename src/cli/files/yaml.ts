@@ -13,7 +13,6 @@ import {
   LineCounter,
   type Pair,
   parseAllDocuments,
-  type Scalar,
   type Tags,
   YAMLError,
 } from "yaml";
@@ -78,7 +77,7 @@ let last: (ReturnType<typeof composed> & { readonly chunk: Chunk }) | undefined;
 function positionIn(chunk: Chunk, index: number, path: string, of: Part): Position {
   if (last?.chunk !== chunk) last = { chunk, ...composed(chunk.text) };
   const document = last.documents[index];
-  const offset = document === undefined ? 0 : offsetOf(document, path, of, chunk.text);
+  const offset = document === undefined ? 0 : offsetOf(document, path, of);
   return place(offset, last.lines, chunk);
 }
 
@@ -172,21 +171,17 @@ interface Step {
 }
 
 /** Paths as in FieldError: spec.rules[0].hooks, metadata.labels[example.com/tier]. */
-function offsetOf(document: Document.Parsed, path: string, of: Part, text: string): number {
+function offsetOf(document: Document.Parsed, path: string, of: Part): number {
   const { contents } = document;
   let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
   for (;;) {
     const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
-    if (step.rest === "") return offsetIn(step, node, of, text);
+    const isValue = of === "value" && isScalar(step.node);
+    if (step.rest === "") return isValue ? startOf(step.node, step.start) : step.start;
     const next = below(node, step);
     if (next === undefined) return step.start;
     step = next;
   }
-}
-
-function offsetIn({ node: own, start }: Step, node: unknown, of: Part, text: string): number {
-  if (typeof of === "number" && isScalar(node)) return letterOffset(node, of, text) ?? start;
-  return of !== "key" && isScalar(own) ? startOf(own, start) : start;
 }
 
 function below(node: unknown, { start, rest }: Step): Step | undefined {
@@ -221,29 +216,3 @@ function after(rest: string, length: number): string {
 function startOf(node: unknown, otherwise: number): number {
   return (isNode(node) ? node.range?.[0] : undefined) ?? otherwise;
 }
-
-/**
- * The offset of a letter of a scalar. However the scalar is quoted, folded or indented, all characters except white space
- * have the same order in the file and in the value.
- */
-function letterOffset(node: Scalar, letter: number, text: string): number | undefined {
-  const { range, value, type: style = "PLAIN" } = node;
-  if (!range || typeof value !== "string") return undefined;
-  const [start, end] = range;
-  const wanted = value.slice(0, letter).replaceAll(/\s/g, "").length;
-  // A block begins after the line of its indicator.
-  const from = style.startsWith("BLOCK")
-    ? text.indexOf("\n", start) + 1
-    : start + (style === "PLAIN" ? 0 : 1);
-  const units = text.slice(from, end).matchAll(UNITS[style] ?? /\S/g);
-  const letters = units.filter(([unit]) => !WHITE_SPACE.test(unit));
-  const found = letters.drop(wanted).next().value;
-  return found === undefined ? end : from + found.index;
-}
-
-const UNITS: Readonly<Record<string, RegExp>> = {
-  QUOTE_DOUBLE: /\\(?:x..|u.{4}|U.{8}|\r?\n|.)|\S/g,
-  QUOTE_SINGLE: /''|\S/g,
-};
-/** Escapes for white space, and for the end of a continued line. */
-const WHITE_SPACE = /^\\(?:[ tnrvf_NLP]|\r?\n|\t)$/;

@@ -4,6 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { RE2JS } from "@bufbuild/re2";
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, listOf, withoutNulls } from "../../lib/fields.ts";
+import { entryOf } from "../../lib/entry-of.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { objectKindKey } from "../../policy/objects.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
@@ -11,7 +12,7 @@ import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { type PlacedTask, tasksOf } from "../../policy/validation/task-checks.ts";
 import { kindKeyOf } from "../fleet/kinds.ts";
-import { valueAt } from "./value-at.ts";
+import { keysOf, pathOf, valueAt } from "./value-at.ts";
 
 export interface TemplateCheck {
   readonly errors: readonly FieldError[];
@@ -79,9 +80,7 @@ export class TemplateSchemas {
   }
 
   #validatorOf(key: string): ValidateFunction {
-    const validator = this.#validators.get(key) ?? this.#ajv.compile({ ...this.#schemas.get(key) });
-    this.#validators.set(key, validator);
-    return validator;
+    return entryOf(this.#validators, key, () => this.#ajv.compile({ ...this.#schemas.get(key) }));
   }
 }
 
@@ -159,17 +158,4 @@ function wordsOf(error: ErrorObject): string {
   return /^(?:anyOf|oneOf|not)$/.test(error.keyword)
     ? "does not fit any form that its schema allows"
     : describeSchemaError(error);
-}
-
-function keysOf(instancePath: string): readonly string[] {
-  return instancePath
-    .split("/")
-    .slice(1)
-    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-function pathOf({ instancePath, params }: ErrorObject): string {
-  const field: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  const keys = [...keysOf(instancePath), ...(typeof field === "string" ? [field] : [])];
-  return keys.map((key) => (/^(?!\d+$)[-\w]+$/.test(key) ? `.${key}` : `[${key}]`)).join("");
 }

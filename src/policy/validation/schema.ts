@@ -196,7 +196,7 @@ function couldBe(schema: CrdSchema | undefined, name: string, value: unknown): b
 }
 
 /** Whether a value has the form that a schema wants: its types and fields, not its words, numbers and rules. */
-export function fits(schema: CrdSchema, value: unknown): boolean {
+function fits(schema: CrdSchema, value: unknown): boolean {
   const { type, items, required = [] } = schema;
   if (Array.isArray(value))
     return type === "array" && (items === undefined || value.every((item) => fits(items, item)));

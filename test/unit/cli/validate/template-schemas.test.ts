@@ -121,7 +121,7 @@ test("--schema reports a template with line, column and what was meant, and coun
   assert.match(stdout, /^ {2}help: did you mean "port"\?$/m);
   assert.match(stdout, /^p\.yaml:17:15: error: .*unknown field "timeZone"/m);
   assert.doesNotMatch(stdout, /it belongs in/, "a field of policies says nothing about a template");
-  assert.match(stdout, /\n1 HookPolicy: 2 errors; 1 template is of a kind without a schema\n$/);
+  assert.match(stdout, /\n1 HookPolicy: 2 errors; 1 template without a schema\n$/);
   const without = await hookpolicy(["validate", "p.yaml"], { cwd });
   assert.deepEqual([without.code, without.stdout], [0, "1 HookPolicy: no errors\n"]);
 });
