@@ -151,18 +151,19 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   return { ...validation, ...loaded, problems: [...problems, ...known.problems] };
 }
 
-interface KnownSchemas extends Pick<ValidationOptions, "schemas"> {
+interface KnownSchemas extends Pick<ValidationOptions, "checkTemplates"> {
   readonly problems: readonly FileProblem[];
 }
 
 async function schemasOf({ schema: paths }: Flags): Promise<KnownSchemas> {
   if (paths === undefined) return { problems: [] };
   const { loadPaths } = await import("../files/load.ts");
-  const { TemplateSchemas } = await import("./template-schemas.ts");
+  const { templateCheck } = await import("./template-schemas.ts");
   const { objects, problems } = await loadPaths(paths, { meant: DEFINITION });
-  const schemas = new TemplateSchemas(objects.map(({ object }) => object));
+  const checkTemplates = templateCheck(objects.map(({ object }) => object));
   const none = { file: paths.join(" "), message: "has no CustomResourceDefinition, which --schema needs" };
-  return { schemas, problems: schemas.isEmpty && problems.length === 0 ? [none] : problems };
+  if (checkTemplates === undefined) return { problems: problems.length === 0 ? [none] : problems };
+  return { checkTemplates, problems };
 }
 
 const DEFINITION = /CustomResourceDefinition/;

@@ -19,11 +19,14 @@ export interface TemplateCheck {
   readonly unjudged: number;
 }
 
-export class TemplateSchemas {
-  /** By objectKindKey(). */
-  readonly #schemas = new Map<string, Fields>();
-  readonly #validators = new Map<string, ValidateFunction>();
-  readonly #ajv = new Ajv({
+export type CheckTemplates = (rules: readonly RuleSpec[]) => TemplateCheck;
+
+/** `objects`: those that are no definitions are left out; `undefined`: there is none. The rules must have no errors. */
+export function templateCheck(objects: readonly Fields[]): CheckTemplates | undefined {
+  const schemas = new Map(objects.flatMap(schemasIn));
+  if (schemas.size === 0) return undefined;
+  const validators = new Map<string, ValidateFunction>();
+  const ajv = new Ajv({
     allErrors: true,
     verbose: true,
     strict: false,
@@ -32,55 +35,45 @@ export class TemplateSchemas {
     useDefaults: true,
     code: { regExp: Object.assign(linearPattern, { code: "" }) },
   });
-
-  /** `objects`: those that are no definitions are left out. */
-  constructor(objects: readonly Fields[]) {
-    for (const { kind: type, spec } of objects) {
-      if (type !== "CustomResourceDefinition") continue;
-      const { group, names, versions } = fieldsOf(spec);
-      for (const version of listOf(versions).map(fieldsOf)) {
-        const schema = fieldsOf(version["schema"])["openAPIV3Schema"];
-        const apiVersion = `${String(group)}/${String(version["name"])}`;
-        const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
-        if (isFields(schema) && version["served"] !== false) this.#schemas.set(key, rootOf(schema));
-      }
-    }
-  }
-
-  get isEmpty(): boolean {
-    return this.#schemas.size === 0;
-  }
-
-  /** `rules`: without errors. */
-  check(rules: readonly RuleSpec[]): TemplateCheck {
+  const validatorOf = (key: string): ValidateFunction =>
+    entryOf(validators, key, () => ajv.compile({ ...schemas.get(key) }));
+  return (rules) => {
     const templates = rules
       .flatMap((rule, index) => tasksOf(rule, `spec.rules[${index}]`))
       .filter(({ verb }) => verb !== "delete");
-    const judged = templates.filter(({ template }) => this.#schemas.has(kindKeyOf(template)));
-    return {
-      errors: judged.flatMap((each) => this.#errors(each)),
-      unjudged: templates.length - judged.length,
-    };
-  }
+    const judged = templates.filter(({ template }) => schemas.has(kindKeyOf(template)));
+    const errors = judged.flatMap((each) => errorsOf(each, () => validatorOf(kindKeyOf(each.template))));
+    return { errors, unjudged: templates.length - judged.length };
+  };
+}
 
-  #errors({ template, at }: PlacedTask): readonly FieldError[] {
-    // ajv puts the defaults into it.
-    const object = structuredClone(withoutNulls(template));
-    try {
-      const isValid = this.#validatorOf(kindKeyOf(template));
-      if (isValid(object)) return [];
-      const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
-      const ofType = new Set(certain.filter(isOfType).map(pathOf));
-      return certain
-        .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
-        .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
-    } catch (error) {
-      return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
-    }
-  }
+/** By objectKindKey(). */
+function schemasIn({ kind: type, spec }: Fields): readonly (readonly [string, Fields])[] {
+  if (type !== "CustomResourceDefinition") return [];
+  const { group, names, versions } = fieldsOf(spec);
+  return listOf(versions)
+    .map(fieldsOf)
+    .flatMap(({ name, served, schema }) => {
+      const apiVersion = `${String(group)}/${String(name)}`;
+      const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
+      const root = fieldsOf(schema)["openAPIV3Schema"];
+      return isFields(root) && served !== false ? [[key, rootOf(root)] as const] : [];
+    });
+}
 
-  #validatorOf(key: string): ValidateFunction {
-    return entryOf(this.#validators, key, () => this.#ajv.compile({ ...this.#schemas.get(key) }));
+function errorsOf({ template, at }: PlacedTask, validator: () => ValidateFunction): readonly FieldError[] {
+  // ajv puts the defaults into it.
+  const object = structuredClone(withoutNulls(template));
+  try {
+    const isValid = validator();
+    if (isValid(object)) return [];
+    const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
+    const ofType = new Set(certain.filter(isOfType).map(pathOf));
+    return certain
+      .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
+      .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
+  } catch (error) {
+    return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
   }
 }
 

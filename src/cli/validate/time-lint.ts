@@ -53,7 +53,9 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   if (known.size >= MAX_KNOWN) known.clear();
   return entryOf(known, JSON.stringify([now.getTime(), spec]), () => {
     const never = neverOpens(spec, now) ?? opensLate(spec, now);
-    return never === undefined ? [...passedDeny(spec, now), ...clockWarnings(spec, now)] : [never];
+    if (never !== undefined) return [never];
+    const passed = { id: "deny-has-passed", message: DENIES_NOTHING };
+    return [...(denyHasPassed(spec, now) ? [passed] : []), ...clockWarnings(spec, now)];
   });
 }
 
@@ -73,10 +75,6 @@ function opensLate(spec: WindowGateSpec, now: Date): Warning | undefined {
   if (opening === undefined || opening.getTime() <= now.getTime() + AHEAD) return undefined;
   const message = `does not open before ${dateText(opening, spec.timeZone ?? "UTC")}, which is more than two years ahead`;
   return { id: "window-opens-late", message };
-}
-
-function passedDeny(spec: WindowGateSpec, now: Date): readonly Warning[] {
-  return denyHasPassed(spec, now) ? [{ id: "deny-has-passed", message: DENIES_NOTHING }] : [];
 }
 
 /** The notes of `hookpolicy windows` that become warnings. */

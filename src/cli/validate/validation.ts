@@ -41,7 +41,7 @@ import {
   statusErrors,
 } from "./beyond-schema.ts";
 import { besides } from "./beside.ts";
-import type { TemplateSchemas } from "./template-schemas.ts";
+import type { CheckTemplates } from "./template-schemas.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
@@ -68,7 +68,7 @@ export interface ValidationOptions {
   readonly progress?: Progress;
   /** They can change the Clusters of the files. */
   readonly kustomizations?: readonly SourceObject[];
-  readonly schemas?: Pick<TemplateSchemas, "check">;
+  readonly checkTemplates?: CheckTemplates;
 }
 
 interface Judgement {
@@ -107,7 +107,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     },
     suites: count("suite"),
     others: count("other"),
-    ...(options.schemas !== undefined && {
+    ...(options.checkTemplates !== undefined && {
       templatesWithoutSchema: judged.reduce((sum, { unjudged = 0 }) => sum + unjudged, 0),
     }),
   };
@@ -128,7 +128,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const metadata = metadataErrors(source.object).filter(
     ({ path }) => !errors.some((each) => each.path === path),
   );
-  const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
+  const templates = errors.length > 0 ? undefined : options.checkTemplates?.(rulesOf(source.object));
   return {
     source,
     is: kind,
