@@ -96,15 +96,14 @@ function partly({ spec }: RawObject): FieldError | undefined {
   };
 }
 
-interface UnbuiltFolder {
+/** Of an object, or of a kustomization, in a file. */
+export interface SourceError extends FieldError {
   readonly source: SourceObject;
-  /** The first field of it that does. */
-  readonly path: string;
-  readonly message: string;
 }
 
 export interface UnbuiltFiles {
-  readonly found: readonly UnbuiltFolder[];
+  /** At the first field of a kustomization that changes something. */
+  readonly found: readonly SourceError[];
   /** What is changed, or is a patch itself. */
   readonly changed: ReadonlySet<SourceObject>;
 }
@@ -162,7 +161,7 @@ function matters(field: string, object: RawObject): boolean {
   return !["labels", "commonLabels", "commonAnnotations"].includes(field);
 }
 
-function told({ kustomization, changes }: Build, objects: readonly SourceObject[]): UnbuiltFolder {
+function told({ kustomization, changes }: Build, objects: readonly SourceObject[]): SourceError {
   const byKind = Map.groupBy(objects, ({ object }) => String(object["kind"]));
   const what = [...byKind].map(([kind, each]) => {
     const names = [...new Set(each.map(({ object }) => namespacedName(viewMetadata(object["metadata"]))))];
@@ -171,5 +170,5 @@ function told({ kustomization, changes }: Build, objects: readonly SourceObject[
   const first = changes.find((change) => objects.some(({ object }) => isHit(change, object))) ?? changes[0];
   const advice = `build it first, as in kubectl kustomize ${folderOf(kustomization)} | hookpolicy … -`;
   const message = `can change ${what.join(", ")}, so that the files are not what is applied: ${advice}`;
-  return { source: kustomization, path: first?.field ?? "", message };
+  return { source: kustomization, path: first?.field ?? "", id: "not-built", message };
 }

@@ -7,10 +7,9 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS, WINDOWS_CONFLICT } from "../../policy/validation/accepted.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
-import { clusterProblems, isPlace, type UnbuiltFiles } from "../fleet/cluster-files.ts";
+import { clusterProblems, isPlace, type SourceError, type UnbuiltFiles } from "../fleet/cluster-files.ts";
 import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
@@ -18,10 +17,6 @@ import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout }
 import { entryOf } from "../../lib/entry-of.ts";
 import { isAlone, meets, type PlacedWindow, windowsOf } from "./time-lint.ts";
 import type { SourceObject } from "../files/parsed.ts";
-
-interface Beside extends FieldError {
-  readonly source: SourceObject;
-}
 
 interface BesideOptions extends FleetOptions {
   readonly unbuilt: UnbuiltFiles;
@@ -32,7 +27,7 @@ export function besides(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   options: BesideOptions,
-): readonly Beside[] {
+): readonly SourceError[] {
   const policies = policiesIn(sound);
   return [
     ...besideRollouts(sound, policies),
@@ -78,7 +73,10 @@ function mayShare(a: Selection, b: Selection): boolean {
 }
 
 /** Rollouts that share Clusters, and policies that can hold a running upgrade. In mode Audit they hold nothing. */
-function besideRollouts(sources: readonly SourceObject[], policies: readonly Policy[]): readonly Beside[] {
+function besideRollouts(
+  sources: readonly SourceObject[],
+  policies: readonly Policy[],
+): readonly SourceError[] {
   const rollouts = sources
     .filter(({ object }) => ownKind(object) === "HookRollout")
     .map((source): Rollout => ({ ...viewRollout(source.object), source }))
@@ -90,7 +88,10 @@ function besideRollouts(sources: readonly SourceObject[], policies: readonly Pol
   ];
 }
 
-function sharedClusters({ metadata, spec, source }: Rollout, earlier: readonly Rollout[]): readonly Beside[] {
+function sharedClusters(
+  { metadata, spec, source }: Rollout,
+  earlier: readonly Rollout[],
+): readonly SourceError[] {
   const other = earlier.find(
     (each) =>
       each.metadata.name !== metadata.name &&
@@ -108,7 +109,10 @@ function placeOf(source: SourceObject, path = "metadata.name"): string {
 
 const WITHIN_UPGRADE: readonly HookName[] = [...STEP_HOOKS, "AfterClusterUpgrade"];
 
-function heldSlots({ source, spec, selection }: Policy, upgrades: readonly Rollout[]): readonly Beside[] {
+function heldSlots(
+  { source, spec, selection }: Policy,
+  upgrades: readonly Rollout[],
+): readonly SourceError[] {
   const rollout = upgrades.find((each) => mayShare(each.spec, selection));
   if (rollout === undefined) return [];
   return spec.rules.flatMap(({ hooks, until }, index) => {
@@ -126,7 +130,7 @@ interface PolicyWindow extends PlacedWindow {
 }
 
 /** Policies for the same Clusters whose windows are never open at the same time, so that the hook never proceeds. */
-function besideWindows(policies: readonly Policy[], now: Date): readonly Beside[] {
+function besideWindows(policies: readonly Policy[], now: Date): readonly SourceError[] {
   const windows = policies.flatMap(windowsIn);
   const meet = meeting(now);
   return windows.flatMap((window, index) => {
@@ -177,7 +181,7 @@ function besideClusters(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   { unbuilt, ...options }: BesideOptions,
-): readonly Beside[] {
+): readonly SourceError[] {
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
   const unclear = clusterProblems(placed, unbuilt);
@@ -211,7 +215,7 @@ function besideOverrides(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   now: Date,
-): readonly Beside[] {
+): readonly SourceError[] {
   const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
   if (overrides.length === 0) return [];
   const known = knownTo(sources.map(({ object }) => object));

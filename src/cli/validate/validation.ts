@@ -93,10 +93,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   return {
     findings: [
       ...judged.flatMap((judgement) => findingsOf(judgement, beside.get(judgement.source))),
-      ...repeated(sources).map(({ source, message }) =>
-        finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
-      ),
-      ...unbuilt.found.map(({ source, ...each }) => finding(source, "warning", { ...each, id: "not-built" })),
+      ...[...repeated(sources), ...unbuilt.found].map((each) => finding(each.source, "warning", each)),
     ],
     unknown: count("unknown"),
     checked: {
