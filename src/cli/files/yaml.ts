@@ -11,13 +11,13 @@ import {
   isScalar,
   isSeq,
   LineCounter,
-  type Pair,
   parseAllDocuments,
   type Tags,
   YAMLError,
 } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem, ParsedDocument, ParsedFile, Part, Position } from "./parsed.ts";
+import { stepsOf } from "../validate/value-at.ts";
 import { mistakeOf, whyUnreadable } from "./yaml-mistake.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */
@@ -163,54 +163,24 @@ function countLines(text: string): number {
   return count;
 }
 
-interface Step {
-  readonly node: unknown;
-  /** Start of the key, or of the item of a list. */
-  readonly start: number;
-  readonly rest: string;
-}
-
 /** Paths as in FieldError: spec.rules[0].hooks, metadata.labels[example.com/tier]. */
 function offsetOf(document: Document.Parsed, path: string, of: Part): number {
-  const { contents } = document;
-  let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
-  for (;;) {
-    const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
-    const isValue = of === "value" && isScalar(step.node);
-    if (step.rest === "") return isValue ? startOf(step.node, step.start) : step.start;
-    const next = below(node, step);
-    if (next === undefined) return step.start;
-    step = next;
+  let node: unknown = document.contents;
+  // Of the key, or of the item of a list.
+  let start = startOf(node, 0);
+  for (const step of stepsOf(path)) {
+    const within = isAlias(node) ? node.resolve(document) : node;
+    const pair = isMap(within) ? within.items.find(({ key }) => keyOf(key) === step) : undefined;
+    const below = isSeq(within) ? within.items[Number(step)] : pair?.value;
+    if (pair === undefined && below === undefined) return start;
+    start = startOf(pair?.key ?? below, start);
+    node = below;
   }
+  return of === "value" && isScalar(node) ? startOf(node, start) : start;
 }
 
-function below(node: unknown, { start, rest }: Step): Step | undefined {
-  if (isSeq(node)) {
-    const [head = "", index] = /^\[(\d+)\]/.exec(rest) ?? [];
-    const item = index === undefined ? undefined : node.items[Number(index)];
-    return item === undefined
-      ? undefined
-      : { node: item, start: startOf(item, start), rest: after(rest, head.length) };
-  }
-  if (!isMap(node)) return undefined;
-  const [longest] = node.items
-    .filter((pair) => matchLength(pair, rest) > 0)
-    .toSorted((a, b) => matchLength(b, rest) - matchLength(a, rest));
-  if (longest === undefined) return undefined;
-  const { key, value } = longest;
-  return { node: value, start: startOf(key, start), rest: after(rest, matchLength(longest, rest)) };
-}
-
-/** The length of this key at the start of `rest`; 0: it is another key. Keys can contain dots. */
-function matchLength({ key }: Pair, rest: string): number {
-  const name = String(isScalar(key) ? key.value : key);
-  if (rest.startsWith(`[${name}]`)) return name.length + 2;
-  if (!rest.startsWith(name)) return 0;
-  return ["", ".", "["].includes(rest.charAt(name.length)) ? name.length : 0;
-}
-
-function after(rest: string, length: number): string {
-  return rest.slice(length).replace(/^\./, "");
+function keyOf(key: unknown): string {
+  return String(isScalar(key) ? key.value : key);
 }
 
 function startOf(node: unknown, otherwise: number): number {

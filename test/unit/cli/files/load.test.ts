@@ -228,7 +228,6 @@ const PLACES: Record<string, [number, number]> = {
   missing: [2, 1],
   "": [2, 1],
   "metadata.labels[example.com/tier.x]": [6, 25],
-  "metadata.labels.example.com/tier.x": [6, 25],
   "spec.rules[2].name": [12, 13],
 };
 for (const [path, [line, column]] of Object.entries(PLACES)) {
