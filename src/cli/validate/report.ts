@@ -15,7 +15,7 @@ export interface ValidationReport
   extends Validation, Required<Omit<LoadedFiles, "objects" | "kustomizations">> {}
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
-  const problems = report.problems.map((problem) => inFileLines(problem, terminal));
+  const problems = report.problems.map((problem) => inFileLines("error", problem, terminal));
   const findings = report.findings.map((finding) => findingLines(finding, terminal));
   return paragraphs([...problems, ...findings, [summary(report, terminal.colour)]]);
 }
@@ -28,12 +28,13 @@ export function unreadLines({ problems }: ValidationReport, colour: Colour): str
 }
 
 function inFileLines(
+  severity: Finding["severity"],
   { file, line, column = 1, message, lines }: FileProblem,
   { colour, columns }: Terminal,
 ): string[] {
   if (line === undefined) return [];
   const frame = codeFrame(lines?.() ?? [], { line, column }, colour, columns);
-  return [headline(`${file}:${line}:${column}`, "error", message, colour), ...frame];
+  return [headline(`${file}:${line}:${column}`, severity, message, colour), ...frame];
 }
 
 /** The format of compiler errors, which editors and `grep` understand. */
@@ -42,14 +43,12 @@ function headline(place: string, severity: Finding["severity"], what: string, co
   return `${colour.bold(`${place}:`)} ${label} ${what}`;
 }
 
-function findingLines(finding: Finding, { colour, columns }: Terminal): string[] {
+function findingLines(finding: Finding, terminal: Terminal): string[] {
   const { source, severity, line, column, suggestion } = finding;
-  const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
-  return [
-    headline(`${source.file}:${line}:${column}`, severity, textOf(finding), colour),
-    ...codeFrame(source.lines(), { line, column }, colour, columns),
-    ...help,
-  ];
+  const { file, lines } = source;
+  const help = suggestion === undefined ? [] : [`  ${terminal.colour.cyan("help:")} ${suggestion}`];
+  const problem = { file, line, column, message: textOf(finding), lines };
+  return [...inFileLines(severity, problem, terminal), ...help];
 }
 
 /** "spec.rules[0].until: holds for ever [id-of-a-warning]" */
