@@ -6,11 +6,11 @@ import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { UnreadKind } from "../fleet/live-fleet.ts";
+import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSeen } from "../get/holders.ts";
 import { silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
-import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
+import type { ClusterName } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
 /** Gives the arguments of explain(). Every failure is a KubeError or a CommandError. */

@@ -39,7 +39,7 @@ export interface FleetPair {
 export function fleetPair(
   present: readonly RawObject[],
   applied: readonly RawObject[],
-  options: Omit<FleetOptions, "namespace"> & { readonly prune: boolean },
+  options: FleetOptions & { readonly prune: boolean },
 ): FleetPair {
   const byIdentity = new Map(present.map((object) => [identityOf(object), object]));
   const updated = applied.map((object) => apply(byIdentity.get(identityOf(object)), object));

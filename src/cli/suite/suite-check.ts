@@ -7,7 +7,7 @@ import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { withoutQuotes } from "../fleet/text-fields.ts";
 import { schemaAt, toType } from "../validate/suggestion.ts";
-import { stepsOf } from "../validate/value-at.ts";
+import { pathOf, stepsOf } from "../validate/value-at.ts";
 import type { HookPolicyTest } from "./spec.gen.ts";
 import { SUITE_SCHEMA } from "./suite-schema.ts";
 import { isSuite } from "./suite-validators.ts";
@@ -29,7 +29,7 @@ export function checkSuite(
 }
 
 function fieldError(error: ErrorObject): FieldError {
-  const [path, message] = [pathOf(error), describe(error)];
+  const [path, message] = [pathOf(error).slice(1), describe(error)];
   const { keyword, data, params } = error;
   const wrongValue = keyword === "format" || (keyword === "type" && !Array.isArray(params["type"]));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no other keywords that toType() reads
@@ -44,13 +44,4 @@ function describe(error: ErrorObject): string {
   return isWorded
     ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
     : describeSchemaError(error);
-}
-
-/** spec.steps[0].call.hook, in the API server's notation. */
-function pathOf({ instancePath, keyword, params }: ErrorObject): string {
-  const keys = instancePath.split("/").slice(1);
-  const path = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`)).join("");
-  const extra: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  const field = typeof extra === "string" && keyword !== "dependencies" ? `.${extra}` : "";
-  return `${path}${field}`.slice(1);
 }

@@ -180,7 +180,7 @@ function messageOfError(kind: Kind, error: ErrorObject): string {
 }
 
 /** Whether a value has the form that a schema wants: its types and fields, not its words, numbers and rules. */
-export function fits(schema: CrdSchema, value: unknown): boolean {
+function fits(schema: CrdSchema, value: unknown): boolean {
   const { type, items, required = [] } = schema;
   if (Array.isArray(value))
     return type === "array" && (items === undefined || value.every((item) => fits(items, item)));

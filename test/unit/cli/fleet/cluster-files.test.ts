@@ -49,7 +49,7 @@ const WRONG: Readonly<Record<string, { readonly files: Record<string, string>; r
       "fleet/prod/kustomization.yaml": "resources: [../base]\npatches: [{ path: version.yaml }]",
       "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
     },
-    says: /^error: fleet\/prod\/kustomization\.yaml:2:1: patches: changes 1 Cluster \(team-a\/prod-1\), .*build it first.*\n(?!error)/,
+    says: /^error: fleet\/prod\/kustomization\.yaml:2:1: patches: can change 1 Cluster \(team-a\/prod-1\), .*build it first.*\n(?!error)/,
   },
   "a patch alone": {
     files: {

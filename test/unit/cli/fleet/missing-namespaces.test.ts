@@ -58,7 +58,7 @@ test("the plan says which rules it assumes to release because they are not evalu
   const { text } = await run(t, args, rolloutOf("upgrades"), FREEZE);
   assert.match(
     text,
-    /^The Namespace of Clusters is not among the objects: fleet; what a ClusterHookPolicy says of them is not evaluable\. /m,
+    /^The Namespace of Clusters is not among the objects: fleet; what ClusterHookPolicy freeze selects of them is unknown /m,
   );
   assert.match(
     text,

@@ -118,7 +118,7 @@ test("without its Namespace, the stage of a Cluster is unknown: nothing is said 
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /^The Namespace of Clusters is not among the objects: fleet; in which stage of HookRollout upgrades they are is unknown .* Add it, with its labels, to the files\.$/m,
+    /^The Namespace of Clusters is not among the objects: fleet; what HookRollout upgrades selects of them is unknown .* Add it, with its labels, to the files\.$/m,
   );
   assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
   assert.match(stdout, /^In an unknown stage, without their Namespaces, .*: fleet\/a, fleet\/b$/m);

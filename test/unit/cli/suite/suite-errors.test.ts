@@ -103,7 +103,7 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
   "a number in quotes": [
     step({ expect: { retryAfterSeconds: "10" } }),
-    /retryAfterSeconds: found "10", expected an integer; write 10, without quotes$/,
+    /retryAfterSeconds: found "10", expected an integer; write a number, without quotes$/,
   ],
   "a message that is no regular expression": [
     step({ expect: { message: "(" } }),
