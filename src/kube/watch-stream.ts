@@ -32,7 +32,8 @@ export async function* watchEvents(
       // A long line is split once, when it is complete.
       const lines = text.includes("\n") ? rest.split("\n") : [rest];
       rest = lines.pop() ?? "";
-      for (const line of lines) if (line.trim() !== "") yield parseEvent(attempt, line);
+      const written = lines.filter((line) => line.trim() !== "");
+      yield* written.map((line) => parseEvent(attempt, line));
       if (rest.length > MAX_EVENT_CHARS)
         throw responseTooLarge(attempt, `an event of more than ${MAX_EVENT_CHARS} characters`);
     }

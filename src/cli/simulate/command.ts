@@ -18,7 +18,7 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { CHANGES } from "./comparison.ts";
+import { CHANGES } from "./change.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 import type { PresentState } from "./preparation.ts";

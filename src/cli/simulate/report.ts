@@ -11,7 +11,7 @@ import { markdownReport } from "../terminal/markdown.ts";
 import type { SimulationReport } from "../../page/wire.ts";
 import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
-import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
+import { type Change, type ChangeKind, CHANGES } from "./change.ts";
 import type { Times } from "./request-turns.ts";
 import { taskGroups } from "./simulated-tasks.ts";
 import type { Simulation } from "./simulation.ts";

@@ -126,7 +126,7 @@ test("the same Cluster twice, and a kustomization that only lists files, are non
   });
   const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "fleet"], { cwd });
   assert.equal(code, 0);
-  assert.match(stderr, /^warning: fleet has no policy .*\n$/);
+  assert.match(stderr, /^warning: --against fleet has no policy .*\n$/);
 });
 
 describe("an object that stands twice in files, with differences,", () => {

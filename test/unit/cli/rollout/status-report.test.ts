@@ -150,7 +150,7 @@ describe("the heading says", () => {
       "what is wrong with a spec that no operator has seen, as after an edit",
       { healthyWhen: [{ name: "ok", expression: "cluster.(" }] },
       readyStatus({ observedGeneration: 0 }),
-      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 8: not a CEL expression: it cannot be read from here on",
+      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 9: not a CEL expression: ( is not closed: write )",
     ],
   ];
   for (const [title, spec, status, words] of cases)

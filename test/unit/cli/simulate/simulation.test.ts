@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
-import type { Change } from "../../../../src/cli/simulate/comparison.ts";
+import type { Change } from "../../../../src/cli/simulate/change.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 
 const FROM = new Date("2026-11-21T12:00:00Z");

@@ -393,6 +393,6 @@ test("one error hides none of another rule", async (t) => {
   );
   assert.match(
     stdout,
-    /^a\.yaml:10:38: error: spec\.rules\[0\]\.until\[1\]\.expression: column 8: cluster\.foo: unknown field/m,
+    /^a\.yaml:10:82: error: spec\.rules\[1\]\.until\[0\]\.expression: column 8: cluster\.foo: unknown field/m,
   );
 });
