@@ -68,7 +68,7 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
   };
 }
 
-/** Valid by itself; whether its author may do what it needs is still to be asked. */
+/** The object is valid; whether its author has the rights that it needs is not checked yet. */
 type Question = (signal: AbortSignal) => Promise<Verdict>;
 
 /** Without any IO, which is the part that takes time. `undefined`: not a review. Never throws for any bytes. */

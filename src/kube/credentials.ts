@@ -15,7 +15,7 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** The TLS options of a connection; connections with equal options may be shared. */
   readonly tls: TlsOptions;
-  /** Absent: no plugin. To be called when the API server has refused the credentials: others may be had. */
+  /** Absent: no plugin. Called when the API server has refused the credentials: the plugin may have new ones. */
   readonly forget?: () => void;
 }
 

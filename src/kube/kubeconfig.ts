@@ -16,7 +16,7 @@ import { invalidKubeconfig, type KubeconfigEntries, readKubeconfigs } from "./ku
 
 export type { KubeConfig };
 
-/** What client-node's user has no place for. */
+/** The fields of a user that client-node does not model. */
 export interface KubeUser extends User {
   readonly plugin?: ExecPlugin;
   /** Headers of impersonation. */

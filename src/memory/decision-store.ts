@@ -123,7 +123,7 @@ export class DecisionStore {
     this.#scheduler.stop();
   }
 
-  /** Runs what is due by the clock; the alarm also does so by itself. */
+  /** Runs what is due by the clock. The alarm does the same when it rings. */
   wake(): void {
     this.#scheduler.ring();
   }

@@ -65,7 +65,7 @@ export class EvaluationScheduler {
     for (const _ of this.#options.stepsOf(subject)) if (this.isTurnOver()) return this.soon(subject);
   }
 
-  /** The same at once, unless the namespace has used up its allowance, on which what changes by itself draws, too. */
+  /** The same at once, unless the namespace has used up its allowance. Timed evaluations use the same allowance. */
   unlessAtRest(subject: Subject): void {
     if (this.#alarm.restMs(subject) > 0) return this.soon(subject);
     const began = performance.now();

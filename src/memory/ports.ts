@@ -1,4 +1,4 @@
-/** What memory is asked, what it needs from others, and who listens to its changes. */
+/** The inputs of memory, its dependencies, and the listeners to its changes. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";

@@ -7,7 +7,7 @@ export class Revisions {
   /** By clusterKey. */
   readonly #ofClusters = new Map<string, number>();
 
-  /** The same number as before: nothing has changed. */
+  /** Unchanged as long as nothing about the Cluster has changed. */
   of(namespace: string, clusterKey: string): number {
     const ofNamespace = this.#ofNamespaces.get(namespace) ?? 0;
     return Math.max(this.#ofAll, ofNamespace, this.#ofClusters.get(clusterKey) ?? 0);

@@ -24,7 +24,7 @@ export function operationKey(clusterUID: string, hook: HookName): string {
   return `${clusterUID}/${hook}`;
 }
 
-/** Another target is another operation, and its clocks start again. */
+/** A new target starts a new operation and resets its timers. */
 export function newOperation(
   call: HookCall,
   cluster: Cluster,

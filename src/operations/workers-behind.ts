@@ -28,7 +28,7 @@ export function pinnedBehind({ topology }: Cluster, version: string): string | u
   return pins.length === 0 ? undefined : `workers are pinned: ${firstNames(pins, SHOWN)}`;
 }
 
-/** Also where that cannot be told. */
+/** True as well if the versions cannot be compared. */
 function isOlder(own: string, version: string): boolean {
   const [a, b] = [parse(own), parse(version)];
   return a === null || b === null || (orderOf(a, b) ?? -1) < 0;

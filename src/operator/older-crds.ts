@@ -36,7 +36,7 @@ export async function tellOlderCrds(
       if (lacking === "") log.info("The CRDs have all fields that this operator knows");
       else log.error("The CRDs are older than this operator", { lacking, remedy: REMEDY });
     } catch (error) {
-      // Without any CRD of the group, the kinds cannot be read, which others tell.
+      // Without any CRD of the group, the kinds cannot be read, and the informers report that.
       if (!isNotFound(error)) log.info("Failed to read the fields of the CRDs", { error: messageOf(error) });
     }
   });

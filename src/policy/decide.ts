@@ -214,7 +214,7 @@ export function isHeld(
   return finding.verdict === "NotEvaluable" && strict && canHoldAt(rule, hook);
 }
 
-/** Of what is not evaluable: whether it holds whatever the failurePolicy. */
+/** Whether what is not evaluable holds regardless of the failurePolicy. */
 export function holdsAnyway(reason: string): boolean {
   return ANYWAY.includes(reason);
 }

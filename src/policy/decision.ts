@@ -151,7 +151,7 @@ export function pendingGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace
   return unmetGates(rule).filter(({ reason }) => reason !== "WaitNotStarted");
 }
 
-/** Whether something else than tasks holds the operation. */
+/** Whether anything other than tasks holds the operation. */
 export function holdsBesideTasks(decision: Pick<Decision, "holds" | "waitsForTasks">): boolean {
   return decision.holds && decision.waitsForTasks !== true;
 }
@@ -165,7 +165,7 @@ export function applies({ rules }: PolicyTrace): boolean {
 export type Confirmation =
   { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
 
-/** Something else than tasks holds the Cluster, too, so those that begin last wait. */
+/** Drops tasks with `begins: Last`, because another rule still holds the Cluster. */
 export function withoutLastTasks({ waitsForTasks: _, begins = [], ...rest }: Decision): Decision {
   const first = begins.filter(({ task }) => task.begins === "First");
   return first.length === 0 ? rest : { ...rest, begins: first };

@@ -49,7 +49,7 @@ export interface CompiledRule {
   readonly gates: readonly CompiledGate[];
   /** Waits that begin when all gates are met. */
   readonly waits: readonly Wait[];
-  /** What must be done besides, one after the other. */
+  /** Tasks that must be done as well, in order. */
   readonly tasks: readonly CompiledTask[];
   readonly deadline?: Deadline;
   /** Comes before the generated message. */

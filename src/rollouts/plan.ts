@@ -68,7 +68,7 @@ export interface PlannedStage {
   /** Absent: none of its Clusters runs, or begins at an instant that is known. */
   readonly begins?: Date;
   readonly ends?: Date;
-  /** When the next stage may begin; absent: it has passed, or does so never or at no instant that is known. */
+  /** When the next stage may begin; absent if it has passed, never passes, or the time is unknown. */
   readonly passes?: Date;
   /** The Clusters without which it does not pass, and that waiting alone does not bring there. */
   readonly waitsFor: readonly RolloutAwaited[];

@@ -29,7 +29,7 @@ export interface AttemptWork {
   readonly now: Date;
 }
 
-/** Whose deletion is asked for in one look. */
+/** Objects deleted in one reconcile. */
 const MAX_DELETED = 10;
 /** Limit of the CRD. */
 const MAX_TARGETS = 100;
@@ -284,7 +284,7 @@ async function targetsLeft(
     const left = selected.filter(({ uid }) => uids.has(uid));
     if (left.length > 0) return left;
   }
-  // What has lost its labels meanwhile has to go, too.
+  // Also those whose labels were removed in the meantime.
   for (const { name, uid } of targets) {
     const found = await objects.find(account, { ...ref, name });
     if (found?.metadata.uid === uid) return [found.metadata];

@@ -17,7 +17,7 @@ import type { CompiledTask } from "../policy/tasks/compile-task.ts";
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
   | { readonly may: "Begin" }
-  /** Something passes by itself, or another event comes. */
+  /** Nothing to do until time has passed or another event arrives. */
   | { readonly may: "Wait" }
   /** The task is not wanted any more. */
   | { readonly may: "Never"; readonly why: string };

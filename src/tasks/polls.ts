@@ -30,7 +30,7 @@ export class Polls {
     this.#everyMs = 1000 / perSecond;
   }
 
-  /** Whether the HookTask has its turn, which it then has used. */
+  /** Whether it is the HookTask's turn; consumes the turn. */
   take(key: string): boolean {
     return this.#looks.get(key) === "Due" && this.#looks.delete(key);
   }
@@ -40,7 +40,7 @@ export class Polls {
     return this.#looks.has(key) && this.#looks.get(key) !== "Due";
   }
 
-  /** A look that is scheduled already stays as it is. A turn that something else than a look has followed is used up. */
+  /** Does nothing if one is scheduled already. A turn that was not used for a poll is discarded. */
   schedule(key: string, group: string, afterMs: number): void {
     if (this.isScheduled(key)) return;
     this.#looks.set(

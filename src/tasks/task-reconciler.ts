@@ -94,7 +94,7 @@ export class TaskReconciler {
       return {};
     }
     if (!leading() || !loaded()) {
-      // What memory shows meanwhile is not looked at.
+      // Changes in memory are ignored until then.
       this.#overSince.delete(known.metadata.uid);
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
@@ -105,7 +105,7 @@ export class TaskReconciler {
       this.#poll(outline, planned.attempt);
       return {};
     }
-    // It was tried.
+    // The attempt was made.
     if (planned.do === "CarryOut" && polls.isScheduled(key)) return {};
     const task = await store.find(known.metadata);
     if (task === undefined || task.metadata.uid !== known.metadata.uid) return {};
@@ -255,7 +255,7 @@ export class TaskReconciler {
     return { requeueAfterMs: AGAIN_MS };
   }
 
-  /** For how long it has been in the way at every try, this one included. */
+  /** How long it has blocked every attempt, this one included. */
   #triedMs(key: string): number {
     const nowMs = performance.now();
     const known = this.#inTheWay.get(key);

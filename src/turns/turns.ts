@@ -1,4 +1,4 @@
-/** Work that clients cause: shares take turns, each with a bounded number of waiting pieces, none of which waits too long. */
+/** A bounded, fair queue for work that clients cause: shares take turns, and nothing waits longer than a limit. */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { FairTurns } from "./fair-queue.ts";

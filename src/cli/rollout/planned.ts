@@ -73,7 +73,7 @@ function settings(): FleetSettings {
   return { options: parseOptions({}), now: new Date() };
 }
 
-/** With -f, a rollout of the API server is none. */
+/** With -f, only rollouts from the files count. */
 const IN_FILES = " in the files";
 
 function rolloutsIn(objects: readonly RawObject[]): HookRollout[] {

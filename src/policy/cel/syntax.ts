@@ -52,7 +52,7 @@ function fails(message: string): ParseResult {
   return { ok: false, message };
 }
 
-/** Also counts brackets within strings, because an upper bound is enough. */
+/** An upper bound: brackets in strings count. */
 function bracketDepth(source: string): number {
   let depth = 0;
   let deepest = 0;

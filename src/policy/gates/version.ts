@@ -1,4 +1,4 @@
-/** A gate that is met while the version that the call is about lies in a range. */
+/** A gate that is met while the target version of the call is in a range. */
 
 import { intersects, minVersion } from "semver";
 import type { VersionGateSpec } from "../../api/hook-policy.ts";

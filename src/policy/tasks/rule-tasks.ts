@@ -1,4 +1,4 @@
-/** What a rule, and a decision, say once tasks are judged, too. */
+/** Combines the results of a rule's tasks with the result of its gates. */
 
 import { changesAtEarliest } from "../../lib/instant.ts";
 import { type Decision, heldRules, type PolicyTrace, type RuleFinding } from "../decision.ts";

@@ -39,7 +39,7 @@ export interface JudgedObject {
   readonly now: Date;
 }
 
-/** `failed` is judged first. A field that is missing, or another error, says: not yet. */
+/** `failed` is judged first. A missing field, or any other error, counts as not finished. */
 export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject): TaskOutcome {
   const defaults = DEFAULTS[`${kind.apiVersion} ${kind.kind}`];
   const { succeeded = defaults?.succeeded, failed = defaults?.failed } = spec;
