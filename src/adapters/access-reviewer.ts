@@ -62,10 +62,9 @@ export class ApiServerReviewer implements AccessReviewer {
         return await this.#isAllowed(SELF_REVIEWS, spec, signal);
       }),
     );
-    const verb = verbs.find((_, index) => allowed[index] === false);
-    if (verb === undefined) return undefined;
+    if (allowed.every(Boolean)) return undefined;
     const forbidden = new KubeError("not granted", { code: 403, reason: "Forbidden" });
-    return refusalOf(kind, forbidden, { verb, resource })?.message;
+    return refusalOf(kind, forbidden, resource)?.message;
   }
 
   async #isAllowed(resource: Resource, spec: object, signal: AbortSignal): Promise<boolean> {

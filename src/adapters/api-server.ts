@@ -67,7 +67,7 @@ export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
     this.#present = {
       ...memory,
       version: async () => await client.version(clusters.current),
-      list: async (signal) => (await this.#metadata(clusters.current, { signal }, viewMember)).items,
+      list: async () => (await this.#metadata(clusters.current, {}, viewMember)).items,
     };
   }
 
@@ -165,15 +165,6 @@ export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
 
   isConflict(error: unknown): boolean {
     return isConflict(error);
-  }
-
-  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
-    const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);
-    return await unlessGone(read, (raw) => viewPolicy(ref.kind, raw));
-  }
-
-  async getOverride({ compiled }: OverrideEntry): Promise<HookOverride | undefined> {
-    return await unlessGone(this.#client.get(OVERRIDES, compiled), viewOverride);
   }
 
   async replaceOverrideStatus(

@@ -8,7 +8,7 @@ import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
-import { CatchUp } from "./catch-up.ts";
+import { caughtUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
@@ -64,7 +64,6 @@ const MAX_ATTEMPTS = 8;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
   const turns = new Turns({ places: 1, waitingOfOne: 16, waitMs: 1500, rests: true });
-  const catchUp = new CatchUp();
   return async (body) => {
     const started = performance.now();
     const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
@@ -80,7 +79,7 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
     for (const attempt of attempts) {
       const outcome = isTooMuch
         ? without(attempt, "TooManyVersions")
-        : await catchUp.decided(started, async () => await judge(attempt, deps));
+        : await caughtUp(started, async () => await judge(attempt, deps));
       deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
       if (outcome.denial !== undefined) return encodeVerdict(review.uid, outcome);
       warnings.push(...(outcome.warnings ?? []));

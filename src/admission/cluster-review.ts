@@ -6,7 +6,6 @@ import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../views/cluster.ts";
 import { viewWorkers, type Workers } from "../views/workers.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
-import { MAX_REVIEW_BYTES } from "./review.ts";
 
 export interface ClusterReview {
   readonly uid: string;
@@ -21,7 +20,7 @@ export interface ClusterReview {
  * answer to such a review for a failed call, and refuses the request. Never throws for any bytes.
  */
 export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
-  const raw = body.length > MAX_REVIEW_BYTES ? undefined : parseJson(body.toString("utf8"));
+  const raw = parseJson(body.toString("utf8"));
   if (!isClusterReview(raw)) return undefined;
   const { uid, operation, userInfo, dryRun = false, object, oldObject, options } = raw.request;
   const change = changeOf(operation, viewed(oldObject), viewed(object));

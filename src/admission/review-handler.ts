@@ -22,7 +22,6 @@ import {
   ADMITTED,
   decodeReview,
   encodeVerdict,
-  MAX_REVIEW_BYTES,
   NOT_REVIEWED,
   readHead,
   type Review,
@@ -58,7 +57,6 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
-    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: UNREAD });
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const examined = await turns.run(head.share, () => examine(body, deps));
     if ("refused" in examined) {

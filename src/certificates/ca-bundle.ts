@@ -100,9 +100,7 @@ export class CaBundleKeeper {
     if (isConflict(error)) return;
     const remedy = "grant get and patch, or write the caBundle yourself";
     const fields = { error, ...(isForbidden(error) && { remedy }) };
-    this.#trouble.say(String(error), () =>
-      this.#options.log.warn("Cannot keep the caBundle of webhooks current", fields),
-    );
+    this.#trouble.warn(this.#options.log, "Cannot keep the caBundle of webhooks current", fields);
   }
 }
 

@@ -15,7 +15,7 @@ import type { EventRecorder } from "../report/event-recorder.ts";
 import type { EventText } from "../api/event-text.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
 import type { CertificateSettings, ClientSettings } from "./settings.ts";
-import { createServing, type ServingCertificate, watched } from "./serving-certificate.ts";
+import { createServing, type ServingCertificate } from "./serving-certificate.ts";
 
 export interface CertificatesOptions {
   readonly options: CertificateSettings;
@@ -113,12 +113,15 @@ export class Certificates {
   }
 
   #all(): CertificateLifetime[] {
-    const { hooks, admission } = this.clients;
-    return [
+    const all = {
       ...this.#serving.certificates(),
-      ...watched("client-authority", hooks?.validity),
-      ...watched("admission-client-authority", admission?.validity),
-    ];
+      "client-authority": this.clients.hooks?.current,
+      "admission-client-authority": this.clients.admission?.current,
+    };
+    // Only the dates: one may be a pair with its key.
+    return Object.entries(all).flatMap(([name, found]) =>
+      found === undefined ? [] : [{ name, notBefore: found.notBefore, notAfter: found.notAfter }],
+    );
   }
 
   #authorities(): ClientAuthority[] {

@@ -3,82 +3,41 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type TLSSocket } from "node:tls";
 
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/say-once.ts";
-import { errorText } from "../lib/error-text.ts";
-import { every } from "../lib/signals.ts";
+import type { Clients } from "../server/tls-server.ts";
+import { FollowedFile, type FollowedFileOptions } from "./followed-file.ts";
+import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 import { certificateBlocks, readPem } from "./pem.ts";
 import type { ClientSettings } from "./settings.ts";
-import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
-export interface ClientAuthorityOptions extends ClientSettings {
+export interface ClientAuthorityOptions
+  extends ClientSettings, Pick<FollowedFileOptions<Authorities>, "log" | "onChange"> {
   /** The flag that names the file, for errors. */
   readonly flag: string;
-  /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
-  readonly log: Logger;
   readonly now: () => Date;
-  /** Called after each valid change, when `current` already has the new content. */
-  readonly onChange: () => void;
 }
 
+/** Its dates are those of the authority that expires first. */
 interface Authorities extends Lifetime {
   readonly pem: string;
 }
 
-const INTERVAL_MS = 5_000;
-
-export class ClientAuthority {
-  readonly #options: ClientAuthorityOptions;
-  #current: Authorities | undefined;
-  readonly #trouble = new SayOnce();
+export class ClientAuthority extends FollowedFile<Authorities> implements Clients {
+  readonly remedy: string;
+  readonly #accepted: Pick<ClientAuthorityOptions, "names" | "now">;
 
   constructor(options: ClientAuthorityOptions) {
-    this.#options = options;
+    super({ ...options, what: "client authorities", read: async () => await authoritiesOf(options) });
+    this.remedy = options.remedy;
+    this.#accepted = options;
   }
 
-  get remedy(): string {
-    return this.#options.remedy;
+  get pem(): string {
+    return this.current?.pem ?? "";
   }
 
-  /** PEM; "" before `load`. */
-  get current(): string {
-    return this.#current?.pem ?? "";
-  }
-
-  /** Validity of the authority that expires first. */
-  get validity(): Lifetime | undefined {
-    return this.#current;
-  }
-
-  /** Throws a one-line Error: without authorities, callers cannot be authenticated. */
-  async load(): Promise<void> {
-    this.#current = await this.#read();
-  }
-
-  /** Runs until `signal` aborts; never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    await every(INTERVAL_MS, signal, async () => await this.look());
-  }
-
-  /** Reads the file once. Unusable content leaves the old authorities in place. */
-  async look(): Promise<void> {
-    const { log, onChange } = this.#options;
-    try {
-      const authorities = await this.#read();
-      this.#trouble.reset();
-      if (authorities.pem === this.current) return;
-      this.#current = authorities;
-      onChange();
-      log.info("Changed the client authorities", { notAfter: authorities.notAfter });
-    } catch (error) {
-      this.#trouble.say(errorText(error), () => log.warn("Keeping the old client authorities", { error }));
-    }
-  }
-
-  /** Why calls on this connection are refused; `undefined`: they are answered. */
   refusal(socket: TLSSocket): string | undefined {
-    const { names, now } = this.#options;
+    const { names, now } = this.#accepted;
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return "no client certificate";
     if (!socket.authorized) return `client certificate: ${String(socket.authorizationError)}`;
@@ -89,17 +48,16 @@ export class ClientAuthority {
     if (typeof CN === "string" && names.includes(CN)) return undefined;
     return "client certificate: another common name";
   }
+}
 
-  async #read(): Promise<Authorities> {
-    const { caFile: file, flag } = this.#options;
-    const pem = await readPem(file, flag);
-    try {
-      const validity = validityOf(pem);
-      createSecureContext({ ca: pem });
-      return { pem, ...validity };
-    } catch (cause) {
-      throw new Error(`cannot use ${file} (${flag})`, { cause });
-    }
+async function authoritiesOf({ caFile: file, flag }: ClientAuthorityOptions): Promise<Authorities> {
+  const pem = await readPem(file, flag);
+  try {
+    const validity = validityOf(pem);
+    createSecureContext({ ca: pem });
+    return { pem, ...validity };
+  } catch (cause) {
+    throw new Error(`cannot use ${file} (${flag})`, { cause });
   }
 }
 

@@ -10,12 +10,18 @@ import { SayOnce } from "../lib/say-once.ts";
 import type { KeyPair } from "../server/tls-server.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
-import { needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, takeStep, type Workplace, type WriteAction } from "./rotation-steps.ts";
-import { bundleOf, judge, pairOf, type StoredCertificates } from "./stored-certificates.ts";
+import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
+import { createAuthority, issueLeaf } from "./issue.ts";
+import type { SecretStore } from "./secret-store.ts";
+import { bundleOf, dataOf, judge, pairOf, type StoredCertificates } from "./stored-certificates.ts";
 import { every } from "../lib/signals.ts";
 
-export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | "names"> {
+export interface KeeperOptions {
+  readonly store: Pick<SecretStore, "read" | "write">;
+  /** The Secret of the serving certificate; the Secret of its authority is beside it. */
+  readonly secretName: string;
+  /** DNS names of the serving certificate. */
+  readonly names: readonly [string, ...string[]];
   /** Names the objects by which callers reach the operator and that do not trust `authority`. */
   readonly distrusting: (authority: X509Certificate, signal: AbortSignal) => Promise<readonly string[]>;
   readonly leading: () => boolean;
@@ -34,6 +40,9 @@ interface AuthorityTrust {
   readonly fingerprint: string;
   readonly since: Date;
 }
+
+/** An action that writes a Secret. */
+type WriteAction = Exclude<Action, "None" | "AwaitTrust">;
 
 export interface Step {
   readonly action: WriteAction;
@@ -54,9 +63,6 @@ const TEXT: Readonly<Record<WriteAction, string>> = {
 /** More steps than a start from nothing needs; then the loop stops until the next look. */
 const MAX_STEPS = 4;
 
-/** Cluster API and the injectors of caBundles take up a change within minutes. */
-const LONG_WAIT_MS = 600_000;
-
 const INTERVAL_MS = 10_000;
 
 export class CertificateKeeper {
@@ -64,8 +70,6 @@ export class CertificateKeeper {
   #stored: StoredCertificates = { authority: undefined, serving: undefined };
   #state: State = {};
   #trusted: AuthorityTrust | undefined;
-  /** Since when the operator's callers have not trusted the new authority. */
-  #waitingSince: Date | undefined;
   readonly #taken: Step[] = [];
   readonly #trouble = new SayOnce();
 
@@ -133,32 +137,18 @@ export class CertificateKeeper {
   ): Promise<AuthorityTrust | undefined> {
     const { leading, now } = this.#options;
     const certificate = this.#authorityInUse();
-    const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
-    if (!waits || !leading()) {
-      this.#waitingSince = undefined;
+    if (certificate === undefined || nextStep(state, now()) !== "AwaitTrust" || !leading()) return undefined;
+    const waitingFor = await this.#options.distrusting(certificate, signal);
+    if (waitingFor.length > 0) {
+      const remedy = "put ca.crt of the serving certificate's Secret into their caBundle, or delete them";
+      this.#trouble.warn(this.#options.log, "Waiting until the new certificate authority is trusted", {
+        waitingFor,
+        remedy,
+      });
       return undefined;
     }
-    const distrusting = await this.#options.distrusting(certificate, signal);
-    if (distrusting.length > 0) {
-      this.#sayWaiting(distrusting);
-      return undefined;
-    }
-    this.#waitingSince = undefined;
     const fingerprint = certificate.fingerprint256;
     return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
-  }
-
-  /** Warns of a long wait only, because every rotation waits for a while. */
-  #sayWaiting(waitingFor: readonly string[]): void {
-    const { log, now } = this.#options;
-    const message = "Waiting until the new certificate authority is trusted";
-    if (this.#waitingSince === undefined) log.info(message, { waitingFor });
-    this.#waitingSince ??= now();
-    if (now().getTime() - this.#waitingSince.getTime() < LONG_WAIT_MS) return;
-    this.#sayOnce(message, {
-      waitingFor,
-      remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
-    });
   }
 
   #authorityInUse(): X509Certificate | undefined {
@@ -174,7 +164,7 @@ export class CertificateKeeper {
       ...(serving?.ours === false ? [secretName] : []),
     ];
     if (foreign.length === 0) return false;
-    this.#sayOnce("Leaving the certificates alone, HookPolicy did not create them", {
+    this.#trouble.warn(this.#options.log, "Leaving the certificates alone, HookPolicy did not create them", {
       secrets: foreign,
       remedy:
         "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",
@@ -184,22 +174,42 @@ export class CertificateKeeper {
 
   async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
     const { secretName, log, now } = this.#options;
-    if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: now(), signal }))) return;
+    if (!(await this.#write(action, signal))) return;
     this.#trouble.reset();
     log.info(TEXT[action], { secret: secretName });
     this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });
   }
 
-  #sayOnce(message: string, fields: Readonly<Record<string, unknown>>): void {
-    this.#trouble.say(`${message} ${JSON.stringify(fields)}`, () => this.#options.log.warn(message, fields));
+  /** Creates the certificates that the step needs, and writes one Secret. False: another client has changed it meanwhile. */
+  async #write(action: WriteAction, signal: AbortSignal): Promise<boolean> {
+    const { store, secretName, names, now } = this.#options;
+    const { authority, serving } = this.#stored;
+    if (action === "CreateAuthority" || action === "ReplaceAuthority") {
+      const data = dataOf(await createAuthority(now()));
+      return await store.write(authoritySecretName(secretName), authority, data, signal);
+    }
+    if (authority === undefined) throw new Error("there is no certificate authority");
+    const signing = pairOf(authority);
+    const published = serving === undefined ? [] : parseCertificates(bundleOf(serving));
+    const own = parseCertificates(signing.cert).slice(0, 1);
+    // The new authority first, then those before it.
+    const bundle = action === "DropOldAuthorities" ? own : [...own, ...published];
+    const issues = action === "CreateServing" || action === "IssueLeaf";
+    if (!issues && serving === undefined) throw new Error("there is no serving certificate");
+    const pair = issues || serving === undefined ? await issueLeaf(signing, names, now()) : pairOf(serving);
+    return await store.write(secretName, serving, dataOf(pair, bundle), signal);
   }
 
   #warnOnce(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     const remedy = this.#options.remedyOf(error);
-    this.#sayOnce("Cannot look after the certificates", {
+    this.#trouble.warn(this.#options.log, "Cannot look after the certificates", {
       error: String(error),
       ...(remedy !== undefined && { remedy }),
     });
   }
+}
+
+export function authoritySecretName(secretName: string): string {
+  return `${secretName}-ca`;
 }

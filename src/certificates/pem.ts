@@ -1,6 +1,6 @@
 /** Reads, parses, checks and joins certificates and keys in PEM. */
 
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 
@@ -50,8 +50,14 @@ export interface CheckedPair extends KeyPair, Lifetime {}
 
 /** Throws a one-line Error when the pair cannot serve TLS at `now`; the message never quotes the files. */
 export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
-  const leaf = parseCertificate(cert);
-  if (!leaf.checkPrivateKey(parseKey(key))) throw new Error("the private key does not match the certificate");
+  const leaf = parsed(
+    "the certificate",
+    /-----BEGIN CERTIFICATE-----/,
+    cert,
+    (pem) => new X509Certificate(pem),
+  );
+  const privateKey = parsed("the private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----/, key, createPrivateKey);
+  if (!leaf.checkPrivateKey(privateKey)) throw new Error("the private key does not match the certificate");
   const { notBefore, notAfter } = lifetimeOf(leaf);
   if (notAfter <= now) throw new Error(`the certificate expired at ${notAfter.toISOString()}`);
   try {
@@ -62,22 +68,12 @@ export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
   return { cert, key, notBefore, notAfter };
 }
 
-function parseCertificate(pem: string): X509Certificate {
-  // X509Certificate also accepts DER, which the TLS server does not.
-  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("the certificate is not PEM");
+/** X509Certificate and createPrivateKey() also accept DER, which the TLS server does not. */
+function parsed<T>(what: string, begin: RegExp, pem: string, parse: (pem: string) => T): T {
+  if (!begin.test(pem)) throw new Error(`${what} is not PEM`);
   try {
-    return new X509Certificate(pem);
+    return parse(pem);
   } catch (error) {
-    throw new Error("the certificate is not valid PEM", { cause: error });
-  }
-}
-
-function parseKey(pem: string): KeyObject {
-  if (pem.includes("ENCRYPTED")) throw new Error("the private key is encrypted");
-  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) throw new Error("the private key is not PEM");
-  try {
-    return createPrivateKey(pem);
-  } catch (error) {
-    throw new Error("the private key is not valid PEM", { cause: error });
+    throw new Error(`${what} is not valid PEM`, { cause: error });
   }
 }

@@ -1,19 +1,15 @@
 /** Provides the serving certificate: from files that another controller writes, or from the operator's own Secrets. */
 
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-
-import { isMissing, unless } from "../lib/thrown.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import type { CertificateLifetime, Lifetime } from "./lifetime.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
 import { type CheckedPair, checkPair } from "./pem.ts";
 import type { KeyPair } from "../server/tls-server.ts";
-import { CertWatcher } from "./cert-watcher.ts";
-import { errorText } from "../lib/error-text.ts";
+import { FollowedFile } from "./followed-file.ts";
+import { authoritiesIn, readServingPair } from "./serving-files.ts";
 import { ownWebhooks } from "./ca-bundle.ts";
 import type { CertificateSettings } from "./settings.ts";
 import { SecretStore } from "./secret-store.ts";
@@ -35,7 +31,8 @@ export interface ServingCertificate {
   run(signal: AbortSignal): Promise<void>;
   /** PEM of the authorities that clients should trust; `undefined`: unknown. */
   authorities(): string | undefined | Promise<string | undefined>;
-  certificates(): CertificateLifetime[];
+  /** By name. */
+  certificates(): Readonly<Record<string, Lifetime | undefined>>;
   /** Uid of the Secret that holds the certificate, where it is known. */
   secretUid(): string | undefined;
 }
@@ -50,29 +47,24 @@ export function createServing(options: ServingOptions): ServingCertificate {
 
 function filesOf(serving: ServingOptions): ServingCertificate {
   const { options: files, log, now, onChange } = serving;
-  const watcher = new CertWatcher({ files, log, now, onChange });
+  const read = async (): Promise<CheckedPair> => await readServingPair(files, now());
+  const file = new FollowedFile({ what: "serving certificate", read, onChange, log });
   return {
-    load: async () => await watcher.load(),
-    run: async (signal) => await watcher.run(signal),
+    load: async () => await file.load(),
+    run: async (signal) => await file.run(signal),
     authorities: async () => await authoritiesIn(files.webhookCertDir),
-    certificates: () => watched("serving", watcher.validity),
+    certificates: () => ({ serving: file.current }),
     secretUid: () => undefined,
   };
 }
 
-/** Reads ca.crt; `undefined`: there is no such file. */
-export async function authoritiesIn(dir: string): Promise<string | undefined> {
-  return await unless(isMissing, readFile(join(dir, "ca.crt"), "utf8"));
-}
-
 /**
- * Starts from the mounted Secret without the API server; on the very first start the volume is empty. The Secret in the
- * API server is the newest copy; the volume follows within about a minute.
+ * Starts from the mounted Secret without the API server; on the very first start the volume is empty. Later only the Secret in
+ * the API server counts, because the volume lags behind.
  */
 class OwnCertificates implements ServingCertificate {
   readonly #options: ServingOptions;
   readonly #keeper: CertificateKeeper;
-  readonly #watcher: CertWatcher;
   #current: CheckedPair | undefined;
   /** Whether load() has returned a pair; only later pairs are reported. */
   #loaded = false;
@@ -99,42 +91,31 @@ class OwnCertificates implements ServingCertificate {
       onStep,
       remedyOf,
     });
-    this.#watcher = new CertWatcher({
-      files: options,
-      optional: true,
-      log,
-      now,
-      onChange: (pair) => this.#mounted(pair),
-    });
   }
 
   async load(signal: AbortSignal): Promise<KeyPair> {
-    const pair = (await this.#fromVolume()) ?? (await this.#first(signal));
-    this.#loaded = true;
-    return pair;
-  }
-
-  async #fromVolume(): Promise<KeyPair | undefined> {
-    const { log } = this.#options;
+    const { options, log, now } = this.#options;
     try {
-      this.#current = await this.#watcher.load();
+      this.#current = await readServingPair(options, now());
       log.info("Loaded the serving certificate", { notAfter: this.#current.notAfter });
     } catch (error) {
       log.info("No serving certificate in files, asking the API server", { error });
     }
-    return this.#current;
+    const pair = this.#current ?? (await this.#first(signal));
+    this.#loaded = true;
+    return pair;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#keeper.run(signal), this.#watcher.run(signal)]);
+    await this.#keeper.run(signal);
   }
 
   authorities(): string | undefined {
     return this.#keeper.bundle;
   }
 
-  certificates(): CertificateLifetime[] {
-    return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
+  certificates(): ReturnType<ServingCertificate["certificates"]> {
+    return { serving: this.#current, authority: this.#keeper.authority };
   }
 
   secretUid(): string | undefined {
@@ -152,29 +133,20 @@ class OwnCertificates implements ServingCertificate {
   }
 
   #stored(pair: KeyPair): void {
+    const { log, now, onChange } = this.#options;
     if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
     try {
-      this.#take(checkPair(pair, this.#options.now()));
+      const checked = checkPair(pair, now());
+      if (this.#loaded) {
+        onChange(checked);
+        log.info("Changed the serving certificate", { notAfter: checked.notAfter });
+      }
+      this.#current = checked;
       this.#trouble.reset();
     } catch (error) {
       // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.
-      this.#trouble.say(errorText(error), () =>
-        this.#options.log.warn("Not serving the certificate of the Secret", { error }),
-      );
+      this.#trouble.warn(log, "Not serving the certificate of the Secret", { error });
     }
-  }
-
-  /** Ignores a pair from the volume that is older than the API server's, because the volume lags behind. */
-  #mounted(pair: CheckedPair): void {
-    if (this.#current === undefined || pair.notBefore > this.#current.notBefore) this.#take(pair);
-  }
-
-  #take(pair: CheckedPair): void {
-    if (this.#loaded) {
-      this.#options.onChange(pair);
-      this.#options.log.info("Changed the serving certificate", { notAfter: pair.notAfter });
-    }
-    this.#current = pair;
   }
 }
 
@@ -186,10 +158,4 @@ function noCertificate(cause: unknown): Error {
 function remedyOf(error: unknown): string | undefined {
   if (!isForbidden(error)) return undefined;
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
-}
-
-export function watched(name: string, validity: Lifetime | undefined): CertificateLifetime[] {
-  if (validity === undefined) return [];
-  const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
-  return [{ name, notBefore, notAfter }];
 }

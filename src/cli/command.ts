@@ -3,8 +3,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { nearest } from "../lib/did-you-mean.ts";
+import { UsageError } from "../operator/options.ts";
 import { parseMoment } from "../policy/window/moment.ts";
-import { meantMoment } from "./meant-time.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;
@@ -62,8 +62,24 @@ export function nearestText(word: string, words: readonly string[]): string {
   return meantText(nearest(word, words));
 }
 
-export function inBrackets(hint: string | undefined): string {
-  return hint === undefined ? "" : ` (${hint})`;
+/** "write 24h" for 1d, which Go's durations do not have; `undefined`: nothing is certain enough. */
+export function meantDuration(value: unknown): string | undefined {
+  const text = String(value);
+  if (/^\d+$/.test(text)) return `write its unit: ${text}s, ${text}m or ${text}h`;
+  const [, count, unit] = /^(\d+)\s*(d|w|days?|weeks?)$/i.exec(text) ?? [];
+  return unit === undefined ? undefined : `write ${Number(count) * (/^w/i.test(unit) ? 168 : 24)}h`;
+}
+
+/** Refuses flags of another action than the one that was given. */
+export function checkOwners<Action extends string>(
+  action: Action,
+  flags: object,
+  owners: Readonly<Record<string, Action>>,
+): void {
+  for (const [flag, owner] of Object.entries(owners)) {
+    const name = flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    if (owner !== action && Object.hasOwn(flags, flag)) throw new UsageError(`--${name} is for ${owner}`);
+  }
 }
 
 /** Returns a parser of whole numbers from `min` to `max`. */
@@ -94,7 +110,7 @@ export function instant(text: string): Date {
   const ms = parseMoment(text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00"), timeZone);
   if (ms !== undefined) return new Date(ms);
   throw new InvalidArgumentError(
-    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00${inBrackets(meantMoment(text))}`,
+    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
   );
 }
 

@@ -3,11 +3,12 @@
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { discoveryResponse, encodeResponse, failureResponse } from "../extension/codec.ts";
-import type { HookServerOptions } from "../server/hook-server.ts";
+import type { HookServerOptions, UndecodableReason } from "../server/hook-server.ts";
 import { createHandler, type HandlerDeps } from "./hook-handler.ts";
 import { undecided } from "./hook-outcome.ts";
 
-export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
+export interface Routes extends Pick<HookServerOptions, "routes"> {
+  readonly undecodable: (path: string, reason: UndecodableReason) => string;
   /** Forgets what is kept for repeated calls about a deleted Cluster. */
   readonly forget: (clusterUID: string) => void;
 }

@@ -7,7 +7,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { type Fields, fieldsOf, isFields, listOf, parseJson, textOf } from "../lib/fields.ts";
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from "../lib/fields.ts";
 
 const GROUP = "client.authentication.k8s.io";
 const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
@@ -139,12 +139,9 @@ function clusterInfo(cluster: Fields): Fields {
 
 /** Throws an Error that never quotes what the plugin printed. */
 function credentialOf(output: string, apiVersion: string): PluginCredential {
-  const printed = parseJson(output);
-  if (!isFields(printed)) throw new Error("the credentials plugin did not print JSON");
-  if (printed["kind"] !== "ExecCredential")
-    throw new Error("the credentials plugin printed no ExecCredential");
-  if (printed["apiVersion"] !== apiVersion)
-    throw new Error(`the credentials plugin printed another apiVersion than ${apiVersion}`);
+  const printed = fieldsOf(parseJson(output));
+  if (printed["kind"] !== "ExecCredential" || printed["apiVersion"] !== apiVersion)
+    throw new Error(`the credentials plugin printed no ExecCredential of ${apiVersion}`);
   const status = fieldsOf(printed["status"]);
   const [token, cert, key] = ["token", "clientCertificateData", "clientKeyData"].map((field) =>
     textOf(status[field]),

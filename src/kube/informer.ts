@@ -13,7 +13,6 @@ import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";
 import { childOf, pause } from "../lib/signals.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
-import { type Entry, Projection } from "./projection.ts";
 import { DEFAULT_TUNING, type InformerTuning, Recovery } from "./recovery.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "./resource.ts";
@@ -27,9 +26,9 @@ export interface InformerOptions<T extends InformerObject> {
   /** A function is called before every list, for a kind whose served version is found by discovery. */
   readonly resource: Resource | ((signal: AbortSignal) => Promise<Resource>);
   /**
-   * Keeps only the fields that are used; runs before an object is stored. A throw skips that object: see Projection.
-   * `known`: the copy that a watch event follows; absent for a list, since a restored etcd may count the same
-   * generations again.
+   * Keeps only the fields that are used; runs before an object is stored. An object for which it throws still exists, so the
+   * last known copy (of the same uid) stays until it can be projected: a policy must not vanish by becoming unreadable.
+   * `known`: the copy that a watch event follows; absent for a list, since a restored etcd may count the same generations again.
    */
   readonly project: (raw: KubeObject, known?: T) => T;
   /** Called when the store already holds the change; an error that it throws is logged and stops nothing. */
@@ -52,6 +51,15 @@ export interface InformerOptions<T extends InformerObject> {
   readonly random?: () => number;
 }
 
+/** An object as it was received. */
+interface Entry<T> {
+  /** "" when it has no name. */
+  readonly key: string;
+  readonly uid: string;
+  /** Undefined when the projection failed. */
+  object: T | undefined;
+}
+
 interface Position {
   readonly resource: Resource;
   readonly resourceVersion: string;
@@ -60,9 +68,9 @@ interface Position {
 export class Informer<T extends InformerObject> {
   readonly #options: InformerOptions<T>;
   readonly #tuning: InformerTuning;
-  readonly #projection: Projection<T>;
   readonly #recovery: Recovery;
   readonly #store: Store<T>;
+  #projectionFailures = 0;
   readonly #stubs: ObjectStubs<T> | undefined;
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
@@ -79,14 +87,13 @@ export class Informer<T extends InformerObject> {
   #session: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
-    const { project, log, now = (): number => performance.now(), random = Math.random } = options;
+    const { log, now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
     this.#stubs = options.stubs && new ObjectStubs(options.stubs);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
     this.#now = now;
     this.#random = random;
-    this.#projection = new Projection(project, log);
     this.#recovery = new Recovery({ tuning: this.#tuning, log, now, random });
   }
 
@@ -156,7 +163,7 @@ export class Informer<T extends InformerObject> {
 
   /** Counts failed projections; an object counts each time it fails. */
   get projectionFailures(): number {
-    return this.#projection.failures;
+    return this.#projectionFailures;
   }
 
   /** Why the store may be out of date; undefined while a watch is open. 404: the kind is not served. */
@@ -208,7 +215,7 @@ export class Informer<T extends InformerObject> {
     const listed = client.list(resource, { metadataOnly, signal, project });
     const { items, resourceVersion } = await listed.finally(() => this.#listing.clear());
     this.#recovery.listed(this.#listedAt);
-    const objects = this.#projection.merge(items, this.#store);
+    const objects = this.#merged(items);
     for (const change of this.#store.replace(objects)) this.#deliver(change);
     this.#stubs?.retain(objects);
     if (!this.#synced)
@@ -275,12 +282,30 @@ export class Informer<T extends InformerObject> {
     if (object !== undefined) this.#deliver(this.#store.put(key, object));
   }
 
-  /** `knownIn`: see Projection. */
+  /** `knownIn`: the store with the copy that a watch event follows; absent for a list. */
   #entry(raw: KubeObject, knownIn?: Store<T>): Entry<T> {
-    const entry = this.#projection.entry(raw, knownIn);
-    const { key, object } = entry;
-    if (object !== undefined) entry.object = this.#store.known(key, this.#stubs?.keep(key, object) ?? object);
-    return entry;
+    let [key, uid] = ["", ""];
+    try {
+      ({ uid } = raw.metadata);
+      key = namespacedName(raw.metadata);
+      const object = this.#options.project(raw, knownIn?.get(key));
+      return { key, uid, object: this.#store.known(key, this.#stubs?.keep(key, object) ?? object) };
+    } catch (error) {
+      this.#projectionFailures++;
+      this.#options.log.error("Object cannot be read", { key, error: String(error) });
+      return { key, uid, object: undefined };
+    }
+  }
+
+  /** The contents of the store after a list. */
+  #merged(entries: readonly Entry<T>[]): Map<string, T> {
+    const objects = new Map<string, T>();
+    for (const { key, uid, object } of entries) {
+      const known = this.#store.get(key);
+      const kept = object ?? (known?.metadata.uid === uid ? known : undefined);
+      if (kept !== undefined) objects.set(key, kept);
+    }
+    return objects;
   }
 
   /** Replaces what is kept for the owner, in slices: consumers evaluate each change. Never rejects. */

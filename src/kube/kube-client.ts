@@ -112,7 +112,7 @@ export class KubeClient {
     for (let restarts = 0; ; restarts++) {
       try {
         return await readPages(
-          attemptOf(resource),
+          describe("list", resource),
           async (page, maxBytes) => await this.#page(resource, options, page, maxBytes),
           options,
         );
@@ -134,7 +134,10 @@ export class KubeClient {
 
   async #first(resource: Resource, scope: Scope = {}): Promise<Page> {
     const one = { limit: 1, token: "" };
-    return pageOf(attemptOf(resource), await this.#page(resource, { ...scope, metadataOnly: true }, one));
+    return pageOf(
+      describe("list", resource),
+      await this.#page(resource, { ...scope, metadataOnly: true }, one),
+    );
   }
 
   /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
@@ -142,7 +145,7 @@ export class KubeClient {
     resource: Resource,
     options: WatchOptions,
   ): Promise<AsyncGenerator<WatchEvent, void, undefined>> {
-    const attempt = `watch ${resourceName(resource)}`;
+    const attempt = describe("watch", resource);
     const query = new URLSearchParams({
       watch: "1",
       allowWatchBookmarks: "true",
@@ -178,7 +181,7 @@ export class KubeClient {
 
   /** Posts a review that is never stored, such as a SubjectAccessReview, and returns its status. */
   async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
-    const attempt = `create ${resourceName(resource)}`;
+    const attempt = describe("create", resource);
     const json = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
     const path = collectionPath(resource);
     const answer = await this.#transport.json({ attempt, method: "POST", path, body: { json }, ...options });
@@ -285,7 +288,7 @@ export class KubeClient {
     at: PageStart,
     maxBytes?: number,
   ): Promise<Body> {
-    const attempt = attemptOf(resource);
+    const attempt = describe("list", resource);
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
     if (at.token !== "") query.set("continue", at.token);
@@ -306,10 +309,6 @@ export class KubeClient {
   }
 }
 
-function attemptOf(resource: Resource): Attempt {
-  return `list ${resourceName(resource)}`;
-}
-
 /** Every kind can be selected by name, and permission for that one name is enough. */
 function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): void {
   if (labelSelector !== "") query.set("labelSelector", labelSelector);
@@ -323,6 +322,6 @@ function selectVersion(query: URLSearchParams, at: string | undefined): void {
   query.set("resourceVersionMatch", "Exact");
 }
 
-function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
-  return `${verb} ${resourceName(resource)} ${namespacedName(key)}`;
+function describe(verb: string, resource: Resource, key?: ObjectKey): Attempt {
+  return [verb, resourceName(resource), ...(key === undefined ? [] : [namespacedName(key)])].join(" ");
 }

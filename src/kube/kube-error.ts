@@ -62,6 +62,8 @@ const NAMESPACE_TERMINATING = "NamespaceTerminating";
 /** The namespace is being deleted and accepts no new objects. */
 export const isNamespaceTerminating = hasReason(NAMESPACE_TERMINATING);
 
+export const isTooLarge = hasReason("ResponseTooLarge");
+
 /** Cancelled by the caller; says nothing about the API server. */
 export const isAborted = hasReason("Aborted");
 
@@ -147,10 +149,6 @@ function retryAfterOf(details: unknown, header: string): number | undefined {
 /** The API server's response does not have the expected form. */
 export function invalidResponse(attempt: Attempt, what: string): KubeError {
   return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
-}
-
-export function isTooLarge(error: unknown): boolean {
-  return error instanceof KubeError && error.reason === "ResponseTooLarge";
 }
 
 export function responseTooLarge(attempt: Attempt, what: string): KubeError {

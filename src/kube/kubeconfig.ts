@@ -198,44 +198,8 @@ function extrasOf(words: readonly string[]): Record<string, string[]> {
   return Object.fromEntries([...groups].map(([key, all]) => [key, all.map(([, value = ""]) => value)]));
 }
 
-const CLUSTER_FIELDS = new Set([
-  "server",
-  "tls-server-name",
-  "insecure-skip-tls-verify",
-  "certificate-authority",
-  "certificate-authority-data",
-  "proxy-url",
-  "disable-compression",
-  "extensions",
-]);
-const USER_FIELDS = new Set([
-  "client-certificate",
-  "client-certificate-data",
-  "client-key",
-  "client-key-data",
-  "token",
-  "tokenFile",
-  "username",
-  "password",
-  "auth-provider",
-  "exec",
-  "as",
-  "as-uid",
-  "as-groups",
-  "as-user-extra",
-  "extensions",
-]);
-
-/** A field that is dropped can mean another user, or another idea of trust. */
-function refuseUnknown(what: string, entry: Fields, known: ReadonlySet<string>): void {
-  const unknown = Object.keys(entry).find((field) => !known.has(field));
-  if (unknown !== undefined)
-    throw new Error(`${what} has the field ${JSON.stringify(unknown)}, which kubeconfigs do not have`);
-}
-
 function checkedCluster(name: string, cluster: Fields): Cluster {
   const what = `cluster ${JSON.stringify(name)}`;
-  refuseUnknown(what, cluster, CLUSTER_FIELDS);
   const server = textOf(cluster["server"]);
   if (server === "") throw new Error(`${what} has no server`);
   if (!/^https?:\/\/[^/]/.test(server) || !URL.canParse(server))
@@ -259,8 +223,6 @@ function textsOf<K extends string>(
 }
 
 function checkedUser(name: string, user: Fields, cluster: Fields): KubeUser {
-  const what = `user ${JSON.stringify(name)}`;
-  refuseUnknown(what, user, USER_FIELDS);
   return {
     name,
     ...textsOf(user, {
@@ -272,7 +234,7 @@ function checkedUser(name: string, user: Fields, cluster: Fields): KubeUser {
       password: "password",
     }),
     ...tokenOf(user),
-    ...pluginOf(what, user, cluster),
+    ...pluginOf(name, user, cluster),
     ...impersonationOf(user),
   };
 }
@@ -287,7 +249,7 @@ function tokenOf(user: Fields): Pick<KubeUser, "token" | "authProvider"> {
 
 /** A token, or a name and password, that is given wins over a plugin. */
 function pluginOf(
-  what: string,
+  name: string,
   { exec, token, tokenFile, username }: Fields,
   cluster: Fields,
 ): Pick<KubeUser, "plugin"> {
@@ -296,7 +258,7 @@ function pluginOf(
   try {
     return { plugin: new ExecPlugin(exec, cluster) };
   } catch (error) {
-    throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`user ${JSON.stringify(name)}: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -8,10 +8,10 @@
  * renewMs; as with client-go, a leader's writes must therefore carry the resourceVersion that it read.
  */
 
-import { fieldsOf, nonEmptyText } from "../lib/fields.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type Fields, fieldsOf, nonEmptyText } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import { unless } from "../lib/thrown.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";
 import { pause } from "../lib/signals.ts";
@@ -44,21 +44,10 @@ export interface LeaseTuning {
 /** The defaults of client-go. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** The part of a LeaseSpec that is used. */
-interface LeaseSpec {
-  readonly holderIdentity: string;
-  readonly leaseDurationSeconds: number;
-  readonly acquireTime: string;
-  readonly renewTime: string;
-  readonly leaseTransitions: number;
-}
-
-/** The spec as it was read. Any client that may write the Lease can leave fields out. */
-type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
-
 interface ObservedLease {
   readonly object: KubeObject;
-  readonly spec: FoundSpec;
+  /** As it was read. Any client that may write the Lease can leave fields out. */
+  readonly spec: Fields;
   /** When this process first saw this spec. */
   readonly since: number;
 }
@@ -92,26 +81,28 @@ export class LeaderElection {
 
   /** The holder at the last read; undefined: none, or not read yet. */
   get holder(): string | undefined {
-    return this.#observed?.spec.holderIdentity || undefined;
+    return nonEmptyText(this.#observed?.spec["holderIdentity"]);
   }
 
   /** Runs until `signal` aborts, then releases the Lease. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { retryMs } = this.#tuning;
     while (!signal.aborted) {
-      await this.attempt(signal);
+      await this.attempt(); // not aborted, because a renewal that is stored nevertheless could not be released
       await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
     }
     await this.release();
   }
 
-  /** Tries once to acquire or renew the Lease. */
-  async attempt(signal?: AbortSignal): Promise<void> {
+  /** Tries once to acquire or renew the Lease, in half of the renewal time, so that there is time for a second try. */
+  async attempt(): Promise<void> {
+    const timeoutMs = this.#tuning.renewMs / 2;
+    const work = async (signal: AbortSignal): Promise<void> => await this.#tryAcquireOrRenew(signal);
     try {
-      await this.#tryAcquireOrRenew(signal);
+      await withDeadline("get or renew the lease", { timeoutMs }, work);
       this.#trouble.reset();
     } catch (error) {
-      if (signal?.aborted !== true) this.#warnOnce(error);
+      this.#warnOnce(error);
     }
     this.#report();
   }
@@ -119,29 +110,18 @@ export class LeaderElection {
   /** Releases the Lease, so that other candidates need not wait until it expires. */
   async release(): Promise<void> {
     this.#renewedAt = undefined;
+    if (this.#observed === undefined || !this.#isMine()) return;
+    const now = microTime(this.#date());
+    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
     try {
-      // An aborted renewal may have been stored nevertheless; the first try is then a conflict.
-      for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
-        if (await this.#giveBack()) return;
-        await this.#read(undefined);
-      }
+      this.#observe(await this.#write(this.#observed.object, spec));
+      this.#options.log.info("Released the lease");
     } catch (error) {
       this.#options.log.warn("Cannot release the lease, it expires by itself", { error });
     }
   }
 
-  async #giveBack(): Promise<boolean> {
-    if (this.#observed === undefined) return true;
-    const now = microTime(this.#date());
-    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
-    const written = await unless(isConflict, this.#write(this.#observed.object, spec));
-    if (written === undefined) return false;
-    this.#observe(written);
-    this.#options.log.info("Released the lease");
-    return true;
-  }
-
-  async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
+  async #tryAcquireOrRenew(signal: AbortSignal): Promise<void> {
     const sentAt = this.#now();
     // As in client-go, no read comes first. A conflict shows that another client has written.
     const known = this.leading() ? this.#observed : undefined;
@@ -161,34 +141,33 @@ export class LeaderElection {
     this.#renewedAt = sentAt;
   }
 
-  async #read(signal: AbortSignal | undefined): Promise<ObservedLease | undefined> {
+  async #read(signal: AbortSignal): Promise<ObservedLease | undefined> {
     const { client, lease } = this.#options;
-    const get = (inner: AbortSignal): Promise<KubeObject> => client.get(LEASES, lease, { signal: inner });
-    this.#observe(await unlessNotFound(this.#inTime("get the lease", signal, get)));
+    this.#observe(await unlessNotFound(client.get(LEASES, lease, { signal })));
     return this.#observed;
   }
 
   /** Another process holds the Lease and may still consider itself the leader. */
   #isTaken({ spec, since }: ObservedLease): boolean {
-    const { holderIdentity = "", leaseDurationSeconds } = spec;
-    if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
-    const leaseMs = leaseDurationSeconds === undefined ? this.#tuning.leaseMs : leaseDurationSeconds * 1000;
+    if (this.holder === undefined || this.#isMine()) return false;
+    const { leaseDurationSeconds: seconds } = spec;
+    const leaseMs = typeof seconds === "number" ? seconds * 1000 : this.#tuning.leaseMs;
     return this.#now() - since < leaseMs;
   }
 
   #isMine(): boolean {
-    return this.#observed?.spec.holderIdentity === this.#options.identity;
+    return this.holder === this.#options.identity;
   }
 
   /** `undefined`: another client wrote first. */
-  async #take(
-    observed: ObservedLease | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<KubeObject | undefined> {
+  async #take(observed: ObservedLease | undefined, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { client, lease } = this.#options;
+    const { group, version, kind } = LEASES;
     const spec = this.#specAfter(observed?.spec);
+    const value = { apiVersion: `${group}/${version}`, kind, metadata: lease, spec };
     try {
       return observed === undefined
-        ? await this.#create(spec, signal)
+        ? await client.create(LEASES, value, { signal })
         : await this.#write(observed.object, spec, signal);
     } catch (error) {
       // The Lease was deleted meanwhile; the next attempt creates it.
@@ -198,15 +177,15 @@ export class LeaderElection {
     }
   }
 
-  #specAfter(old: FoundSpec | undefined): LeaseSpec {
-    const { identity } = this.#options;
+  /** The fields of a LeaseSpec after this process has acquired or renewed the Lease. */
+  #specAfter(old: Fields | undefined): Fields {
     const renewTime = microTime(this.#date());
-    const transitions = old?.leaseTransitions ?? 0;
     const leaseDurationSeconds = Math.ceil(this.#tuning.leaseMs / 1000);
-    const spec = { holderIdentity: identity, leaseDurationSeconds, renewTime };
-    if (old?.holderIdentity === identity) {
-      return { ...spec, acquireTime: old.acquireTime ?? renewTime, leaseTransitions: transitions };
-    }
+    const acquireTime = nonEmptyText(old?.["acquireTime"]) ?? renewTime;
+    const leaseTransitions = old?.["leaseTransitions"];
+    const transitions = typeof leaseTransitions === "number" ? leaseTransitions : 0;
+    const spec = { holderIdentity: this.#options.identity, leaseDurationSeconds, renewTime };
+    if (old !== undefined && this.#isMine()) return { ...spec, acquireTime, leaseTransitions: transitions };
     return { ...spec, acquireTime: renewTime, leaseTransitions: old === undefined ? 0 : transitions + 1 };
   }
 
@@ -215,37 +194,16 @@ export class LeaderElection {
       this.#observed = undefined;
       return;
     }
-    const spec = specOf(object);
+    const spec = fieldsOf(object.spec);
     const old = this.#observed;
-    const isSame = old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec);
+    const isSame = old !== undefined && isDeepStrictEqual(old.spec, spec);
     this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
   }
 
-  async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
+  async #write({ metadata }: KubeObject, spec: Fields, signal?: AbortSignal): Promise<KubeObject> {
     const { client, lease } = this.#options;
-    const { group, version, kind } = LEASES;
-    const value = { apiVersion: `${group}/${version}`, kind, metadata: lease, spec };
-    return await this.#inTime("create the lease", signal, (inner) =>
-      client.create(LEASES, value, { signal: inner }),
-    );
-  }
-
-  async #write(object: KubeObject, spec: Partial<LeaseSpec>, signal?: AbortSignal): Promise<KubeObject> {
-    const { client, lease } = this.#options;
-    const { uid, resourceVersion } = object.metadata;
-    const patch = { metadata: { uid, resourceVersion }, spec };
-    return await this.#inTime("renew the lease", signal, (inner) =>
-      client.mergePatch(LEASES, lease, patch, { signal: inner }),
-    );
-  }
-
-  /** Half of the renewal time, so that there is time for a second try. */
-  async #inTime<T>(
-    attempt: string,
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    return await withDeadline(attempt, { timeoutMs: this.#tuning.renewMs / 2, signal }, work);
+    const { uid, resourceVersion } = metadata;
+    return await client.mergePatch(LEASES, lease, { metadata: { uid, resourceVersion }, spec }, { signal });
   }
 
   #report(): void {
@@ -261,21 +219,6 @@ export class LeaderElection {
     const { namespace } = this.#options.lease;
     const remedy = `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}`;
     const fields = { error, ...(isForbidden(error) && { remedy }) };
-    this.#trouble.say(String(error), () => this.#options.log.warn("Cannot get or renew the lease", fields));
+    this.#trouble.warn(this.#options.log, "Cannot get or renew the lease", fields);
   }
-}
-
-function specOf({ spec }: KubeObject): FoundSpec {
-  const found = fieldsOf(spec);
-  return {
-    holderIdentity: nonEmptyText(found["holderIdentity"]),
-    leaseDurationSeconds: numberOf(found["leaseDurationSeconds"]),
-    acquireTime: nonEmptyText(found["acquireTime"]),
-    renewTime: nonEmptyText(found["renewTime"]),
-    leaseTransitions: numberOf(found["leaseTransitions"]),
-  };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }

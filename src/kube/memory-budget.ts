@@ -6,7 +6,7 @@
  */
 
 import { getHeapStatistics } from "node:v8";
-import { type MemoryUse, NO_MEMORY } from "./memory-use.ts";
+import { sizeOf } from "../lib/json-size.ts";
 import type { Logger } from "../lib/logger.ts";
 
 /** The owner of objects in no namespace. They are the platform team's, and the last to be replaced by stubs. */
@@ -16,6 +16,23 @@ export const PLATFORM = "";
 const SHARE_OF_HEAP = 0.5;
 /** Measured: what a policy remembers of one Cluster that it holds. */
 const PAIR_BYTES = 1024;
+
+/** What objects take in memory. */
+export interface MemoryUse {
+  readonly bytes: number;
+  /** HookPolicies: each can remember something of each Cluster of its namespace. */
+  readonly policies: number;
+  readonly clusters: number;
+}
+
+export const NO_MEMORY: MemoryUse = { bytes: 0, policies: 0, clusters: 0 };
+
+/** What an object takes in addition to its contents. */
+const OBJECT_BYTES = 1024;
+
+export function memoryUseOf(object: object): MemoryUse {
+  return { ...NO_MEMORY, bytes: OBJECT_BYTES + sizeOf(object) };
+}
 
 /** What keeps objects in memory, and can replace those of an owner by stubs. */
 export interface MemoryUser {

@@ -1,7 +1,6 @@
 /** Counts the objects that an informer keeps, and replaces them by stubs while their owner is over the budget of memory. */
 
-import { type MemoryUse, NO_MEMORY } from "./memory-use.ts";
-import type { MemoryBudget } from "./memory-budget.ts";
+import { type MemoryBudget, type MemoryUse, NO_MEMORY } from "./memory-budget.ts";
 import type { InformerObject } from "./object-store.ts";
 
 export interface StubOptions<T> {

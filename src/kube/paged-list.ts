@@ -22,9 +22,7 @@ export interface Pages<U> {
   readonly project?: (raw: KubeObject) => U;
 }
 
-export interface Page {
-  readonly items: readonly KubeObject[];
-  readonly resourceVersion: string;
+export interface Page extends List<KubeObject> {
   readonly continue: string;
 }
 
@@ -48,7 +46,7 @@ const [FIRST_PAGE, MAX_PAGE] = [50, 500];
  */
 const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
 
-/** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
+/** The next page is under way while a page is projected, so at most two pages are in memory. */
 export async function readPages<U>(attempt: Attempt, request: Request, options: Pages<U>): Promise<List<U>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- without `project`, U is KubeObject
   const project = options.project ?? ((raw: KubeObject) => raw as U);
@@ -61,17 +59,14 @@ export async function readPages<U>(attempt: Attempt, request: Request, options: 
     const body: FittingBody = await next;
     room -= body.bytes;
     if (room < 0) throw responseTooLarge(attempt, `more than ${options.maxBytes} bytes`);
-    const limit = nextLimit(body, options.limit ?? MAX_PAGE);
-    const begin = async (token: string): Promise<void> => {
-      next = fittingBody(request, { limit, token });
+    const found = pageOf(attempt, body);
+    next = undefined;
+    if (found.continue !== "") {
+      const limit = nextLimit(body, options.limit ?? MAX_PAGE);
+      next = fittingBody(request, { limit, token: found.continue });
       next.catch(() => undefined); // awaited after the projection, which may throw first
       await setImmediate(); // the request is sent before what follows occupies the event loop
-    };
-    const early = tokenAtEnd(body.text);
-    if (early !== undefined) await begin(early);
-    const found = pageOf(attempt, body);
-    if (found.continue === "") next = undefined;
-    else if (early === undefined) await begin(found.continue);
+    }
     ({ resourceVersion } = found);
     await eachInSlices(found.items, (raw) => items.push(project(raw)));
   }
@@ -87,20 +82,6 @@ async function fittingBody(request: Request, at: PageStart): Promise<FittingBody
       if (!isTooLarge(error) || limit <= 1) throw error;
     }
   }
-}
-
-/** A token, which is the name of an object, has at most some hundred characters. */
-const END_CHARS = 4096;
-/**
- * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of
- * the list can stand there: two braces close the metadata and the list, and no string contains these quotes.
- */
-const END =
-  /,"metadata":\{"continue":"([\w=-]+)"(?:,"remainingItemCount":\d+)?,"resourceVersion":"\d+"\}\}\s*$/;
-
-/** The continue token where it can be read without parsing the page. */
-function tokenAtEnd(text: string): string | undefined {
-  return END.exec(text.slice(-END_CHARS))?.[1];
 }
 
 /** The remaining objects may differ in size, so a page grows by a factor of four at most. A page with a next one is full. */

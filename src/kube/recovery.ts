@@ -1,5 +1,5 @@
 import type { Logger } from "../lib/logger.ts";
-import { Backoff } from "../lib/signals.ts";
+import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { isGone, isNotFound, isThrottled, type KubeError } from "./kube-error.ts";
 
 /** Every duration of an informer; the defaults suit production, tests shorten them. */
@@ -49,10 +49,11 @@ export class Recovery {
   restarts = 0;
   failure: KubeError | undefined;
   readonly #options: RecoveryOptions;
-  /** The pause after a failure; reset by a list or by a watch that worked. */
-  readonly #retry: Backoff;
-  /** The pause between lists without a working watch between them, so that a 410 after each list causes no storm. */
-  readonly #relists: Backoff;
+  readonly #backoff: BackoffOptions;
+  /** Failures since a list, or a watch that worked. */
+  #retries = 0;
+  /** Lists without a working watch between them: pauses between them prevent a storm when a 410 follows each list. */
+  #relists = 0;
   #fruitless = 0;
   #warnedOf: string | undefined;
   #contactAt: number;
@@ -62,8 +63,7 @@ export class Recovery {
   constructor(options: RecoveryOptions) {
     this.#options = options;
     const { backoffMinMs: minMs, backoffMaxMs: maxMs } = options.tuning;
-    this.#retry = new Backoff({ minMs, maxMs, random: options.random });
-    this.#relists = new Backoff({ minMs, maxMs, random: options.random });
+    this.#backoff = { minMs, maxMs, random: options.random };
     this.#contactAt = options.now();
   }
 
@@ -76,8 +76,8 @@ export class Recovery {
   }
 
   listed(startedAt: number): void {
-    this.#nextListAt = startedAt + this.#relists.next();
-    this.#retry.reset();
+    this.#nextListAt = startedAt + backoffMs(this.#relists++, this.#backoff);
+    this.#retries = 0;
     this.heard();
   }
 
@@ -93,8 +93,7 @@ export class Recovery {
     const lived = this.#options.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
     this.#openedAt = Infinity;
     if (!lived) return false;
-    this.#retry.reset();
-    this.#relists.reset();
+    this.#retries = this.#relists = 0;
     this.#nextListAt = -Infinity;
     return true;
   }
@@ -115,7 +114,7 @@ export class Recovery {
     this.#report(error);
     this.failure = error;
     const asked = Math.min((error.retryAfterSeconds ?? 0) * 1000, MAX_RETRY_AFTER_MS);
-    return { relist, pauseMs: Math.max(this.#retry.next(), asked) };
+    return { relist, pauseMs: Math.max(backoffMs(this.#retries++, this.#backoff), asked) };
   }
 
   /**

@@ -10,7 +10,7 @@ import {
   withTrust,
 } from "./credentials.ts";
 import { type Limits, withDeadline } from "./deadline.ts";
-import { type Child, childOf } from "../lib/signals.ts";
+import { childOf } from "../lib/signals.ts";
 import { proxyOf } from "./proxy-environment.ts";
 import { ServerClock } from "./server-clock.ts";
 import {
@@ -84,7 +84,6 @@ export class Transport {
   readonly #options: TransportOptions;
   #pools: Pools | undefined;
   #closed = false;
-  readonly #retired = new Set<Dispatcher>();
 
   constructor(config: KubeConfig, options: TransportOptions) {
     this.#config = config;
@@ -115,14 +114,13 @@ export class Transport {
   async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<ResponseData["body"]> {
     return await this.#authenticated(request, async (credentials) => {
       const life = childOf(request.signal);
+      const { signal } = life.controller;
+      const open = async (opening: AbortSignal): Promise<ResponseData> => {
+        opening.addEventListener("abort", () => life.controller.abort(), { once: true });
+        return await this.#send({ request, credentials, signal, pool: "watches" });
+      };
       try {
-        const work = (opening: AbortSignal): Promise<ResponseData> =>
-          this.#open(
-            { request, credentials, signal: life.controller.signal, pool: "watches" },
-            opening,
-            life,
-          );
-        const { body } = await withDeadline(request.attempt, this.#limitsOf(request), work);
+        const { body } = await withDeadline(request.attempt, this.#limitsOf(request), open);
         // An abort after the last read would otherwise emit an error event without a listener.
         body.on("error", () => undefined).once("close", () => life.release());
         return body;
@@ -162,21 +160,12 @@ export class Transport {
     return { signal, ...(timeoutMs !== Infinity && { timeoutMs }) };
   }
 
-  async #open(sending: OutgoingRequest, opening: AbortSignal, life: Child): Promise<ResponseData> {
-    const giveUp = (): void => life.controller.abort();
-    opening.addEventListener("abort", giveUp, { once: true });
-    const answer = await this.#send(sending);
-    opening.removeEventListener("abort", giveUp);
-    return answer;
-  }
-
-  /** Drops every connection, open watches included. */
+  /** Drops the connections, open watches included. */
   async close(): Promise<void> {
     this.#closed = true;
-    const open = [...this.#retired, ...(this.#pools ? [this.#pools.requests, this.#pools.watches] : [])];
+    const pools = this.#pools;
     this.#pools = undefined;
-    this.#retired.clear();
-    await Promise.allSettled(open.map((dispatcher) => dispatcher.destroy()));
+    await Promise.allSettled([pools?.requests.destroy(), pools?.watches.destroy()]);
   }
 
   /** Resolves with a 2xx response whose body must be read or dropped. */
@@ -207,22 +196,14 @@ export class Transport {
   #poolsFor(tls: TlsOptions): Pools {
     const tlsKey = hash("sha256", JSON.stringify(tls));
     if (this.#pools?.tlsKey === tlsKey) return this.#pools;
-    if (this.#pools) this.#retire(this.#pools);
+    // Requests and watches in flight end by themselves.
+    for (const pool of [this.#pools?.requests, this.#pools?.watches]) pool?.close().catch(() => undefined);
     this.#pools = {
       tlsKey,
       requests: this.#dispatcher(tls, this.#options.connections ?? REQUEST_CONNECTIONS),
       watches: this.#dispatcher(tls, null),
     };
     return this.#pools;
-  }
-
-  /** Requests and watches in flight end by themselves; close() does not wait for them. */
-  #retire(pools: Pools): void {
-    for (const dispatcher of [pools.requests, pools.watches]) {
-      this.#retired.add(dispatcher);
-      const gone = (): boolean => this.#retired.delete(dispatcher);
-      dispatcher.close().then(gone, gone);
-    }
   }
 
   #dispatcher(tls: TlsOptions, connections: number | null): Dispatcher {

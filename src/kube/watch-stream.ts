@@ -24,36 +24,23 @@ export async function* watchEvents(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const decoder = new TextDecoder();
-  const lines = new Lines();
+  let rest = "";
   try {
     for await (const chunk of body) {
-      for (const line of lines.of(decoder.decode(chunk, { stream: true }))) yield parseEvent(attempt, line);
-      if (lines.pending > MAX_EVENT_CHARS)
+      const text = decoder.decode(chunk, { stream: true });
+      rest += text;
+      // A long line is split once, when it is complete.
+      const lines = text.includes("\n") ? rest.split("\n") : [rest];
+      rest = lines.pop() ?? "";
+      const written = lines.filter((line) => line.trim() !== "");
+      yield* written.map((line) => parseEvent(attempt, line));
+      if (rest.length > MAX_EVENT_CHARS)
         throw responseTooLarge(attempt, `an event of more than ${MAX_EVENT_CHARS} characters`);
     }
   } catch (error) {
     throw fromTransport(attempt, error);
   }
   // Half a line at the end means that the connection was cut. The next watch repeats the event.
-}
-
-/** Splits chunks into lines; each line is joined once, when it is complete. */
-class Lines {
-  /** Length of the incomplete line. */
-  pending = 0;
-  #pieces: string[] = [];
-
-  *of(text: string): Generator<string> {
-    let from = 0;
-    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      const line = this.#pieces.join("") + text.slice(from, end);
-      from = end + 1;
-      [this.#pieces, this.pending] = [[], 0];
-      if (line.trim() !== "") yield line;
-    }
-    this.#pieces.push(text.slice(from));
-    this.pending += text.length - from;
-  }
 }
 
 function parseEvent(attempt: Attempt, line: string): WatchEvent {

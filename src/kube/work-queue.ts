@@ -87,8 +87,8 @@ export class WorkQueue {
     if (this.#signal?.aborted === true) return;
     const delay = Math.min(ms, MAX_TIMER_MS);
     const at = performance.now() + delay;
-    if ((this.#delayed.get(key)?.at ?? Infinity) <= at) return;
-    this.#delayed.set({ key, at });
+    if ((this.#delayed.get(key) ?? Infinity) <= at) return;
+    this.#delayed.set(key, at);
     if (at < this.#wakesAt) this.#wakeAt(at);
   }
 
@@ -191,10 +191,6 @@ export class WorkQueue {
     // A stack helps with a bug, but not with an error that the API server returned.
     else if (error instanceof KubeError) log.error("Reconcile failed", fields);
     else log.error("Reconcile failed", { ...fields, stack: fieldsOf(error)["stack"] });
-    try {
-      onError?.(key, error);
-    } catch (hookError) {
-      log.error("Error hook failed", { key, error: String(hookError) });
-    }
+    onError?.(key, error);
   }
 }

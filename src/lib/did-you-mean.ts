@@ -18,14 +18,14 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   let best: string | undefined;
   let least = Infinity;
   for (const each of words) {
-    const limit = Math.min(least, tolerated(each) + 1);
+    const most = Math.min(least - 1, Math.max(1, Math.floor(each.length / 3)));
     // Each additional letter is a mistake.
-    if (Math.abs(each.length - word.length) >= limit) continue;
-    const mistakes = distance(lower, each.toLowerCase(), limit);
-    if (mistakes < limit) [best, least] = [each, mistakes];
+    if (Math.abs(each.length - word.length) > most) continue;
+    const mistakes = distance(lower, each.toLowerCase());
+    if (mistakes <= most) [best, least] = [each, mistakes];
   }
-  if (best !== undefined) return best;
   return (
+    best ??
     words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
     words.find((each) => isShortened(lower, each.toLowerCase())) ??
     onlyOne(words, (each) => lower.length >= TELLING && each.endsWith(lower.slice(-TELLING))) ??
@@ -54,36 +54,19 @@ function isShortened(word: string, full: string): boolean {
   return false;
 }
 
-/** The tolerated number of mistakes in a word. */
-function tolerated({ length }: string): number {
-  return Math.max(1, Math.floor(length / 3));
-}
-
-/**
- * Levenshtein distance in which two swapped neighbours are one mistake, or a number that is too large; none of the
- * dependencies exports it.
- */
-function distance(a: string, b: string, tooLarge: number): number {
-  let [above, row] = [new Uint16Array(b.length + 1), Uint16Array.from({ length: b.length + 1 }, (_, j) => j)];
-  let leastAbove = 0;
+/** Levenshtein distance in which two swapped neighbours are one mistake; none of the dependencies exports it. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  const cell = (i: number, j: number): number => rows[i]?.[j] ?? Infinity;
   for (let i = 1; i <= a.length; i++) {
-    const next = new Uint16Array(b.length + 1);
-    next[0] = i;
-    let least = i;
+    const row = [i];
+    rows.push(row);
     for (let j = 1; j <= b.length; j++) {
-      const replaced = cell(row, j - 1) + Number(a[i - 1] !== b[j - 1]);
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swapped = isSwapped ? cell(above, j - 2) + 1 : Infinity;
-      const mistakes = Math.min(replaced, swapped, cell(row, j) + 1, cell(next, j - 1) + 1);
-      next[j] = mistakes;
-      least = Math.min(least, mistakes);
+      const isSwapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwapped ? cell(i - 2, j - 2) + 1 : Infinity;
+      const replaced = cell(i - 1, j - 1) + Number(a[i - 1] !== b[j - 1]);
+      row.push(Math.min(swapped, replaced, cell(i - 1, j) + 1, cell(i, j - 1) + 1));
     }
-    if (Math.min(least, leastAbove + 1) >= tooLarge) return tooLarge;
-    [above, row, leastAbove] = [row, next, least];
   }
-  return cell(row, b.length);
-}
-
-function cell(row: Uint16Array, index: number): number {
-  return row[index] ?? 0;
+  return cell(a.length, b.length);
 }

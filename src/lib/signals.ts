@@ -45,26 +45,7 @@ export interface BackoffOptions {
   readonly random: () => number;
 }
 
-/**
- * Doubles from `minMs` to `maxMs`; each pause is between half of the value and all of it, so that replicas spread out.
- */
-export class Backoff {
-  readonly #options: BackoffOptions;
-  #failures = 0;
-
-  constructor(options: BackoffOptions) {
-    this.#options = options;
-  }
-
-  next(): number {
-    return backoffMs(this.#failures++, this.#options);
-  }
-
-  reset(): void {
-    this.#failures = 0;
-  }
-}
-
+/** Doubles from `minMs` to `maxMs`; each pause is between half of the value and all of it, so that replicas spread out. */
 export function backoffMs(failures: number, options: BackoffOptions): number {
   const full = Math.min(options.maxMs, options.minMs * 2 ** Math.min(failures, 30));
   return full * (0.5 + options.random() / 2);

@@ -21,7 +21,7 @@ interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmM
 }
 
 export class EvaluationScheduler {
-  readonly #alarm: Alarm<Subject>;
+  readonly #alarm: Alarm;
   readonly #options: SchedulerOptions;
   readonly #slice: Slice;
   #cause: Date | undefined;
@@ -31,7 +31,6 @@ export class EvaluationScheduler {
     this.#slice = new Slice(options.turnMs);
     this.#alarm = new Alarm({
       now: options.now,
-      keyOf: (key) => key,
       ownerOf,
       onDue: (subject, at) => this.because(at, () => this.#evaluate(subject)),
       onSetBack: options.onSetBack,

@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { discoverResource } from "../kube/api-discovery.ts";
-import { isNotFound, isTooLarge } from "../kube/kube-error.ts";
+import { isTooLarge, unlessNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
@@ -88,10 +88,10 @@ export class ObjectInformers implements ObjectReader {
   async read(kind: ObjectKind, namespace: string, options: ObjectRead): Promise<FoundObjects> {
     if (isSecret(kind)) return SECRETS_REFUSED;
     const { client } = this.#options;
-    let asked: Parameters<typeof refusalOf>[2];
+    let asked: Resource | undefined;
     try {
       const resource = await discoverResource(client, kind);
-      asked = { verb: options.name === undefined ? "list" : "get", resource };
+      asked = resource;
       const place = resource.namespaced ? namespace : undefined;
       if (this.#options.budget.isOver(place ?? objectKindKey(kind))) return tooLarge(kind, place);
       const objects = await this.#present(kind, resource, namespace, options);
@@ -143,13 +143,9 @@ export class ObjectInformers implements ObjectReader {
       const limits = { metadataOnly, maxBytes: MAX_READ_BYTES };
       return (await client.list(resource, { ...limits, project, ...scope })).items;
     }
-    try {
-      return [viewObject(kind, await client.get(resource, { namespace, name }, { metadataOnly }), whole)];
-    } catch (error) {
-      // Either the object or its kind is missing, and the discovery that follows shows which.
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+    // Either the object or its kind is missing, and the discovery that follows shows which.
+    const found = await unlessNotFound(client.get(resource, { namespace, name }, { metadataOnly }));
+    return found === undefined ? [] : [viewObject(kind, found, whole)];
   }
 
   #follow(key: string, demand: ObjectDemand): void {

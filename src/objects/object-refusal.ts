@@ -13,67 +13,56 @@ export function isSecret({ apiVersion, kind }: ObjectKind): boolean {
   return kind === "Secret" && !apiVersion.includes("/");
 }
 
-export const SECRETS_REFUSED: Refusal = {
-  ok: false,
-  reason: "SecretsRefused",
-  message: "the operator never reads Secrets: name another kind in the gate",
-};
+function refused(reason: string, message: string): Refusal {
+  return { ok: false, reason, message };
+}
 
-export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
-  const message = `the objects of kind ${kind} in ${apiVersion} have not been read yet`;
-  return { ok: false, reason: OBJECTS_NOT_LOADED, message };
+export const SECRETS_REFUSED = refused(
+  "SecretsRefused",
+  "the operator never reads Secrets: name another kind in the gate",
+);
+
+export function notLoaded(kind: ObjectKind): Refusal {
+  return refused(OBJECTS_NOT_LOADED, `the objects of ${kindText(kind)} have not been read yet`);
 }
 
 export function tooManyKinds(kind: ObjectKind, limit: number): Refusal {
-  const message = `${notWatched(kind)}: policies name more than ${limit} kinds of objects`;
-  return { ok: false, reason: "TooManyKinds", message };
+  return refused("TooManyKinds", `${notWatched(kind)}: policies name more than ${limit} kinds of objects`);
 }
 
-function notWatched({ apiVersion, kind }: ObjectKind): string {
-  return `kind ${kind} in ${apiVersion} is not watched`;
+function notWatched(kind: ObjectKind): string {
+  return `${kindText(kind)} is not watched`;
+}
+
+function kindText({ apiVersion, kind }: ObjectKind): string {
+  return `kind ${kind} in ${apiVersion}`;
 }
 
 export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): Refusal {
-  return { ok: false, reason: TOO_LARGE, message: `${describeTooLarge(namespace)} (kind ${kind})` };
+  return refused(TOO_LARGE, `${describeTooLarge(namespace)} (kind ${kind})`);
 }
 
-/** `undefined` for a temporary error, such as a loss of contact. */
-export function refusalOf(
-  { apiVersion, kind }: ObjectKind,
-  error: unknown,
-  asked?: AccessRequest,
-): Refusal | undefined {
+/** `asked`: what was to be read, unless the kind was not found. `undefined` for a temporary error, such as a loss of contact. */
+export function refusalOf(kind: ObjectKind, error: unknown, asked?: Resource): Refusal | undefined {
+  const what = kindText(kind);
   const reason = error instanceof KubeError ? error.reason : "";
-  if (reason === KIND_TERMINATING) {
-    const message = `kind ${kind} in ${apiVersion} is being removed from the API server`;
-    return { ok: false, reason: "ObjectKindTerminating", message };
-  }
-  if (reason === KIND_NOT_WATCHABLE) {
-    const message = `the API server cannot list and watch kind ${kind} in ${apiVersion}: name another kind in the gate`;
-    return { ok: false, reason: "ObjectsNotWatchable", message };
-  }
-  if (isNotFound(error)) {
-    const message = `the API server serves no kind ${kind} in ${apiVersion}: install it, or correct the gate`;
-    return { ok: false, reason: "ObjectKindUnknown", message };
-  }
+  if (reason === KIND_TERMINATING)
+    return refused("ObjectKindTerminating", `${what} is being removed from the API server`);
+  if (reason === KIND_NOT_WATCHABLE)
+    return refused(
+      "ObjectsNotWatchable",
+      `the API server cannot list and watch ${what}: name another kind in the gate`,
+    );
+  if (isNotFound(error))
+    return refused("ObjectKindUnknown", `the API server serves no ${what}: install it, or correct the gate`);
   if (!isForbidden(error)) return undefined;
-  const message =
-    asked === undefined
-      ? `the operator may not discover kind ${kind} in ${apiVersion}: bind it to the ClusterRole system:discovery`
-      : mayNot(asked);
-  return { ok: false, reason: "ObjectsForbidden", message };
+  const mayNotDiscover = `the operator may not discover ${what}: bind it to the ClusterRole system:discovery`;
+  return refused("ObjectsForbidden", asked === undefined ? mayNotDiscover : mayNot(asked));
 }
 
-const VERBS = ["get", "list", "watch"] as const;
-
-interface AccessRequest {
-  readonly verb: (typeof VERBS)[number];
-  readonly resource: Resource;
-}
-
-function mayNot({ verb, resource }: AccessRequest): string {
+function mayNot(resource: Resource): string {
   return (
-    `the operator may not ${verb} ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
+    `the operator may not read ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
     `ClusterRole labelled ${GROUP}/aggregate-to-operator: "true"`
   );
 }
@@ -85,7 +74,7 @@ export function grantCommand([first = "", ...others]: readonly string[]): string
   return `kubectl create clusterrole ${role} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${role} ${GROUP}/aggregate-to-operator=true`;
 }
 
-const MAY_NOT = new RegExp(`^the operator may not (?:${VERBS.join("|")}) ([a-z0-9.-]+): `);
+const MAY_NOT = /^the operator may not read ([a-z0-9.-]+): /;
 
 /** The kind that the operator may not read, as it says itself: its name in RBAC. */
 export function forbiddenKind(message: string): string | undefined {
@@ -94,10 +83,6 @@ export function forbiddenKind(message: string): string | undefined {
 
 /** Whether the reason in a status is that the operator cannot read these objects; others may. */
 export function isAbout(message: string, kind: ObjectKind, resource: Resource): boolean {
-  const reasons = [
-    ...VERBS.map((verb) => mayNot({ verb, resource })),
-    notWatched(kind),
-    notLoaded(kind).message,
-  ];
+  const reasons = [mayNot(resource), notWatched(kind), notLoaded(kind).message];
   return reasons.some((reason) => message.startsWith(reason));
 }

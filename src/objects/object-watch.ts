@@ -1,6 +1,5 @@
-import { memoryUseOf } from "../kube/memory-use.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { MemoryBudget } from "../kube/memory-budget.ts";
+import { type MemoryBudget, memoryUseOf } from "../kube/memory-budget.ts";
 import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
 import type { List } from "../kube/paged-list.ts";
 import { type Child, childOf } from "../lib/signals.ts";
@@ -97,16 +96,16 @@ export class ObjectWatch {
   #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
     return {
       list: async <U>(resource: Resource, options?: ListOptions<U>): Promise<List<U>> =>
-        await this.#orRefused(client.list(resource, options), { verb: "list", resource }),
+        await this.#orRefused(client.list(resource, options), resource),
       watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
-        const events = await this.#orRefused(client.watch(resource, options), { verb: "watch", resource });
+        const events = await this.#orRefused(client.watch(resource, options), resource);
         this.#opened(resource);
         return events;
       },
     };
   }
 
-  async #orRefused<T>(answer: Promise<T>, asked?: Parameters<typeof refusalOf>[2]): Promise<T> {
+  async #orRefused<T>(answer: Promise<T>, asked?: Resource): Promise<T> {
     try {
       return await answer;
     } catch (error) {

@@ -26,7 +26,7 @@ import type { ObjectKind } from "../policy/objects.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServerAdapter } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
-import { DefinitionCheck } from "./definition-check.ts";
+import { tellOlderCrds } from "./older-crds.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
@@ -115,7 +115,7 @@ export class Controller {
     this.#objects = objects;
     this.#tasks = tasks;
     this.#queue = this.#createQueue(api, onTransition);
-    this.#others = [this.#queue, queue, owned, tasks, new DefinitionCheck(options)];
+    this.#others = [this.#queue, queue, owned, tasks];
     this.decisions = new Decisions({
       store,
       rollouts,
@@ -147,7 +147,12 @@ export class Controller {
       this.#tasks.informer,
     ];
     const parts = [...informing, ...this.#others, this.#objects];
-    await Promise.all([this.#load(signal), ...parts.map((part) => part.run(signal))]);
+    const { client, log } = this.#options;
+    await Promise.all([
+      this.#load(signal),
+      tellOlderCrds(client, log, signal),
+      ...parts.map((part) => part.run(signal)),
+    ]);
     clearInterval(polling);
     this.memory.store.stop();
   }

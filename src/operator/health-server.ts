@@ -3,24 +3,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../lib/logger.ts";
 import type { Address } from "../server/address.ts";
-import { createPlainServer, type Page, type Pages, type PageServer } from "../server/plain-server.ts";
+import { createTextServer, type Reply, type Paths, type TextServer } from "../server/text-server.ts";
 import type { Controller } from "./controller.ts";
 
-export interface HealthCheck {
-  readonly name: string;
-  /**
-   * `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read.
-   */
-  readonly check: () => string | undefined;
-}
+/** By name: `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read. */
+export type HealthChecks = Readonly<Record<string, () => string | undefined>>;
 
 export interface HealthOptions {
   readonly address: Address;
-  readonly checks: readonly HealthCheck[];
+  readonly checks: HealthChecks;
   readonly log: Logger;
 }
 
-const OK: Page = { code: 200, body: "ok" };
+const OK: Reply = { code: 200, body: "ok" };
 
 /** Below the time-out of the startup probe (manifests/deployment.yaml). */
 const MAX_WAIT_MS = 8_000;
@@ -31,29 +26,29 @@ const ASK_EVERY_MS = 50;
  * `/readyz?wait` answers as soon as all is well, or after 8 s: a start that is under way is no failure, which Kubernetes
  * would warn about.
  */
-export function createHealthServer({ address, checks, log }: HealthOptions): PageServer {
-  const pages: Pages = {
+export function createHealthServer({ address, checks, log }: HealthOptions): TextServer {
+  const paths: Paths = {
     "/healthz": () => OK,
     "/readyz": async ({ query }) => {
       const parameters = new URLSearchParams(query);
-      const look = (): Page => readiness(checks, parameters.has("verbose"), log);
+      const look = (): Reply => readiness(checks, parameters.has("verbose"));
       return parameters.has("wait") ? await whenOk(look) : look();
     },
   };
-  return createPlainServer({ address, flag: "--health-addr", pages, log });
+  return createTextServer({ address, flag: "--health-addr", paths, log });
 }
 
-async function whenOk(look: () => Page): Promise<Page> {
+async function whenOk(look: () => Reply): Promise<Reply> {
   const deadline = performance.now() + MAX_WAIT_MS;
   for (;;) {
-    const page = look();
-    if (page.code === OK.code || performance.now() >= deadline) return page;
+    const reply = look();
+    if (reply.code === OK.code || performance.now() >= deadline) return reply;
     await sleep(ASK_EVERY_MS, undefined, { ref: false });
   }
 }
 
-function readiness(checks: readonly HealthCheck[], verbose: boolean, log: Logger): Page {
-  const results = checks.map((each) => ({ name: each.name, reason: ask(each, log) }));
+function readiness(checks: HealthChecks, verbose: boolean): Reply {
+  const results = Object.entries(checks).map(([name, check]) => ({ name, reason: check() }));
   const ready = results.every(({ reason }) => reason === undefined);
   if (ready && !verbose) return OK;
   const lines = results.map(({ name, reason }) =>
@@ -61,15 +56,6 @@ function readiness(checks: readonly HealthCheck[], verbose: boolean, log: Logger
   );
   lines.push(ready ? "readyz check passed" : "readyz check failed");
   return { code: ready ? 200 : 503, body: `${lines.join("\n")}\n` };
-}
-
-function ask({ name, check }: HealthCheck, log: Logger): string | undefined {
-  try {
-    return check();
-  } catch (error) {
-    log.warn("Health check threw", { name, error });
-    return "internal error";
-  }
 }
 
 /** After this time a replica without policies is better than none: Cluster API's start needs discovery. */
@@ -90,12 +76,12 @@ export class Readiness {
     this.#controller = controller;
   }
 
-  readonly checks: readonly HealthCheck[] = [
-    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
-    { name: "policies", check: () => this.#waiting() },
-    { name: "registration", check: () => this.#controller.misplaced() },
-    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
-  ];
+  readonly checks: HealthChecks = {
+    hooks: () => (this.#listeningSince === undefined ? "not listening yet" : undefined),
+    policies: () => this.#waiting(),
+    registration: () => this.#controller.misplaced(),
+    shutdown: () => (this.#stopping ? "stopping" : undefined),
+  };
 
   listening(): void {
     this.#listeningSince = performance.now();

@@ -2,7 +2,6 @@
 
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import { type MemoryUse, memoryUseOf } from "../kube/memory-use.ts";
 import { sizeOf } from "../lib/json-size.ts";
 import { compactCluster } from "../memory/compact-cluster.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -20,7 +19,7 @@ import {
 import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
-import { PLATFORM } from "../kube/memory-budget.ts";
+import { type MemoryUse, memoryUseOf, PLATFORM } from "../kube/memory-budget.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { InformerEntry } from "../report/gauges.ts";
@@ -68,7 +67,7 @@ export function createInformers(
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
       stubs: { ...stubs, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
       onChange: ({ old, new: cluster }) => {
-        owned.clusterChanged(old, cluster);
+        if (cluster !== undefined) owned.clusterChanged(cluster);
         for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
       },
     }),

@@ -85,7 +85,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     events,
     log,
     servers: () => servers,
-    serving: () => [...Object.values(servers), ...diagnostics.secure],
+    serving: () => [...Object.values(servers), diagnostics],
   });
   const { audit, writer } = options.auditLog ? await openAuditLog(options.auditLog, { metrics, log }) : {};
   const hooks = createRoutes(served, {

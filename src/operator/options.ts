@@ -293,9 +293,10 @@ function parseChoice<T extends string>(name: FlagName, text: string, choices: re
 
 /** `undefined`: none. */
 function parseListener(name: FlagName, text: string): Address | undefined {
+  if (text === "0") return undefined;
   const address = parseAddress(text);
-  if (address instanceof Error) throw wrong(name, text, "host:port, :port, or 0 for none");
-  return address && Object.freeze(address);
+  if (address === undefined) throw wrong(name, text, "host:port, :port, or 0 for none");
+  return Object.freeze(address);
 }
 
 function parseDelay(name: FlagName, text: string): number {

@@ -37,7 +37,7 @@ export function createRollouts(wiring: RolloutWiring): {
     decider: store.decider,
     nowMs,
     enqueue: (name) => queue.addAfter(name, DELAY_MS),
-    onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),
+    onError: (error) => log.warn("Failed to take a slot of a HookRollout", { error }),
     reasonOf: (error) => api.reasonOf(error),
   });
   const reconciler = new RolloutReconciler({

@@ -15,7 +15,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, KubeError } from "../kube/kube-error.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
 import { isAllowed, SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
-import type { PageRequest } from "../server/plain-server.ts";
+import type { TextRequest } from "../server/text-server.ts";
 import { Turns } from "../turns/turns.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */
@@ -33,7 +33,7 @@ export interface ScrapeGuardOptions {
   readonly clock?: () => number;
 }
 
-export type Scrape = Omit<PageRequest, "query">;
+export type Scrape = Omit<TextRequest, "query">;
 
 type Verdict = Refusal | "allowed";
 
@@ -43,12 +43,8 @@ export interface Refusal {
   readonly message: string;
 }
 
-const SECOND_MS = 1000;
-/** How long an accepted token stays accepted, as in controller-runtime. */
-const ALLOWED_MS = 60 * SECOND_MS;
-const DENIED_MS = 30 * SECOND_MS;
-/** Shorter than in controller-runtime, because the API server may have refused because of a problem of its own. */
-const REFUSED_MS = 10 * SECOND_MS;
+/** How long a verdict holds: an accepted token as long as in controller-runtime; a refused one less, as the API server may err. */
+const LIFE_MS = { allowed: 60_000, 403: 30_000, 401: 10_000, 429: 0, 500: 0 } as const;
 
 const MAX_TOKENS = 256;
 const MAX_NAME_LENGTH = 256;
@@ -66,9 +62,8 @@ export class ScrapeGuard {
   readonly #clock: () => number;
   readonly #warnings = new Map<Refusal["code"], Logger["warn"]>();
   /** By the digest of the token, the oldest first; the token itself is not kept. */
-  readonly #verdicts = new Map<string, { readonly verdict: Verdict; readonly end: number }>();
+  readonly #verdicts = new Map<string, { readonly verdict: Promise<Verdict>; readonly end: number }>();
   readonly #turns = new Turns(TURNS);
-  readonly #underWay = new Map<string, Promise<Verdict>>();
 
   constructor(options: ScrapeGuardOptions) {
     this.#options = options;
@@ -82,30 +77,29 @@ export class ScrapeGuard {
     const digest = hash("sha256", token, "base64");
     const known = this.#verdicts.get(digest);
     const isKnown = known !== undefined && known.end > this.#clock();
-    const verdict = isKnown ? known.verdict : await this.#inTurn(address, digest, token);
+    const verdict = await (isKnown ? known.verdict : this.#inTurn(address, digest, token));
     return verdict === "allowed" ? undefined : this.#tell(verdict, address);
   }
 
   /** Concurrent requests with the same token share one review. */
   async #inTurn(address: string, digest: string, token: string): Promise<Verdict> {
-    const shared = this.#underWay.get(digest);
-    if (shared !== undefined) return await shared;
-    const review = this.#turns.run(address, async () => await this.#judge(digest, token));
+    const review = this.#turns.run(address, async () => await this.#judge(token));
     const verdict = review.then((outcome) => ("refused" in outcome ? TOO_MANY : outcome.result));
-    this.#underWay.set(digest, verdict);
-    try {
-      return await verdict;
-    } finally {
-      this.#underWay.delete(digest);
-    }
+    this.#verdicts.set(digest, { verdict, end: Infinity });
+    const found = await verdict;
+    const lifeMs = LIFE_MS[found === "allowed" ? found : found.code];
+    this.#verdicts.delete(digest);
+    if (lifeMs > 0) this.#verdicts.set(digest, { verdict, end: this.#clock() + lifeMs });
+    const oldest = this.#verdicts.keys().next();
+    if (this.#verdicts.size > MAX_TOKENS && oldest.done !== true) this.#verdicts.delete(oldest.value);
+    return found;
   }
 
-  async #judge(digest: string, token: string): Promise<Verdict> {
+  async #judge(token: string): Promise<Verdict> {
     try {
       const user = await this.#userOf(token);
-      if (user === undefined) return this.#remember(digest, BAD_TOKEN, REFUSED_MS);
-      if (await this.#mayScrape(user)) return this.#remember(digest, "allowed", ALLOWED_MS);
-      return this.#remember(digest, forbidden(user), DENIED_MS);
+      if (user === undefined) return BAD_TOKEN;
+      return (await this.#mayScrape(user)) ? "allowed" : forbidden(user);
     } catch (error) {
       this.#warn(500, "Failed to check who reads /metrics", { error });
       return FAILED;
@@ -128,14 +122,6 @@ export class ScrapeGuard {
     return await this.#options.client.review(resource, spec).catch((error: unknown) => {
       throw withoutAnswer(error, resource);
     });
-  }
-
-  #remember(digest: string, verdict: Verdict, lifeMs: number): Verdict {
-    this.#verdicts.delete(digest);
-    this.#verdicts.set(digest, { verdict, end: this.#clock() + lifeMs });
-    const oldest = this.#verdicts.keys().next();
-    if (this.#verdicts.size > MAX_TOKENS && oldest.done !== true) this.#verdicts.delete(oldest.value);
-    return verdict;
   }
 
   #tell(refusal: Refusal, address: string): Refusal {

@@ -1,12 +1,9 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
 import type { EventText } from "../api/event-text.ts";
-import type { ServedHooks } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
+import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { Logger } from "../lib/logger.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
@@ -14,15 +11,15 @@ import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
-import type { Lister, Unavailable } from "../memory/ports.ts";
-import { Permits, surplusLike } from "../tasks/permits.ts";
+import type { Unavailable } from "../memory/ports.ts";
+import { Permits, type PermitsOptions, surplusLike } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
-import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler, type TaskReconcilerOptions } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { followTasks, observeTask } from "../report/fleet-metrics.ts";
@@ -32,23 +29,19 @@ import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServerAdapter } from "../adapters/api-server.ts";
 
-export interface TaskWiring {
+export interface TaskWiring
+  extends
+    Pick<PermitsOptions, "clusters" | "namespaces" | "served" | "lacksSlot" | "now">,
+    Pick<TaskReconcilerOptions, "leading" | "log"> {
   readonly client: KubeClient;
   /** Acts as ServiceAccounts, on connections of its own, so that what tasks do delays nothing else. */
   readonly taskClient: KubeClient;
   readonly api: ApiServerAdapter;
-  readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
   readonly store: () => DecisionStore;
-  readonly lacksSlot: (cluster: Cluster, hook: HookName) => boolean;
   /** The slots of HookRollouts may have to change. */
   readonly onTasksChanged: () => void;
-  readonly served: ServedHooks;
-  readonly leading: () => boolean;
-  readonly now: () => Date;
   readonly onTransition: (event: EventText) => void;
   readonly metrics: Metrics;
-  readonly log: Logger;
 }
 
 export class Tasks {

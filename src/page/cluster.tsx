@@ -44,7 +44,7 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
           from={new Date(value.from)}
           to={new Date(value.to)}
           at={at === "" ? undefined : new Date(at)}
-          spans={value.spans[0] ?? []}
+          spans={value.spans}
           onChange={(next) => setParams({ at: next?.toISOString() ?? "" })}
         />
       )}

@@ -2,6 +2,7 @@
 
 import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { useContext } from "preact/hooks";
+import { nameOf } from "./held-rows.ts";
 import { Connection, CopyButton, Verdict } from "./parts.tsx";
 import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, ExplainedTask } from "./wire.ts";
 
@@ -45,10 +46,6 @@ export function DecisionTree({ operation }: { operation: ExplainedOperation }): 
       )}
     </div>
   );
-}
-
-function nameOf({ kind, namespace, name }: ExplainedPolicy["policy"]): string {
-  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
 function Texts({ texts }: { texts: readonly string[] }) {

@@ -1,23 +1,10 @@
-/** Applies changes to the rows of held operations, and filters them. */
+/** Filters the rows of held operations. */
 
 import type { Params } from "./route.ts";
-import type { HeldChange, HeldRow } from "./wire.ts";
-
-export function changedRows(before: readonly HeldRow[], change: HeldChange): readonly HeldRow[] {
-  const rows = new Map(change.all ? [] : before.map((row) => [row.key, row]));
-  for (const key of change.gone) rows.delete(key);
-  for (const row of change.rows) rows.set(row.key, row);
-  return [...rows.values()].toSorted(
-    (a, b) => compare(a.firstAsked, b.firstAsked) || compare(a.cluster, b.cluster) || compare(a.key, b.key),
-  );
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
-}
+import type { HeldObject, HeldRow } from "./wire.ts";
 
 export const CHOICES = [
-  { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => policy },
+  { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => nameOf(policy) },
   { label: "Namespace", name: "namespace", of: ({ cluster }: HeldRow) => cluster.split("/")[0] ?? "" },
   { label: "Hook", name: "hook", of: ({ hook }: HeldRow) => hook },
 ] as const;
@@ -39,7 +26,12 @@ export function wordSearch(searched: string): (text: string) => boolean {
 
 function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornDown }: HeldRow): string {
   const { reason: why = "", message: what = "" } = tornDown ?? {};
-  return [cluster, hook, policy, rule, gate, reason, message, why, what].join(" ");
+  return [cluster, hook, nameOf(policy), rule, gate, reason, message, why, what].join(" ");
+}
+
+/** "HookPolicy team-a/protect" */
+export function nameOf({ kind, namespace, name }: HeldObject["policy"]): string {
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
 export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {

@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../cli/terminal/age.ts";
 import { counted } from "../lib/counted.ts";
-import { CHOICES, filterHeld, valuesOf } from "./held-rows.ts";
+import { CHOICES, filterHeld, nameOf, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";
 import { LongList } from "./long-list.tsx";
 import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
@@ -21,7 +21,7 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
   return (
     <section class="page fill">
       <Filters live={live} params={params} shown={shown} />
-      <Notes notes={live.notes} />
+      <Notes notes={[...live.notes, ...live.unread]} />
       {shown.length > 0 && (
         <div class="listhead heldgrid" aria-hidden="true">
           <span>Cluster and hook</span>
@@ -38,7 +38,7 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
           items={shown}
           label="Held operations"
           rowHeights={ROW_HEIGHTS}
-          keyOf={({ key }) => key}
+          keyOf={({ policy, clusterUID, hook }) => JSON.stringify([policy, clusterUID, hook])}
           row={(row) => <Row row={row} now={now} />}
           onKey={(row, key) => pressed(row, key, tell)}
         />
@@ -126,7 +126,8 @@ function Row({ row, now }: { row: HeldRow; now: Date }) {
       <div class="why" title={message}>
         <span>{message}</span>
         <span class="soft">
-          {policy} · {gate === undefined ? rule : `${rule}/${gate}`} · {tornDown?.reason ?? row.reason}
+          {nameOf(policy)} · {gate === undefined ? rule : `${rule}/${gate}`} ·{" "}
+          {tornDown?.reason ?? row.reason}
         </span>
       </div>
       <time class="num" dateTime={firstAsked} title={`since ${dateText(firstAsked)}`}>

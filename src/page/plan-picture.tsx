@@ -1,8 +1,41 @@
 /** Draws what has happened in a rollout and its plan from now on: a bar for each Cluster in the lane of its stage. */
 
 import type { VNode } from "preact";
+import type { HookRollout, HookRolloutStatus, RolloutFailure } from "../api/hook-policy.ts";
 import { dateText, percent } from "./times.ts";
-import type { LaneCluster, PlanReport, RolloutRow } from "./wire.ts";
+import type { PlanAnswer, PlanReport } from "./wire.ts";
+
+/** A Cluster that the status of a rollout names. */
+export interface NamedCluster {
+  readonly cluster: string;
+  readonly stage: string;
+  readonly target: string;
+  readonly since: string;
+  readonly reason?: string;
+}
+
+export function clustersOf({
+  status,
+}: HookRollout): Readonly<Record<"next" | "running" | "failed", readonly NamedCluster[]>> {
+  const { next = [], running = [], failed = [] }: HookRolloutStatus = status ?? {};
+  return {
+    next: next.map((each) => named(each, each.since)),
+    running: running.map((each) => named(each, each.claimedAt)),
+    failed: failed.map((each) => ({ ...named(each, each.time), reason: each.reason })),
+  };
+}
+
+function named(
+  {
+    namespace,
+    name,
+    stage = "",
+    target = "",
+  }: Pick<RolloutFailure, "namespace" | "name" | "stage" | "target">,
+  since: string,
+): NamedCluster {
+  return { cluster: `${namespace}/${name}`, stage, target, since };
+}
 
 interface Bar {
   readonly cluster: string;
@@ -13,36 +46,22 @@ interface Bar {
 }
 
 interface Props {
-  readonly plan: PlanReport;
-  readonly rollout: RolloutRow;
+  readonly plan: PlanAnswer;
+  readonly rollout: HookRollout;
   readonly now: Date;
 }
 
 const MAX_BARS = 60;
 
-export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
+export function PlanPicture({ plan: { plan, lines }, rollout, now }: Props): VNode | null {
   const lanes = plan.stages.map(({ name }) => ({ name, bars: barsOf(name, plan, rollout, now) }));
   const all = lanes.flatMap(({ bars }) => bars);
   const from = Math.min(now.getTime(), ...all.map((bar) => bar.from));
   const to = Math.max(now.getTime() + 1, ...all.map((bar) => bar.to));
   const place = (at: number): string => percent(at, { from, to });
-  const needy = plan.clusters.filter(({ needsAction }) => needsAction).length;
   return (
     <>
-      <p class="num">
-        From now on, if every operation takes so long and none fails, the last Cluster is done at{" "}
-        <b>{dateText(new Date(to))}</b>.
-        {needy > 0 && ` ${needy} must be released by an action first; the plan assumes that.`}
-        {[...plan.impossible, ...plan.doubts].map((text) => ` ${text}`)}
-        {plan.stages.flatMap(({ name, waitsFor }) =>
-          waitsFor.map(
-            (each) =>
-              ` Stage ${name} waits for ${each.namespace}/${each.name} (${each.message ?? each.reason}): no time is known.`,
-          ),
-        )}
-        {plan.later.length > 0 && ` After that: ${plan.later.join(", ")}.`}
-        {plan.never.length > 0 && ` Never: ${plan.never.join(", ")}.`}
-      </p>
+      <pre>{lines.join("\n")}</pre>
       <div class="planpicture">
         {lanes.map(({ name, bars }) => (
           <div class="planlane" key={name}>
@@ -79,8 +98,9 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
   );
 }
 
-function barsOf(stage: string, plan: PlanReport, rollout: RolloutRow, now: Date): readonly Bar[] {
-  const happened = (kind: "busy" | "held", all: readonly LaneCluster[]): readonly Bar[] =>
+function barsOf(stage: string, plan: PlanReport, rollout: HookRollout, now: Date): readonly Bar[] {
+  const { running, failed } = clustersOf(rollout);
+  const happened = (kind: "busy" | "held", all: readonly NamedCluster[]): readonly Bar[] =>
     all
       .filter((each) => each.stage === stage || each.stage === "")
       .map(({ cluster, since, reason }) => ({
@@ -90,9 +110,9 @@ function barsOf(stage: string, plan: PlanReport, rollout: RolloutRow, now: Date)
         kind,
         text: `${cluster}: ${kind === "busy" ? "running" : `failed (${reason})`} since ${dateText(since)}`,
       }));
-  const running = new Set(rollout.running.map(({ cluster }) => cluster));
+  const busy = new Set(running.map(({ cluster }) => cluster));
   const planned = plan.clusters
-    .filter((each) => each.stage === stage && !running.has(`${each.namespace}/${each.name}`))
+    .filter((each) => each.stage === stage && !busy.has(`${each.namespace}/${each.name}`))
     .map(({ namespace, name, begins, ends, needsAction }): Bar => {
       const cluster = `${namespace}/${name}`;
       return {
@@ -103,5 +123,5 @@ function barsOf(stage: string, plan: PlanReport, rollout: RolloutRow, now: Date)
         text: `${cluster}: planned ${dateText(begins)} to ${dateText(ends)}${needsAction ? ", after an approval" : ""}`,
       };
     });
-  return [...happened("held", rollout.failed), ...happened("busy", rollout.running), ...planned];
+  return [...happened("held", failed), ...happened("busy", running), ...planned];
 }

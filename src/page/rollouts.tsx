@@ -2,83 +2,104 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
+import type { HookRollout, RolloutStageStatus, RolloutTarget } from "../api/hook-policy.ts";
+import { awaitedText, stageState } from "../cli/rollout/stage-text.ts";
 import { since } from "../cli/terminal/age.ts";
 import { useAnswer } from "./ask.ts";
 import type { Live } from "./live.ts";
 import { Empty, Notes } from "./parts.tsx";
-import { PlanPicture } from "./plan-picture.tsx";
+import { clustersOf, type NamedCluster, PlanPicture } from "./plan-picture.tsx";
 import { clusterHref } from "./route.ts";
 import { dateText, useNow } from "./times.ts";
-import type { LaneCluster, PlanReport, RolloutRow, StageRow } from "./wire.ts";
+import type { PlanAnswer, RolloutRow } from "./wire.ts";
 
 export function RolloutsPage({ live }: { live: Live }): VNode | null {
-  const { rollouts, unread } = live.rollouts;
+  const { rollouts, unread } = live;
   const now = useNow();
   return (
     <section class="page">
       <div class="filters">
         <h1>Rollouts</h1>
       </div>
-      <Notes notes={[unread]} />
+      <Notes notes={unread} />
       {rollouts.length === 0 && <Empty title={live.isReady ? "There is no HookRollout." : "Reading…"} />}
       {rollouts.map((rollout) => (
-        <Rollout key={rollout.name} rollout={rollout} now={now} />
+        <Rollout key={rollout.object.metadata.name} rollout={rollout} now={now} />
       ))}
     </section>
   );
 }
 
-function Rollout({ rollout, now }: { rollout: RolloutRow; now: Date }) {
-  const { name, operation, audit, state, isFine, targets, maxConcurrency } = rollout;
+function Rollout({ rollout: { object, state }, now }: { rollout: RolloutRow; now: Date }) {
+  const { metadata, spec, status } = object;
+  const { name } = metadata;
+  const targets = status?.targets ?? [];
   return (
     <article class="operation">
       <h2>
         {name}
-        <span class="chip">{operation}</span>
-        {audit && <span class="chip">Audit</span>}
-        <span class={`tone ${isFine ? "free" : "held"}`}>{state}</span>
+        <span class="chip">{spec.operation}</span>
+        {spec.mode === "Audit" && <span class="chip">Audit</span>}
+        <span class={`tone ${state === "in force" ? "free" : "held"}`}>{state}</span>
       </h2>
-      <p class="soft num">at most {maxConcurrency} at a time</p>
-      {targets.map(({ version, stages }) => (
-        <section key={version} aria-label={version === "" ? name : `To ${version}`}>
-          {version !== "" && <h3 class="num">To {version}</h3>}
-          <div class="lanes">
-            {stages.map((stage) => (
-              <Lane key={stage.name} stage={stage} rollout={rollout} target={version} now={now} />
-            ))}
-          </div>
-        </section>
+      <p class="soft num">at most {spec.maxConcurrency ?? 1} at a time</p>
+      {targets.map((target) => (
+        <Target key={target.version} rollout={object} target={target} now={now} />
       ))}
       {targets.length === 0 && <p class="soft">No Cluster has asked for this operation yet.</p>}
-      <Plan rollout={rollout} now={now} />
+      <Plan rollout={object} now={now} />
     </article>
   );
 }
 
+interface TargetProps {
+  readonly rollout: HookRollout;
+  readonly target: RolloutTarget;
+  readonly now: Date;
+}
+
+function Target({ rollout, target: { version, stages }, now }: TargetProps) {
+  const { metadata, spec } = rollout;
+  return (
+    <section aria-label={version === undefined ? metadata.name : `To ${version}`}>
+      {version !== undefined && <h3 class="num">To {version}</h3>}
+      <div class="lanes">
+        {stages.map((stage, index) => {
+          const state = stageState(stages, index, spec.stages?.[index]?.minSuccessTime);
+          return <Lane key={stage.name} {...{ rollout, stage, state, now }} target={version ?? ""} />;
+        })}
+      </div>
+    </section>
+  );
+}
+
 interface LaneProps {
-  readonly stage: StageRow;
-  readonly rollout: RolloutRow;
+  readonly rollout: HookRollout;
+  readonly stage: RolloutStageStatus;
+  readonly state: string;
   readonly target: string;
   readonly now: Date;
 }
 
-function Lane({ stage, rollout, target, now }: LaneProps) {
-  const own = (all: readonly LaneCluster[]): readonly LaneCluster[] =>
+function Lane({ rollout, stage, state, target, now }: LaneProps) {
+  const { waitsFor = [] } = stage;
+  const { next, running, failed } = clustersOf(rollout);
+  const own = (all: readonly NamedCluster[]): readonly NamedCluster[] =>
     all.filter((each) => (each.stage === "" || each.stage === stage.name) && each.target === target);
   const columns = [
     { title: "not asked", tone: "later", count: stage.notAsked, clusters: [] },
-    { title: "waiting", tone: "audit", count: stage.waiting, clusters: own(rollout.next) },
-    { title: "running", tone: "busy", count: stage.running, clusters: own(rollout.running) },
-    { title: "failed", tone: "held", count: stage.failed, clusters: own(rollout.failed) },
+    { title: "waiting", tone: "audit", count: stage.waiting, clusters: own(next) },
+    { title: "running", tone: "busy", count: stage.running, clusters: own(running) },
+    { title: "failed", tone: "held", count: stage.failed, clusters: own(failed) },
     { title: "succeeded", tone: "free", count: stage.succeeded, clusters: [] },
   ];
   return (
     <div class="lane">
       <div class="lanename">
         <b>{stage.name}</b>
-        <span class="soft">{stage.state}</span>
+        <span class="soft">{state}</span>
       </div>
-      {stage.waitsFor.length > 0 && <p class="soft">Waits for {stage.waitsFor.join(", ")}</p>}
+      {waitsFor.length > 0 && <p class="soft">Waits for {waitsFor.map(awaitedText).join(", ")}</p>}
       <div class="progress" role="img" aria-label={`${stage.succeeded} of ${stage.members} succeeded`}>
         {columns
           .toReversed()
@@ -111,12 +132,12 @@ function Lane({ stage, rollout, target, now }: LaneProps) {
   );
 }
 
-function Plan({ rollout, now }: { rollout: RolloutRow; now: Date }) {
+function Plan({ rollout, now }: { rollout: HookRollout; now: Date }) {
   const [duration, setDuration] = useState("");
   const [typed, setTyped] = useState("1h");
   const path = duration === "" ? undefined : "plan";
-  const { value, error, isLoading } = useAnswer<PlanReport>(path, {
-    rollout: rollout.name,
+  const { value, error, isLoading } = useAnswer<PlanAnswer>(path, {
+    rollout: rollout.metadata.name,
     duration,
   });
   return (

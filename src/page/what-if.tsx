@@ -125,17 +125,14 @@ function DropZone({ policies, onPolicies, onText }: DropProps) {
 function Outcome({ result }: { result: Result }) {
   if (result.state === "none") return <Empty title="The difference that the file would make appears here." />;
   if (result.state === "busy") return <Empty title="Simulating…" />;
-  if (result.state === "failed") return <Notes notes={[result.error]} />;
-  const { problems, warnings, objects, totals, groups, tasks } = result.value;
-  if (problems.length > 0)
+  if (result.state === "failed")
     return (
       <div class="problems" role="alert">
         <b>The file cannot be simulated</b>
-        {problems.map((problem) => (
-          <pre key={problem}>{problem}</pre>
-        ))}
+        <pre>{result.error}</pre>
       </div>
     );
+  const { warnings, objects, totals, groups, tasks } = result.value;
   return (
     <div aria-live="polite">
       {totals.map((line) => (

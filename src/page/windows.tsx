@@ -91,7 +91,7 @@ function Week({ calendar, windows, first }: WeekProps) {
         <span />
         <div class="track">
           {days.map((day) => (
-            <Day key={day.at} day={day} changes={calendar.changes} time={time} />
+            <Day key={day.at} day={day} time={time} />
           ))}
         </div>
       </div>
@@ -117,13 +117,12 @@ function Week({ calendar, windows, first }: WeekProps) {
   );
 }
 
-interface DayProps extends Pick<Calendar, "changes"> {
+interface DayProps {
   readonly day: Calendar["days"][number];
   readonly time: Time;
 }
 
-function Day({ day: { at, date }, changes, time }: DayProps) {
-  const change = changes.find((each) => each.at === at)?.text;
+function Day({ day: { at, date, change }, time }: DayProps) {
   const day = new Date(`${date}T12:00:00Z`);
   return (
     <span

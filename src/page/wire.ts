@@ -1,5 +1,6 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
+import type { HookRollout } from "../api/hook-policy.ts";
 import type { ExplainJson, GetJson, RolloutPlanJson } from "./output.gen.ts";
 
 export interface About {
@@ -19,61 +20,27 @@ type Json<T> = T extends object
 
 export type HeldObject = Json<GetJson>["held"][number];
 
-export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
-  /** Does not change while the operation waits. */
-  readonly key: string;
-  readonly policy: string;
+export interface HeldRow extends HeldObject {
   /** Releases it; absent: no command does. */
-  readonly command?: string;
-}
-
-/** The changes since the last message; `all`: `rows` is complete. */
-export interface HeldChange {
-  readonly all: boolean;
-  readonly rows: readonly HeldRow[];
-  readonly gone: readonly string[];
-  readonly notes: readonly string[];
-}
-
-export interface StageRow {
-  readonly name: string;
-  readonly members: number;
-  readonly succeeded: number;
-  readonly running: number;
-  readonly waiting: number;
-  readonly notAsked: number;
-  readonly failed: number;
-  /** A few words for the user. */
-  readonly state: string;
-  /** The Clusters that waiting alone does not bring there, with the reason. */
-  readonly waitsFor: readonly string[];
-}
-
-export interface LaneCluster {
-  readonly cluster: string;
-  readonly stage: string;
-  readonly target: string;
-  readonly since: string;
-  readonly reason?: string;
+  readonly command?: string | undefined;
 }
 
 export interface RolloutRow {
-  readonly name: string;
-  readonly operation: string;
-  readonly audit: boolean;
+  readonly object: HookRollout;
+  /** A few words for the user. */
   readonly state: string;
-  readonly isFine: boolean;
-  readonly maxConcurrency: string;
-  readonly targets: readonly { readonly version: string; readonly stages: readonly StageRow[] }[];
-  readonly running: readonly LaneCluster[];
-  readonly failed: readonly LaneCluster[];
-  readonly next: readonly LaneCluster[];
 }
 
-/** `unread`: why the user sees none. */
-export interface RolloutsChange {
+/** What the server pushes, whole after each change. */
+export interface LiveState {
+  /** The operation that waits longest comes first. */
+  readonly rows: readonly HeldRow[];
+  readonly notes: readonly string[];
+  /** What the user may not read. */
+  readonly unread: readonly string[];
   readonly rollouts: readonly RolloutRow[];
-  readonly unread?: string;
+  /** Why the API server cannot be read at present: the rest is as it was before. */
+  readonly lost?: string | undefined;
 }
 
 export interface ClusterRow {
@@ -91,8 +58,8 @@ export interface Span {
 
 export interface ClusterExplanation {
   readonly report: ExplainReport;
-  /** The verdicts of the policies over the time of the slider, for each operation. */
-  readonly spans: readonly (readonly Span[])[];
+  /** The verdicts of the first operation over the time of the slider. */
+  readonly spans: readonly Span[];
   /** The command that overrides the policies, for each operation. */
   readonly overrides: readonly string[];
   readonly from: string;
@@ -124,10 +91,13 @@ export interface CalendarWindow {
 
 export interface Calendar {
   readonly zone: string;
-  /** Four weeks of days from Monday on; each begins at this instant. */
-  readonly days: readonly { readonly at: string; readonly date: string }[];
+  /** Four weeks of days from Monday on; each begins at this instant. `change`: what its clocks do. */
+  readonly days: readonly {
+    readonly at: string;
+    readonly date: string;
+    readonly change?: string | undefined;
+  }[];
   readonly end: string;
-  readonly changes: readonly { readonly at: string; readonly text: string }[];
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
 }
@@ -135,9 +105,13 @@ export interface Calendar {
 /** `hookpolicy rollout plan -o json` */
 export type PlanReport = Json<RolloutPlanJson>;
 
+export interface PlanAnswer {
+  readonly plan: PlanReport;
+  /** The same as text. */
+  readonly lines: readonly string[];
+}
+
 export interface SimulationReport {
-  /** The file cannot be simulated: where, and why. */
-  readonly problems: readonly string[];
   readonly warnings: readonly string[];
   /** The lines about what changes in each object, whatever the fleet. */
   readonly objects: readonly (readonly string[])[];

@@ -5,6 +5,7 @@ import { handlerName } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
+import type { Unavailable } from "../memory/ports.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import { compileSelector, type Labels } from "../api/selector.ts";
@@ -112,11 +113,6 @@ export function misplaced(ours: readonly Registration[], place: OperatorPlace): 
 export const MOVE =
   "A kustomization with `namespace:` needs `transformers: [../hookpolicy/manifests/namespace]`, too; the Helm chart takes any namespace";
 
-export interface RegistrationProblem {
-  readonly reason: (typeof NOT_CALLED_REASONS)[number];
-  readonly message: string;
-}
-
 export const NOT_CALLED_REASONS = [
   REASON.RuntimeSDKNotInstalled,
   REASON.NotRegistered,
@@ -125,7 +121,7 @@ export const NOT_CALLED_REASONS = [
   REASON.HookNotRegistered,
 ] as const;
 
-export const NOT_INSTALLED: RegistrationProblem = {
+export const NOT_INSTALLED: Unavailable = {
   reason: REASON.RuntimeSDKNotInstalled,
   message:
     "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then the policy holds nothing",
@@ -145,7 +141,7 @@ export function notCalled(
   policy: CompiledPolicy,
   ours: readonly Registration[],
   namespace: Labels,
-): RegistrationProblem | undefined {
+): Unavailable | undefined {
   const hooks = gatedHooks(policy);
   if (hooks.length === 0) return undefined;
   if (ours.length === 0) {
@@ -171,7 +167,7 @@ export function notCalled(
 function unknownHooks(
   hooks: readonly HookName[],
   selecting: readonly Registration[],
-): RegistrationProblem | undefined {
+): Unavailable | undefined {
   const unknown = hooks.filter(
     (hook) => !selecting.some((each) => each.handlers.some((h) => h.hook === hook)),
   );

@@ -50,10 +50,7 @@ export class AnswerLog implements AnswerRecorder {
     const line = JSON.stringify([message, fields]);
     const isSame = last?.line === line;
     if (isSame) this.#repeated(last, now);
-    else {
-      if (last !== undefined) this.#ended(request.call.hook, last);
-      log.info(message, fields);
-    }
+    else log.info(message, fields);
     const audited = audit?.answered(request, outcome, last?.audited, now);
     if (isSame && audited === last.audited) return;
     this.#last.delete(key); // to the end
@@ -72,12 +69,7 @@ export class AnswerLog implements AnswerRecorder {
   }
 
   forget(clusterUID: string): void {
-    for (const hook of HOOK_NAMES) {
-      const key = keyOf(clusterUID, hook);
-      const last = this.#last.get(key);
-      if (last !== undefined) this.#ended(hook, last);
-      this.#last.delete(key);
-    }
+    for (const hook of HOOK_NAMES) this.#last.delete(keyOf(clusterUID, hook));
   }
 
   #repeated(last: AnswerRecord, now: Date): void {
@@ -91,13 +83,6 @@ export class AnswerLog implements AnswerRecorder {
     log.info(message, { ...fields, repeated: last.repeated });
     last.loggedAt = now.getTime();
     last.repeated = 0;
-  }
-
-  /** Another answer follows, or the Cluster is deleted. */
-  #ended(hook: HookName, { line, repeated }: AnswerRecord): void {
-    if (repeated === 0) return;
-    const [, { cluster }]: Line = JSON.parse(line);
-    this.#options.log.info(`${hook} was answered the same until now`, { cluster, repeated });
   }
 }
 

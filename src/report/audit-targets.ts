@@ -10,17 +10,8 @@ import type { LineTarget } from "./line-writer.ts";
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 /** The group may read, because a log shipper seldom runs as the same user as the operator. */
 const MODE = 0o640;
-/** Configuration mistakes, which a retry does not fix; a full disk is not one. */
-const MISTAKES = new Set([
-  "ENOENT",
-  "ENOTDIR",
-  "EISDIR",
-  "EACCES",
-  "EPERM",
-  "EROFS",
-  "ELOOP",
-  "ENAMETOOLONG",
-]);
+/** A disk that is full or away, and a named pipe without a reader: a retry helps, as it does not with a mistake. */
+const PASSING = new Set(["ENOSPC", "EDQUOT", "EIO", "ESTALE", "ETIMEDOUT", "ENXIO"]);
 
 /**
  * Checks before each write whether the path still leads to the open file, so that rotation (rename, with or without a
@@ -40,21 +31,14 @@ export class FileTarget implements LineTarget {
       await this.#current();
       return this;
     } catch (error) {
-      if (!MISTAKES.has(codeOf(error))) return this;
+      if (PASSING.has(codeOf(error))) return this;
       throw new Error(`cannot write the audit log ${this.#path} (--audit-log)`, { cause: error });
     }
   }
 
   async write(bytes: Buffer): Promise<number> {
     const file = await this.#current();
-    const { size } = await file.stat();
-    const { bytesWritten } = await file.write(bytes);
-    if (bytesWritten === bytes.length) return bytesWritten;
-    const after = await file.stat();
-    if (!after.isFile() || after.size !== size + bytesWritten) return bytesWritten;
-    // The disk is full: without the truncation, the partial line would stay if the file is rotated now.
-    await file.truncate(size);
-    throw new Error(`${this.#path}: no space is left`);
+    return (await file.write(bytes)).bytesWritten;
   }
 
   async close(): Promise<void> {

@@ -3,8 +3,9 @@
  * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
-import { policyName } from "../policy/policy-ref.ts";
-import type { EventText, ObjectReference } from "../api/event-text.ts";
+import { entryOf } from "../lib/entry-of.ts";
+import { namespacedName } from "../lib/keys.ts";
+import type { EventText } from "../api/event-text.ts";
 
 export interface DatedText {
   readonly text: EventText;
@@ -12,76 +13,45 @@ export interface DatedText {
 }
 
 interface Burst {
-  /** Namespace of the regarded object. */
-  readonly namespace: string;
   readonly from: Date;
   admitted: number;
-  readonly others: DatedText[];
+  readonly others: EventText[];
   count: number;
 }
 
 const LENGTH_MS = 30_000;
 const ONE_BY_ONE = 20;
 const NAMED = 5;
-/** Causes at the same time for the Clusters of one namespace; further causes share one burst. */
-const MAX_BURSTS = 100;
 
 export class EventBursts {
   readonly #bursts = new Map<string, Burst>();
-  /** Number of open bursts by namespace. */
-  readonly #begun = new Map<string, number>();
 
   /** Whether the Event is written as its own; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
-    const key = this.#keyOf(text);
-    const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);
+    const key = `${text.reason} ${(text.related ?? text.regarding).uid}`;
+    const burst = entryOf(this.#bursts, key, () => ({ from: at, admitted: 0, others: [], count: 0 }));
     if (burst.admitted < ONE_BY_ONE) {
       burst.admitted += 1;
       return true;
     }
     burst.count += 1;
-    if (burst.others.length < NAMED) burst.others.push({ text, at });
+    if (burst.others.length < NAMED) burst.others.push(text);
     return false;
   }
 
   /** Returns the counted Events of bursts that are over. */
   ended(now: Date): EventText[] {
     const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
-    for (const [key, { namespace }] of over) {
-      this.#bursts.delete(key);
-      const begun = (this.#begun.get(namespace) ?? 0) - 1;
-      if (begun > 0) this.#begun.set(namespace, begun);
-      else this.#begun.delete(namespace);
-    }
+    for (const [key] of over) this.#bursts.delete(key);
     return over.flatMap(([, burst]) => describeBurst(burst, now));
-  }
-
-  /** Milliseconds until the next burst is over; `undefined`: there is none. */
-  untilNext(now: Date): number | undefined {
-    const [first] = this.#bursts.values();
-    return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
-  }
-
-  #begin(key: string, namespace: string, from: Date): Burst {
-    const burst: Burst = { namespace, from, admitted: 0, others: [], count: 0 };
-    this.#bursts.set(key, burst);
-    this.#begun.set(namespace, (this.#begun.get(namespace) ?? 0) + 1);
-    return burst;
-  }
-
-  #keyOf({ reason, related, regarding }: EventText): string {
-    const key = `${reason} ${(related ?? regarding).uid}`;
-    const { namespace = "" } = regarding;
-    const isToldApart = this.#bursts.has(key) || (this.#begun.get(namespace) ?? 0) < MAX_BURSTS;
-    return isToldApart ? key : `${reason} in ${namespace}`;
   }
 }
 
 function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
   const [first] = others;
   if (first === undefined) return [];
-  const { type, reason, action, related, regarding } = first.text;
-  const named = others.map(({ text }) => nameOf(text.regarding)).join(", ");
+  const { type, reason, action, related, regarding } = first;
+  const named = others.map(({ regarding: each }) => namespacedName(each)).join(", ");
   const rest = count > others.length ? ` and ${count - others.length} more` : "";
   return [
     {
@@ -95,10 +65,4 @@ function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
       ...(count > 1 && { series: { count, lastObservedTime: now } }),
     },
   ];
-}
-
-function nameOf({ kind, namespace, name }: ObjectReference): string {
-  return kind === "HookPolicy" || kind === "ClusterHookPolicy"
-    ? policyName({ kind, name, ...(namespace !== undefined && { namespace }) })
-    : [namespace, name].filter((part) => part !== undefined).join("/");
 }

@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { childOf, pause } from "../lib/signals.ts";
+import { pause } from "../lib/signals.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { apiResource, microTime } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
@@ -19,6 +19,8 @@ const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 /** Each cause is limited by event-bursts.ts; this limit is for many causes at once, across all namespaces. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
+/** Between two looks for Events that have come. */
+const REST_MS = 1000;
 /** While more Events wait, none is written a second time for its policy. */
 const CALM = 100;
 /** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
@@ -40,7 +42,6 @@ export class EventRecorder {
   /** By namespace; the one whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, DatedText[]>();
   #count = 0;
-  #arrived = Promise.withResolvers<void>();
   #dropping = false;
 
   constructor(options: EventRecorderOptions) {
@@ -73,7 +74,6 @@ export class EventRecorder {
     this.#count += 1;
     waiting.push(dated);
     this.#waiting.set(namespace, waiting);
-    this.#arrived.resolve();
   }
 
   /** When all places are taken, the namespace with the most waiting Events loses its newest Event. */
@@ -122,18 +122,8 @@ export class EventRecorder {
     while (!signal.aborted) {
       for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
       const next = this.#next();
-      await (next === undefined ? this.#arrival(signal) : this.#publish(next, signal));
+      await (next === undefined ? pause(REST_MS, signal) : this.#publish(next, signal));
     }
-  }
-
-  /** Resolves with the first Event of a burst, the end of a burst, or `signal`. */
-  async #arrival(signal: AbortSignal): Promise<void> {
-    const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
-    const wake = childOf(signal);
-    await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);
-    wake.controller.abort();
-    wake.release();
-    this.#arrived = Promise.withResolvers<void>();
   }
 
   /** Events are best effort. One that cannot be written is dropped. */
@@ -155,9 +145,6 @@ export class EventRecorder {
     }
   }
 }
-
-/** Bounds the wait, so that a change of the wall clock cannot delay a burst forever. */
-const MAX_REST_MS = 60_000;
 
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
   const { identity, note, policyNote: _, regarding, series, ...rest } = text;

@@ -57,7 +57,7 @@ type Survey = ReturnType<typeof emptySurvey>;
 
 function emptySurvey() {
   return {
-    held: new HeldClusters(),
+    held: [] as HeldOperation[],
     /** Distinct Clusters of which others delete what they own, by uid. */
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
     decisions: new Series<PolicyLabel | "hook" | "verdict">(),
@@ -68,21 +68,16 @@ function emptySurvey() {
   };
 }
 
+interface HeldOperation {
+  readonly hook: HookName;
+  readonly clusterUID: string;
+}
+
 /** Counts each Cluster once, however many policies and rollouts hold it. */
-export class HeldClusters {
-  readonly #uids = new Map<HookName, Set<string>>();
-
-  add(hook: HookName, clusterUID: string): void {
-    entryOf(this.#uids, hook, () => new Set()).add(clusterUID);
-  }
-
-  addRow({ hook, holds, clusterUID }: PolicyRow): void {
-    if (holds) this.add(hook, clusterUID);
-  }
-
-  samples(): Sample<"hook">[] {
-    return [...this.#uids].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
-  }
+export function countHeld(held: Iterable<HeldOperation>): Sample<"hook">[] {
+  const clusters = new Map<HookName, Set<string>>();
+  for (const { hook, clusterUID } of held) entryOf(clusters, hook, () => new Set()).add(clusterUID);
+  return [...clusters].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
 }
 
 class Series<Label extends string> {
@@ -104,7 +99,7 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   // As if without the label where it is empty.
   const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
     metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
-  metrics.heldClusters.follow(async () => (await survey()).held.samples());
+  metrics.heldClusters.follow(async () => countHeld((await survey()).held));
   metrics.tornDown.follow(async () =>
     [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
   );
@@ -133,7 +128,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
   const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
   await eachInSlices(sorted, (entry) => {
     for (const row of entry.held.values()) {
-      survey.held.addRow(row);
+      if (row.holds) survey.held.push(row);
       if (row.tornDown !== undefined) survey.tornDown.get(row.tornDown.reason)?.add(row.clusterUID);
     }
     survey.decisions.add(countDecisions(entry));
@@ -149,7 +144,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
 function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): void {
   entry.refresh();
   const { held, hook, rollout } = entry;
-  for (const { cluster } of held) survey.held.add(hook, cluster.metadata.uid);
+  for (const { cluster } of held) survey.held.push({ hook, clusterUID: cluster.metadata.uid });
   const [oldest] = held;
   if (oldest === undefined) return;
   const { namespace = "", name } = oldest.cluster.metadata;

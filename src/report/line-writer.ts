@@ -3,7 +3,10 @@
  * because the disk is full or the reader is gone, are dropped and counted, and logged once.
  */
 
+import { Writable } from "node:stream";
+import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import { callbackify } from "node:util";
 import type { Logger } from "../lib/logger.ts";
 
 export interface LineTarget {
@@ -20,78 +23,62 @@ export interface LineWriterOptions {
 
 /** Some ten thousand lines, which is minutes of a fleet in which everything changes at once. */
 const MAX_BYTES = 16 * 1024 * 1024;
-const BATCH_BYTES = 256 * 1024;
-const MIN_RETRY_MS = 100;
-const MAX_RETRY_MS = 10_000;
+const RETRY_MS = 500;
 /** The rest is dropped, because a graceful shutdown must not wait for a disk. */
 const CLOSE_MS = 2000;
 
 export class LineWriter {
   readonly #options: LineWriterOptions;
   readonly #closing = new AbortController();
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
+  readonly #stream: Writable;
+  /** Lines in the stream. */
+  #waiting = 0;
   /** Lines dropped since the last line that was written. */
   #dropped = 0;
   #failing = false;
-  #pumping: Promise<void> | undefined;
 
   constructor(options: LineWriterOptions) {
     this.#options = options;
+    this.#stream = new Writable({
+      highWaterMark: MAX_BYTES,
+      writev: (lines: readonly { readonly chunk: Buffer }[], done) => {
+        callbackify(async () => await this.#deliver(lines.map(({ chunk }) => chunk)))(done);
+      },
+    }).on("error", () => undefined);
   }
 
   /** `line` ends with a newline. */
   write(line: string): void {
     const bytes = Buffer.from(line);
-    if (this.#closing.signal.aborted || this.#waitingBytes + bytes.length > MAX_BYTES) return this.#drop(1);
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    this.#pumping ??= this.#pump().finally(() => (this.#pumping = undefined));
+    const isFull = this.#stream.writableLength + bytes.length > MAX_BYTES;
+    if (this.#closing.signal.aborted || isFull) return this.#drop(1);
+    this.#waiting += 1;
+    this.#stream.write(bytes);
   }
 
   /** Resolves when everything is written or after CLOSE_MS. */
   async close(): Promise<void> {
     this.#closing.abort();
     const enough = pause(CLOSE_MS, undefined, { ref: false });
-    await Promise.race([this.#pumping, enough]);
-    if (this.#waiting.length > 0) this.#drop(this.#waiting.length);
-    this.#waiting = [];
+    await Promise.race([finished(this.#stream.end()).catch(() => undefined), enough]);
+    if (this.#waiting > 0) this.#drop(this.#waiting);
     await Promise.race([this.#options.target.close(), enough]);
   }
 
-  /** Never rejects. */
-  async #pump(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const lines = this.#nextBatch();
-      if (!(await this.#deliver(Buffer.concat(lines)))) return;
-      this.#waiting.splice(0, lines.length);
-      for (const line of lines) this.#waitingBytes -= line.length;
-      this.#options.onLines("written", lines.length);
-      this.#recovered();
-    }
-  }
-
-  #nextBatch(): Buffer[] {
-    let size = 0;
-    const end = this.#waiting.findIndex((line) => (size += line.length) > BATCH_BYTES);
-    return this.#waiting.slice(0, end === -1 ? undefined : Math.max(end, 1));
-  }
-
-  /** Whether the whole batch was written; false only when the writer is closing. */
-  async #deliver(batch: Buffer): Promise<boolean> {
-    let rest = batch;
-    for (let retryMs = MIN_RETRY_MS; rest.length > 0; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+  /** Rejects only when the writer is closing. */
+  async #deliver(lines: readonly Buffer[]): Promise<void> {
+    let rest = Buffer.concat(lines);
+    while (rest.length > 0) {
       try {
         rest = rest.subarray(await this.#options.target.write(rest));
       } catch (error) {
         this.#failed(error);
-        const stopped = await pause(retryMs, false, { ref: false, signal: this.#closing.signal }).catch(
-          () => true,
-        );
-        if (stopped) return false;
+        await pause(RETRY_MS, undefined, { ref: false, signal: this.#closing.signal });
       }
     }
-    return true;
+    this.#waiting -= lines.length;
+    this.#options.onLines("written", lines.length);
+    this.#recovered();
   }
 
   #failed(error: unknown): void {

@@ -2,7 +2,7 @@
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** One series of a gauge that mirrors state. */
+/** One series of a metric that mirrors state. */
 export interface Sample<Label extends string> {
   readonly labels: Readonly<Record<Label, string>>;
   readonly value: number;
@@ -11,23 +11,25 @@ export interface Sample<Label extends string> {
 type SampleReader<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
 
 /** A metric that is read only when it is scraped. */
-class Mirror<Label extends string> {
-  #read: SampleReader<Label> = () => [];
-
+interface Mirror<Label extends string> {
   /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
-  follow(read: SampleReader<Label>): void {
-    this.#read = read;
-  }
+  follow(read: SampleReader<Label>): void;
+}
 
-  async collect(
-    reset: () => void,
-    put: (labels: Sample<Label>["labels"], value: number) => void,
-  ): Promise<void> {
+const nothing = (): [] => [];
+
+function mirrorOf<Label extends string>(
+  metricWith: (collect: () => Promise<void>) => Counter<Label> | Gauge<Label>,
+): Mirror<Label> {
+  let read: SampleReader<Label> = nothing;
+  const metric: Pick<Gauge<Label>, "reset" | "remove" | "inc"> = metricWith(async () => {
     // Before the reset: another scrape may read in the meantime.
-    const samples = await this.#read();
-    reset();
-    for (const { labels, value } of samples) put(labels, value);
-  }
+    const samples = await read();
+    metric.reset();
+    metric.remove({}); // a metric without labels starts at 0, and an unknown value is not 0
+    for (const { labels, value } of samples) metric.inc(labels, value);
+  });
+  return { follow: (reader) => void (read = reader) };
 }
 
 export type Makers = ReturnType<typeof makers>;
@@ -51,36 +53,8 @@ export function makers(registry: Registry) {
       name: string,
       help: string,
       labelNames: Label[] = [],
-    ): Mirror<Label> => {
-      const mirror = new Mirror<Label>();
-      const gauge = new Gauge<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect: async () => await mirror.collect(reset, (labels, value) => gauge.set(labels, value)),
-      });
-      const reset = (): void => {
-        gauge.reset();
-        // A gauge without labels starts at 0; an unknown value is not 0.
-        if (labelNames.length === 0) gauge.remove();
-      };
-      return mirror;
-    },
-    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> => {
-      const mirror = new Mirror<Label>();
-      const counter = new Counter<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect: async () =>
-          await mirror.collect(
-            () => counter.reset(),
-            (labels, value) => counter.inc(labels, value),
-          ),
-      });
-      return mirror;
-    },
+    ): Mirror<Label> => mirrorOf((collect) => new Gauge({ name, help, labelNames, registers, collect })),
+    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> =>
+      mirrorOf((collect) => new Counter({ name, help, labelNames, registers, collect })),
   };
 }

@@ -27,8 +27,6 @@ export interface ClosableLogger extends Logger {
 /** Longer strings are cut, so that no hostile value becomes a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
 
-/** A cut must not leave half of a surrogate pair behind. */
-const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
@@ -39,7 +37,7 @@ interface Entry {
   readonly fields: ReadonlyMap<string, unknown>;
 }
 
-/** The logging methods never throw, whatever the fields hold, even when the stream's reader is gone. */
+/** The logging methods never throw, even when the stream's reader is gone. */
 export function createLogger({ stream = process.stdout, ...options }: LogOptions): ClosableLogger {
   survivePipeErrors(stream);
   const line = options.format === "json" ? jsonLine : textLine;
@@ -96,23 +94,13 @@ function quoted(value: unknown): string {
 function plainFields(sources: readonly LogFields[], withStack: boolean): Map<string, unknown> {
   const plain = new Map<string, unknown>();
   for (const fields of sources) {
-    for (const key of Object.keys(fields)) {
-      const value = read(fields, key);
+    for (const [key, value] of Object.entries(fields)) {
       if (value === undefined) continue;
       plain.set(key, value instanceof Error ? cut(errorText(value)) : plainValue(value));
       if (withStack && value instanceof Error) plain.set(`${key}Stack`, cut(value.stack ?? ""));
     }
   }
   return plain;
-}
-
-/** A getter may throw. */
-function read(fields: LogFields, key: string): unknown {
-  try {
-    return fields[key];
-  } catch {
-    return "(unreadable)";
-  }
 }
 
 function plainValue(value: unknown): unknown {
@@ -128,8 +116,8 @@ function plainValue(value: unknown): unknown {
 
 function cut(text: string): string {
   if (text.length <= MAX_VALUE_LENGTH) return text;
-  const kept = text.slice(0, MAX_VALUE_LENGTH).replace(HALF_A_PAIR, "");
-  return `${kept}... (${text.length - kept.length} more characters)`;
+  const kept = text.slice(0, MAX_VALUE_LENGTH).toWellFormed();
+  return `${kept}... (${text.length - MAX_VALUE_LENGTH} more characters)`;
 }
 
 const ignore = (): void => undefined;

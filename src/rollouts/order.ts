@@ -4,16 +4,11 @@ import { compareText } from "../lib/compare-text.ts";
 import { MAX_RUNNING } from "../api/hook-policy.ts";
 import { type Labels, lookup } from "../api/selector.ts";
 
-/** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */
+/** Smaller integers, which have up to 15 digits, come first, anything else last. */
 export function orderOf(labels: Labels, orderLabelKey: string | undefined): number {
   if (orderLabelKey === undefined) return 0;
   const label = lookup(labels, orderLabelKey);
-  return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Infinity;
-}
-
-/** Infinity - Infinity is not a number. */
-export function compareOrder(a: number, b: number): number {
-  return a === b ? 0 : a - b;
+  return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Number.MAX_SAFE_INTEGER;
 }
 
 export interface OrderPlace {
@@ -29,15 +24,13 @@ export interface OrderPlace {
 
 /** As takeTurns() wants them. */
 export function inOrder<T extends OrderPlace>(places: readonly T[]): T[] {
-  return places.toSorted((a, b) => compareRank(a, b) || a.since - b.since || compareText(a.name, b.name));
-}
-
-function compareRank(a: OrderPlace, b: OrderPlace): number {
-  return a.group - b.group || compareOrder(a.order, b.order);
+  return places.toSorted(
+    (a, b) => a.group - b.group || a.order - b.order || a.since - b.since || compareText(a.name, b.name),
+  );
 }
 
 /** When each namespace last had its turn. */
-export class Turns {
+export class LastTurns {
   readonly #last = new Map<string, number>();
   #latest = "";
   #count = 0;
@@ -70,7 +63,7 @@ export class Turns {
  */
 export function takeTurns<T extends OrderPlace>(
   sorted: readonly T[],
-  turns: Turns,
+  turns: LastTurns,
   begins: (place: T) => boolean,
 ): void {
   const ranks = Map.groupBy(sorted, ({ group, order }) => `${group} ${order}`);

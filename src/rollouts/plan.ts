@@ -5,7 +5,7 @@ import type { HookRolloutStatus, RolloutAwaited, RolloutClaim } from "../api/hoo
 import { after, earliest, readTimestamp } from "../lib/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
-import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";
+import { inOrder, orderOf, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 
@@ -126,7 +126,7 @@ class Walk {
   readonly #sizes = new Map<string, number>();
   readonly #planned: PlannedCluster[] = [];
   readonly #running = new Map<string, Date>();
-  readonly #turns: Turns;
+  readonly #turns: LastTurns;
   #waiting: readonly WaitingMember[];
   readonly #unplaced: readonly string[];
   readonly #standing: readonly string[];
@@ -137,7 +137,7 @@ class Walk {
     const { from, status = {} } = wish;
     this.#rollout = rollout;
     this.#wish = wish;
-    this.#turns = new Turns(status.turns);
+    this.#turns = new LastTurns(status.turns);
     const all = members.map(({ member }) => member);
     this.#slots = new Slots(rollout, status, all, from);
     for (const claim of status.running ?? []) this.#runs(claim);

@@ -1,11 +1,11 @@
 /**
- * Takes and gives back slots in the API server. One round of a rollout lists its members once, and stores once for all
+ * Takes slots in the API server. One round of a rollout lists its members once, and stores once for all
  * Clusters that wait for it: the resourceVersion makes the slots one replica's at a time.
  */
 
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
-import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
+import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type Candidate, claim, ownClaim, type Refusal } from "./claim.ts";
@@ -17,9 +17,7 @@ import type { RolloutApi } from "./rollout-api.ts";
 import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
 
-export type ClaimOutcome =
-  /** `claim`: as it was stored. */
-  { readonly begins: true; readonly claim: RolloutClaim | undefined } | Refusal | typeof NOT_CONFIRMED;
+export type ClaimOutcome = { readonly begins: true } | Refusal | typeof NOT_CONFIRMED;
 
 export interface ClaimTerms {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
@@ -70,24 +68,6 @@ export class RolloutClaims {
     entryOf(this.#waiting, name, () => []).push({ ...claiming, resolve });
     void this.#run(name);
     return await promise;
-  }
-
-  /**
-   * Gives back the slot of a Cluster that another rollout refuses, unless its claim has changed: if Cluster API did not wait
-   * for this replica's answer, another replica may have renewed the claim and released the Cluster.
-   */
-  async giveBack(name: string, taken: RolloutClaim): Promise<void> {
-    const { api, onStored, onError } = this.#options;
-    try {
-      const object = await api.getRollout(name);
-      const running = object?.status?.running?.filter((each) => !isDeepStrictEqual(each, taken));
-      if (object?.status === undefined || running?.length === object.status.running?.length) return;
-      const stored = await api.replaceRolloutStatus(object, { ...object.status, running: running ?? [] });
-      if (stored !== undefined) onStored(stored);
-    } catch (error) {
-      // The claim ends by itself.
-      onError(error);
-    }
   }
 
   async #run(name: string): Promise<void> {
@@ -144,35 +124,38 @@ export class RolloutClaims {
       // While this clock is ahead, the claims of others seem overdue, and soaks seem to have ended.
       if (clockProblem(api, at, began) !== undefined)
         return waiting.forEach(({ resolve }) => resolve(NOT_CONFIRMED));
-      const { status, claims } = this.#judge({ rollout, object, members, at }, waiting);
-      waiting = [...claims.keys()];
+      const { status, granted } = this.#judge({ rollout, object, members, at }, waiting);
+      waiting = [...granted.keys()];
       const version = await this.#store(object, status, attempt);
       if (version === undefined) continue;
-      for (const [{ resolve, renews = false, snapshot }, claimed] of claims) {
+      for (const [{ resolve, renews = false, snapshot }, isStored] of granted) {
         const isOlder = renews && snapshot.isUnchanged(object.metadata);
-        if (claimed !== undefined && !isOlder) snapshot.laterSlots.set(name, version);
-        resolve({ begins: true, claim: claimed });
+        if (isStored && !isOlder) snapshot.laterSlots.set(name, version);
+        resolve({ begins: true });
       }
       return;
     }
   }
 
-  /** Returns the status to store, and the requests that it grants. The other requests are answered at once. */
+  /**
+   * Returns the status to store, and the requests that it grants, each with whether the status has a claim for it that was not
+   * stored so far. The other requests are answered at once.
+   */
   #judge(
     { rollout, object: { metadata, status: before }, members, at }: ClaimReading,
     requests: readonly ClaimRequest[],
   ): {
     readonly status: HookRolloutStatus | undefined;
-    readonly claims: ReadonlyMap<ClaimRequest, RolloutClaim | undefined>;
+    readonly granted: ReadonlyMap<ClaimRequest, boolean>;
   } {
     const slots = new Slots(rollout, before ?? {}, members ?? [], at);
-    const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
+    const granted = new Map<ClaimRequest, boolean>();
     let status = before;
     for (const request of requests.filter((each) => isConfirmed(each, metadata))) {
       const candidate = request.candidateOf(rollout);
       const round = { rollout, status, slots, now: at };
       if (candidate === undefined) {
-        claims.set(request, undefined);
+        granted.set(request, false);
         continue;
       }
       // Without the members the slots in use are not known.
@@ -183,11 +166,9 @@ export class RolloutClaims {
         continue;
       }
       status = result.status ?? status;
-      const { uid } = candidate.metadata;
-      const stored = result.status?.running?.find((each) => each.uid === uid);
-      claims.set(request, stored);
+      granted.set(request, result.status !== undefined);
     }
-    return { status, claims };
+    return { status, granted };
   }
 
   /**

@@ -4,7 +4,7 @@
  */
 
 import { compareText } from "../lib/compare-text.ts";
-import type { HookRollout, RolloutClaim } from "../api/hook-policy.ts";
+import type { HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
@@ -128,7 +128,7 @@ export class Rollouts {
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
   lacksSlot(cluster: Cluster, hook: HookName): boolean {
     const places = this.#placesOf(hook, this.#options.decider.worldOf(cluster), this.#options.now());
-    return places.some(({ hasSlot }) => !hasSlot);
+    return places.some(({ isIn }) => !isIn);
   }
 
   /**
@@ -139,10 +139,10 @@ export class Rollouts {
     if (holdsBesideTasks(decision) || decision.basis === undefined) return decision;
     const { world, since } = decision.basis;
     const now = this.#options.now();
-    for (const { entry, place, hasSlot } of this.#placesOf(call.hook, world, now)) {
+    for (const { entry, place, isIn } of this.#placesOf(call.hook, world, now)) {
       const closed = closedSince(entry, place, { world, call, now, since: since ?? now });
       if (closed !== undefined) return held(decision, closed);
-      if (!hasSlot)
+      if (!isIn)
         return held(decision, holdOf(entry.rollout, { reason: "NotItsTurn", stage: place.stage?.name }));
     }
     return decision;
@@ -152,13 +152,11 @@ export class Rollouts {
   #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date) {
     const { cluster, namespace } = world;
     return this.#holding(hook, world, now).flatMap((entry) => {
-      const { rollout, status } = entry;
+      const { rollout } = entry;
       const member = memberOf(rollout, cluster, namespace);
       if (member === undefined || member.marked) return [];
-      const { metadata, stage } = member;
-      const target = targetOf(rollout.operation, cluster);
-      const hasSlot = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
-      return [{ entry, place: { stage, target }, hasSlot }];
+      const place = { stage: member.stage, target: targetOf(rollout.operation, cluster) };
+      return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
     });
   }
 
@@ -234,68 +232,71 @@ export class Rollouts {
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
-    const { metadata } = member;
+    const { uid } = cluster.metadata;
     // Also before its stage opens, so that the order decides about the first slots, not who calls first.
-    if (entry.asked(metadata.uid)) this.#options.enqueue(rollout.name);
+    if (entry.asked(uid)) this.#options.enqueue(rollout.name);
     const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
     if (closed !== undefined) return closed;
-    if (ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined) return undefined;
+    if (hasSlot(entry, cluster, now())) return undefined;
     const stage = member.stage?.name;
     if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
-    return hasTurn(entry, metadata.uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+    return hasTurn(entry, uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
   }
 
   /** `undefined`: the Cluster may begin. */
   async #take(situation: ClaimSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
-    const taken = new Map<string, RolloutClaim>();
     const { call, world, now } = situation;
-    for (const entry of this.#holding(call.hook, world, now)) {
-      // A rollout that was not there at the moment of the snapshot did not hold then.
-      if (snapshot.get(entry.rollout.name) === undefined) continue;
-      const { hold, claim } = await this.#takeFrom(entry, situation, snapshot);
-      if (claim !== undefined) taken.set(entry.rollout.name, claim);
-      if (hold === undefined) continue;
-      for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
-      return hold;
+    // A rollout that was not there at the moment of the snapshot did not hold then.
+    const entries = this.#holding(call.hook, world, now).filter(
+      ({ rollout }) => snapshot.get(rollout.name) !== undefined,
+    );
+    // Each is asked before one of them gives a slot, which another one would leave unused.
+    const hold = entries.map((entry) => this.#refusal(entry, situation)).find((each) => each !== undefined);
+    if (hold !== undefined) return hold;
+    for (const entry of entries) {
+      const refused = await this.#takeFrom(entry, situation, snapshot);
+      if (refused !== undefined) return refused;
     }
     return undefined;
+  }
+
+  #refusal(entry: RolloutEntry, situation: ClaimSituation): Hold | undefined {
+    const { rollout } = entry;
+    const { cluster, namespace } = situation.world;
+    const member = memberOf(rollout, cluster, namespace);
+    if (member === undefined || member.marked) return undefined;
+    const { stage } = member;
+    // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
+    if (!isAwaited(situation.call.hook, cluster, this.#options.served))
+      return soon(holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
+    const closed = closedSince(entry, { stage, target: targetOf(rollout.operation, cluster) }, situation);
+    if (closed !== undefined) return closed;
+    // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
+    // have yet has no turn.
+    if (hasSlot(entry, cluster, situation.now) || hasTurn(entry, cluster.metadata.uid)) return undefined;
+    return soon(holdOf(rollout, { reason: "NoFreeSlot", stage: stage?.name }));
   }
 
   async #takeFrom(
     entry: RolloutEntry,
     situation: ClaimSituation,
     snapshot: RolloutSnapshot,
-  ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
-    const { rollout, status } = entry;
-    const { served } = this.#options;
-    const { call, now, forTasks } = situation;
+  ): Promise<Hold | undefined> {
+    const { rollout } = entry;
+    const { forTasks } = situation;
     const { cluster, namespace } = situation.world;
-    const { metadata } = cluster;
     const target = targetOf(rollout.operation, cluster);
-    const renews = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
-    const member = memberOf(rollout, cluster, namespace);
-    if (member !== undefined && !member.marked) {
-      const stage = member.stage?.name;
-      // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
-      if (!isAwaited(call.hook, cluster, served))
-        return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
-      const closed = closedSince(entry, { stage: member.stage, target }, situation);
-      if (closed !== undefined) return { hold: closed };
-      // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
-      // have yet has no turn.
-      if (!renews && !hasTurn(entry, metadata.uid))
-        return { hold: soon(holdOf(rollout, { reason: "NoFreeSlot", stage })) };
-    }
     const candidateOf = (current: CompiledRollout): Candidate | undefined => {
       const found = memberOf(current, cluster, namespace);
       return found && { ...found, stage: found.stage, target, forTasks };
     };
+    const renews = hasSlot(entry, cluster, situation.now);
     const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });
-    if (taken.begins) return taken;
+    if (taken.begins) return undefined;
     const hold = holdOf(rollout, taken);
-    return { hold: taken.reason === "NotConfirmed" ? soon(hold) : hold };
+    return taken.reason === "NotConfirmed" ? soon(hold) : hold;
   }
 
   /** The objects that the gates of stages look at for this Cluster. */
@@ -348,6 +349,12 @@ function closedSince(
     closedFor(rollout, status, candidate, { ...situation, now: at }),
   );
   return before ?? now;
+}
+
+function hasSlot({ rollout, status }: RolloutEntry, cluster: Cluster, now: Date): boolean {
+  const { metadata } = cluster;
+  const target = targetOf(rollout.operation, cluster);
+  return ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {

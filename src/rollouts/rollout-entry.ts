@@ -3,25 +3,41 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { entryOf } from "../lib/entry-of.ts";
+import { compareText } from "../lib/compare-text.ts";
+import { timestamp } from "../lib/instant.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
+import { printable } from "../lib/printable.ts";
+import {
+  type HookRollout,
+  type HookRolloutStatus,
+  MAX_HELD,
+  MAX_ROW_MESSAGE,
+  type RolloutHeld,
+} from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
+import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
+import { truncate } from "../policy/message.ts";
+import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
-import { graceOf, isRenewable, refusalOf } from "./claim.ts";
+import { graceOf, isRenewable, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
-import { type AskedOperation, type HeldRows, type HeldWorld, heldRows, isHeld, oldestFirst } from "./held.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
+import type { Decider } from "../memory/decider.ts";
 import type { Lister } from "../memory/ports.ts";
 import { isSameSpec } from "../memory/same-object.ts";
 import { RolloutQueue, type WaitingCluster } from "./rollout-queue.ts";
 import { Slice } from "../turns/slice.ts";
 
-export interface RolloutWorld extends HeldWorld {
+export interface RolloutWorld {
+  /** What policies and memory say about operations, and what the gates of stages look at. */
+  readonly decider: Pick<Decider, "firstAsked" | "policiesHold" | "worldOf">;
+  readonly now: () => Date;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly served: ServedHooks;
@@ -34,6 +50,18 @@ export interface RolloutWorld extends HeldWorld {
   /** Default: compileRollout(), which takes milliseconds. */
   readonly compile?: (object: HookRollout) => CompiledRollout;
 }
+
+/** An operation that the Cluster shows to be wanted, without a slot that it may use. */
+interface AskedOperation extends MemberCluster {
+  readonly target: string;
+  readonly firstAsked: Date;
+  /** Its slot was not used in time, and is free again soon. */
+  readonly claimExpires: boolean;
+  /** Whether it may begin once it has a slot. */
+  readonly isOpen: boolean;
+}
+
+export type HeldRows = Required<Pick<HookRolloutStatus, "held" | "heldOmitted">>;
 
 export interface MemberCluster {
   readonly member: Member;
@@ -55,7 +83,7 @@ const REFRESH_MS = 50;
 const REFRESH_SHARE = 20;
 /** The same, if nothing but the time has changed. */
 const REST_MS = 2000;
-/** A slot that is given back sooner was not left unused: another rollout refused the Cluster. */
+/** A slot that ends sooner was not left unused. */
 const UNUSED_MS = 60_000;
 
 export class RolloutEntry {
@@ -131,8 +159,54 @@ export class RolloutEntry {
     return isNew;
   }
 
+  /** Only those that the status has room for are explained, because gates cost steps. */
   heldRows(): HeldRows {
-    return heldRows(this, this.#world);
+    const shown = this.held.slice(0, MAX_HELD);
+    return {
+      held: shown.map((operation) => this.#rowOf(operation)),
+      heldOmitted: this.held.length - shown.length,
+    };
+  }
+
+  #rowOf(operation: AskedOperation): RolloutHeld {
+    const { member, target, firstAsked, claimExpires } = operation;
+    const { metadata, stage } = member;
+    const reason = claimExpires ? "ClaimExpires" : "NoFreeSlot";
+    const hold = this.#closing(operation) ?? holdOf(this.rollout, { reason, stage: stage?.name });
+    return {
+      ...whoBegins(metadata, { target, stage }),
+      reason: hold.reason,
+      message: truncate(printable(holdText(hold)), MAX_ROW_MESSAGE),
+      since: timestamp(firstAsked),
+    };
+  }
+
+  /** `undefined`: it may begin once it has a slot. */
+  #closing({ member: { stage, mayBeIn }, cluster, target }: AskedOperation): Hold | undefined {
+    const { rollout, status } = this;
+    if (mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
+    return closedFor(rollout, status, { stage, target }, this.#situationOf(cluster));
+  }
+
+  #situationOf(cluster: Cluster): Situation {
+    const { decider, now } = this.#world;
+    return { world: decider.worldOf(cluster), call: expectedCall(this.hook, cluster), now: now() };
+  }
+
+  /**
+   * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. `slots`: with those of the
+   * Clusters whose turn it is.
+   */
+  #isHeld(operation: AskedOperation, slots: Slots, nowMs: number): boolean {
+    const { rollout, hook, queue } = this;
+    const { cluster, member, isOpen } = operation;
+    if (this.#world.decider.policiesHold(cluster, hook)) return false;
+    if (liftingOverride(rollout, this.#situationOf(cluster)) !== undefined) return false;
+    const { stage, values, metadata } = member;
+    if (stage === undefined || !isOpen) return true;
+    const isAsking = queue.isAsking(metadata.uid, nowMs - graceOf(rollout));
+    const mayBegin = queue.mayBegin(metadata.uid) || (!isAsking && slots.hasRoom({ stage, values }));
+    return !mayBegin || this.#closing(operation) !== undefined;
   }
 
   /** Whether the Cluster shows that it waits. */
@@ -222,7 +296,7 @@ export class RolloutEntry {
       const waiting = asked.flatMap(placeOf);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       for (const operation of asked) {
-        if (isHeld(this, this.#world, operation, { slots, nowMs: began })) held.push(operation);
+        if (this.#isHeld(operation, slots, began)) held.push(operation);
         if (slice.isOver()) await nextTurn();
       }
       this.held = held.toSorted(oldestFirst);
@@ -271,6 +345,11 @@ export class RolloutEntry {
     this.#members.set(cluster, remembered);
     return remembered;
   }
+}
+
+function oldestFirst(a: AskedOperation, b: AskedOperation): number {
+  const [first, second] = [a, b].map(({ cluster }) => namespacedName(cluster.metadata));
+  return a.firstAsked.getTime() - b.firstAsked.getTime() || compareText(first ?? "", second ?? "");
 }
 
 type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;

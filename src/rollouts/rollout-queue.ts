@@ -7,7 +7,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
 import { graceOf } from "./claim.ts";
-import { inOrder, orderOf, type OrderPlace, takeTurns, Turns } from "./order.ts";
+import { inOrder, orderOf, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
 import type { Slots } from "./slots.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import type { Member } from "./member.ts";
@@ -88,7 +88,7 @@ export class RolloutQueue {
     const sorted = this.#sort(rollout, waiting, nowMs);
     // The status shows the order, so it must not depend on which replica was called.
     const ordered: WaitingCluster[] = [];
-    takeTurns(sorted, new Turns(turns), ({ each }) => ordered.push(each) > 0);
+    takeTurns(sorted, new LastTurns(turns), ({ each }) => ordered.push(each) > 0);
     const mayBegin = new Set<string>();
     const begins = ({ each: { member } }: QueuePlace): boolean => {
       const { uid } = member.metadata;
@@ -97,7 +97,7 @@ export class RolloutQueue {
       mayBegin.add(uid);
       return true;
     };
-    if (slots.left > 0) takeTurns(sorted, new Turns(turns), begins);
+    if (slots.left > 0) takeTurns(sorted, new LastTurns(turns), begins);
     this.#watchGrace(mayBegin, graceMs, nowMs);
     this.#order = ordered;
     this.#mayBegin = mayBegin;

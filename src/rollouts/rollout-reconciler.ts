@@ -202,9 +202,7 @@ export class RolloutReconciler {
 
   #knownOf(entry: RolloutEntry): RolloutKnowledge {
     const nothing = { look: newLook(), rebuildUntil: undefined, claimsSeen: new Map() };
-    const known = this.#known.get(entry) ?? nothing;
-    this.#known.set(entry, known);
-    return known;
+    return entryOf(this.#known, entry, () => nothing);
   }
 
   #stateOf(entry: RolloutEntry, { member, cluster }: MemberCluster, before: Look, look: Look): MemberState {

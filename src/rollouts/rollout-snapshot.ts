@@ -1,7 +1,7 @@
 /** The HookRollouts at one moment of a confirmation, compared with those in memory. */
 
 import type { ObjectMeta } from "../api/meta.ts";
-import { compareResourceVersions } from "../views/cluster.ts";
+import { compareResourceVersions, isNews } from "../views/cluster.ts";
 
 export class RolloutSnapshot {
   /** As of performance.now(): the reads of the confirmation begin later. */
@@ -77,7 +77,5 @@ export function isSame(a: ObjectMeta, b: ObjectMeta | undefined): boolean {
 
 /** Also if it is another object of the name, or the versions do not compare. */
 export function isNotOlder(now: ObjectMeta, known: ObjectMeta): boolean {
-  return (
-    now.uid !== known.uid || (compareResourceVersions(now.resourceVersion, known.resourceVersion) ?? 0) >= 0
-  );
+  return now.uid !== known.uid || isNews(now, known);
 }

@@ -20,7 +20,7 @@ import { durationText } from "../lib/duration.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { isAtTarget, wants } from "./health.ts";
 import { whoBegins } from "./claim.ts";
-import type { HeldRows } from "./held.ts";
+import type { HeldRows } from "./rollout-entry.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";

@@ -9,33 +9,19 @@ export function newestFirst(a: string, b: string): number {
   return compare(b, a) || (a < b ? -1 : Number(a > b));
 }
 
-/** Every replica chooses the same. A version counts for every namespace that wants it. */
+/**
+ * Every replica chooses the same: the newest of each namespace, then the second of each, and so on. A version counts for
+ * every namespace that wants it.
+ */
 export function sharedTargets(wanted: WantedTargets, places: number): readonly string[] {
-  const left = new Set([...wanted.keys()].filter((version) => parse(version) !== null).toSorted(newestFirst));
-  if (left.size <= places) return [...left];
-  const served = new Map<string, number>();
-  const chosen: string[] = [];
-  for (let place = 0; place < places; place += 1) {
-    const version = leastServed(left, wanted, served);
-    left.delete(version);
-    chosen.push(version);
-    for (const namespace of wanted.get(version) ?? [])
-      served.set(namespace, (served.get(namespace) ?? 0) + 1);
-  }
-  return chosen;
-}
-
-function leastServed(
-  left: ReadonlySet<string>,
-  wanted: WantedTargets,
-  served: ReadonlyMap<string, number>,
-): string {
-  let [least, fewest] = ["", Infinity];
-  for (const version of left) {
-    const places = Math.min(
-      ...[...(wanted.get(version) ?? [])].map((namespace) => served.get(namespace) ?? 0),
-    );
-    if (places < fewest) [least, fewest] = [version, places];
-  }
-  return least;
+  const sorted = [...wanted.keys()].filter((version) => parse(version) !== null).toSorted(newestFirst);
+  const known = new Map<string, number>();
+  const ranked = sorted.map((version) => {
+    const namespaces = [...(wanted.get(version) ?? [])];
+    const rank = Math.min(...namespaces.map((namespace) => known.get(namespace) ?? 0));
+    for (const namespace of namespaces) known.set(namespace, (known.get(namespace) ?? 0) + 1);
+    return { version, rank };
+  });
+  const chosen = ranked.toSorted((a, b) => a.rank - b.rank).slice(0, places);
+  return chosen.map(({ version }) => version);
 }

@@ -1,4 +1,4 @@
-/** Listen addresses as controller-runtime writes them: `:9440`, `127.0.0.1:9440`, `[::1]:9440`, and `0` for none. */
+/** Listen addresses as controller-runtime writes them: `:9440`, `127.0.0.1:9440`, `[::1]:9440`. */
 
 import { once } from "node:events";
 import { isIP, isIPv6, type Server } from "node:net";
@@ -12,19 +12,14 @@ export interface Address {
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-/**
- * Returns `undefined` for "do not listen" (`0`), or an Error that says what is wrong but not where the text was given.
- */
-export function parseAddress(text: string): Address | undefined | Error {
-  if (text === "0") return undefined;
+/** `undefined`: not an address. */
+export function parseAddress(text: string): Address | undefined {
   const [, bracketed, plain = "", digits = ""] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
-  if (digits === "" || port > 65535) return new Error("not host:port, :port or 0");
-  if (bracketed !== undefined) {
-    return isIPv6(bracketed) ? { host: bracketed, port } : new Error("no IPv6 address between [ and ]");
-  }
+  if (digits === "" || port > 65535) return undefined;
+  if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed, port } : undefined;
   if (plain === "") return { port };
-  return isHost(plain) ? { host: plain, port } : new Error("the host is neither a name nor an IP address");
+  return isHost(plain) ? { host: plain, port } : undefined;
 }
 
 /** An IP address or a DNS name. */

@@ -1,7 +1,7 @@
 /**
- * The HTTPS server that Cluster API's runtime client calls. The client accepts only status 200 as an answer and shows
- * the start of any other body to users, so every request on a known path is answered with 200 and JSON, and no answer
- * echoes what a client sent.
+ * The HTTPS server that Cluster API's runtime client calls, and the API server, on a port of its own. The client accepts
+ * only status 200 as an answer and shows the start of any other body to users, so every request on a known path is answered
+ * with 200 and JSON, and no answer echoes what a client sent.
  *
  * A call is read here from socket to answer: route, client, body, handler, one write. It has no framework, and no promise
  * where the handler needs none. Cluster API repeats its calls while an operation is held, and framework and promises cost
@@ -38,8 +38,10 @@ export type UndecodableReason = RefusedBody["reason"] | "unauthenticated" | "int
 
 export interface HookServerOptions extends TlsServerOptions {
   readonly routes: readonly HookRoute[];
-  /** The JSON text of a Failure for the route at `path`. */
-  readonly undecodable: (path: string, reason: UndecodableReason) => string;
+  /** Whether other clients than `clients` accepts get status 401 for every path, and nothing that they send is read. */
+  readonly closed?: boolean;
+  /** The JSON text of a Failure for the route at `path`; `head` is the beginning of the body, as far as it is known. */
+  readonly undecodable: (path: string, reason: UndecodableReason, head: Buffer) => string;
 }
 
 interface Call {
@@ -49,6 +51,8 @@ interface Call {
 }
 
 const NO_BODY = new WholeBody([]);
+const NO_HEAD = Buffer.alloc(0);
+const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 
 /** The status line for input that is not a valid HTTP request, by Node.js's error code. */
 function refusalTo({ code = "" }: NodeJS.ErrnoException): string | undefined {
@@ -72,6 +76,8 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
+    if (options.closed === true && guard(route?.path ?? "none that is served", request.socket))
+      return send({ request, response }, UNAUTHORIZED, 401);
     if (route === undefined) return send({ request, response }, NOT_FOUND, 404);
     const call = { request, response, route };
     // Refuse before reading the body, so that what a client without a certificate sends takes no memory.
@@ -79,7 +85,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       return refuse(call, "unauthenticated");
     if (route.ignoresBody === true) return handle(call, NO_BODY);
     bodies.read(request, response, (body) => {
-      if (!(body instanceof WholeBody)) return refuse(call, body.reason);
+      if (!(body instanceof WholeBody)) return refuse(call, body.reason, body.head);
       handle(call, body);
       body.free();
     });
@@ -97,22 +103,21 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       log.error("Failed to answer a hook", { path: call.route.path, error });
       refuse(call, "internal");
     };
-    const answer = (text: string): void => send(call, text);
     try {
       const text = answerOf(call.route, body);
-      if (text === undefined) refuse(call, "too-large");
-      else if (typeof text === "string") answer(text);
-      else text.then(answer, fail);
+      if (text === undefined) refuse(call, "too-large", body.view());
+      else if (typeof text === "string") send(call, text);
+      else text.then((late) => send(call, late), fail);
     } catch (error) {
       fail(error);
     }
   }
 
-  function refuse(call: Call, reason: UndecodableReason): void {
+  function refuse(call: Call, reason: UndecodableReason, head: Buffer = NO_HEAD): void {
     const { path } = call.route;
     if (reason === "too-large" || reason === "no-room") warnRateLimited("Refused a call", { path, reason });
     try {
-      send(call, undecodable(path, reason));
+      send(call, undecodable(path, reason, head));
     } catch (error) {
       log.error("Failed to answer a hook", { error });
       send(call, INTERNAL_ERROR, 500);
@@ -123,7 +128,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   function send({ request, response }: Omit<Call, "route">, text: string, status = 200): void {
     const size = Buffer.byteLength(text);
     const headers = ["content-type", "application/json", "content-length", String(size)];
-    if (connections.isEnding(request)) headers.push("connection", "close");
+    if (status === 401 || connections.isEnding(request)) headers.push("connection", "close");
     response.writeHead(status, headers).end(text, size === text.length ? "latin1" : "utf8");
   }
 

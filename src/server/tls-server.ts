@@ -21,7 +21,7 @@ export interface KeyPair {
 /** Decides which clients may call. */
 export interface Clients {
   /** PEM of the authorities that sign client certificates; never empty, or the system's authorities would count. */
-  readonly current: string;
+  readonly pem: string;
   /** Why the client of this connection is refused; `undefined`: it is accepted. */
   refusal(socket: TLSSocket): string | undefined;
   /** How a client gets a certificate that is accepted, for the log. */
@@ -34,8 +34,6 @@ export interface TlsServerOptions extends Address {
   readonly clients?: Clients | undefined;
   /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
-  /** "for metrics", for the log. */
-  readonly purpose?: string;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
 }
@@ -92,14 +90,13 @@ export interface TlsServerParts {
 }
 
 export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServerParts {
-  const { clients, log, flags = "--webhook-host, --webhook-port", purpose } = options;
-  const tooMany = ["Too many connections", purpose].filter(Boolean).join(" ");
+  const { clients, log, flags = "--webhook-host, --webhook-port" } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
   const warnRateLimited = rateLimited(log);
   const connections = new Connections(server, limits.connections, () =>
-    warnRateLimited(`${tooMany}, closing idle ones`, { limit: limits.connections }),
+    warnRateLimited("Too many connections, closing idle ones", { limit: limits.connections, flags }),
   );
   server.on("checkContinue", (request, response) => {
     // While the answer before it is being sent, Node.js would keep this for later, and write it between header and body.
@@ -131,7 +128,7 @@ function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients
     key,
     minVersion: "TLSv1.2",
     // Keeps connections without a valid certificate, because discovery needs none, and an answer says more than a reset.
-    ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
+    ...(clients !== undefined && { ca: clients.pem, requestCert: true, rejectUnauthorized: false }),
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,
     ...timeouts(limits),

@@ -1,14 +1,13 @@
 /** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
 import { type PolicyEntry, rowSetsOf } from "../memory/policy-entry.ts";
-import { reconcileOverride } from "./override-reconciler.ts";
+import { AFTER_CONFLICT_MS, reconcileOverride } from "./override-reconciler.ts";
 import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -36,13 +35,10 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
 const WRITE_INTERVAL_MS = 1000;
 /** How long the status waits until memory has caught up with an edit. */
 const MAX_BEHIND_MS = 5000;
-const MAX_CONFLICTS = 5;
 
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
   readonly #written = new WeakMap<PolicyEntry, number>();
-  /** Statuses of which the API server has dropped a field that its older CRDs lack. */
-  readonly #cut = new WeakMap<PolicyEntry, CutStatus>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
@@ -65,8 +61,7 @@ export class PolicyReconciler {
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
-    await this.#reconcileStatus(entry);
-    return finish(failure);
+    return finish(failure, await this.#reconcileStatus(entry));
   }
 
   /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
@@ -90,46 +85,29 @@ export class PolicyReconciler {
     this.#learn(entry, await writer.setFinalizers(entry, finalizers));
   }
 
-  async #reconcileStatus(entry: PolicyEntry): Promise<void> {
+  async #reconcileStatus(entry: PolicyEntry): Promise<Requeue> {
+    if (!this.#isCurrent(entry)) return {};
     const { writer, now, onStatusWrite, onTransition } = this.#options;
     const { kind } = entry.compiled.ref;
-    // A conflict can mean that the spec was edited.
-    for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
-      const input = this.#statusInput(entry);
-      const known = rowSetsOf(input.held, entry.held.keys());
-      const status = computeStatus(input, now(), known);
-      entry.known = known;
-      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
-      try {
-        const transition = callsChanged(entry, status);
-        const updated = await writer.replaceStatus(entry, status);
-        onStatusWrite(kind, "written");
-        if (transition !== undefined && updated !== undefined) onTransition(transition);
-        // Monotonic: a clock that is set back must not stop the writes.
-        this.#written.set(entry, performance.now());
-        this.#rememberCut(entry, status, updated?.status);
-        return this.#learn(entry, updated);
-      } catch (error) {
-        if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
-        onStatusWrite(kind, "conflict");
-        this.#learn(entry, await writer.get(entry));
-      }
+    const input = this.#statusInput(entry);
+    const known = rowSetsOf(input.held, entry.held.keys());
+    const status = computeStatus(input, now(), known);
+    entry.known = known;
+    if (isDeepStrictEqual(status, entry.object.status)) return {};
+    try {
+      const transition = callsChanged(entry, status);
+      const updated = await writer.replaceStatus(entry, status);
+      onStatusWrite(kind, "written");
+      if (transition !== undefined && updated !== undefined) onTransition(transition);
+      // Monotonic: a clock that is set back must not stop the writes.
+      this.#written.set(entry, performance.now());
+      this.#learn(entry, updated);
+      return {};
+    } catch (error) {
+      if (!writer.isConflict(error)) throw error;
+      onStatusWrite(kind, "conflict");
+      return { requeueAfterMs: AFTER_CONFLICT_MS };
     }
-  }
-
-  /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
-  #isCut(entry: PolicyEntry, status: HookPolicyStatus): boolean {
-    const cut = this.#cut.get(entry);
-    return (
-      cut !== undefined &&
-      isDeepStrictEqual(status, cut.sent) &&
-      isDeepStrictEqual(entry.object.status, cut.stored)
-    );
-  }
-
-  #rememberCut(entry: PolicyEntry, sent: HookPolicyStatus, stored: HookPolicyStatus | undefined): void {
-    if (stored === undefined || isDeepStrictEqual(sent, stored)) this.#cut.delete(entry);
-    else this.#cut.set(entry, { sent, stored });
   }
 
   /**
@@ -175,11 +153,6 @@ export class PolicyReconciler {
 
 function hasTasks({ rules }: CompiledPolicy): boolean {
   return rules.some(({ tasks }) => tasks.length > 0);
-}
-
-interface CutStatus {
-  readonly sent: HookPolicyStatus;
-  readonly stored: HookPolicyStatus;
 }
 
 /** Throws the failure to set a finalizer last, so that users see the status all the same. The queue then retries. */

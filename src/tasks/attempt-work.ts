@@ -1,7 +1,7 @@
 /** Carries out and observes one attempt, as the task's ServiceAccount. Each function returns the status to store. */
 
 import { hash, randomBytes } from "node:crypto";
-import type { HookTask, HookTaskStatus, TaskAccount, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
@@ -19,7 +19,7 @@ import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-me
 import { durationText, durationOrNever } from "../lib/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
-import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects, userOf } from "./task-objects.ts";
+import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects } from "./task-objects.ts";
 
 export interface AttemptWork {
   readonly task: HookTask;
@@ -187,7 +187,7 @@ function fieldManagerOf({ spec }: HookTask): string {
 
 async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown): Promise<HookTaskStatus> {
   const { task, attempt, now } = work;
-  const message = reasonOf(error, accountOf(task));
+  const message = reasonOf(error);
   const refusal = refusalOf(error);
   if (refusal !== undefined)
     return attemptEnded(task, { outcome: refusal, message, final: isNamespaceTerminating(error) }, now);
@@ -199,19 +199,13 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
   return waitsOrTimedOut(work, message);
 }
 
-/**
- * Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. Without a
- * name, the rights are there and admission refuses: a quota, a webhook.
- */
-function reasonOf(error: unknown, account: TaskAccount): string {
+/** A refusal without a user's name is not one of RBAC: a quota or a webhook refuses. */
+function reasonOf(error: unknown): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
-  const name = `ServiceAccount ${account.namespace}/${account.name}`;
-  if (!text.includes('User "')) return `admission refuses it (correct what it names): ${text}`;
-  const who = text.includes(`"${userOf(account)}"`)
-    ? `${name} may not`
-    : `the operator may not act as ${name}`;
-  return `${who} (hookpolicy doctor prints what is missing): ${text}`;
+  return text.includes('User "')
+    ? `a right is missing (hookpolicy doctor prints which): ${text}`
+    : `admission refuses it (correct what it names): ${text}`;
 }
 
 /** What no repetition makes better. */
@@ -233,7 +227,7 @@ export async function observe(objects: Objects, work: AttemptWork): Promise<Hook
       found === undefined ? `${name} was deleted before it was done` : `${name} was replaced by another`;
     return attemptEnded(task, { outcome: "Vanished", message }, now);
   } catch (error) {
-    return waitsOrTimedOut(work, reasonOf(error, accountOf(task)));
+    return waitsOrTimedOut(work, reasonOf(error));
   }
 }
 
@@ -309,7 +303,7 @@ export async function whyNotGone(
   } catch (error) {
     // It was never seen, and who may not read it, or cannot name its kind, has not created it.
     const mayNever = isForbidden(error) || isNotFound(error) || refusalOf(error) === "Refused";
-    return attempt.uid === undefined && mayNever ? undefined : reasonOf(error, accountOf(task));
+    return attempt.uid === undefined && mayNever ? undefined : reasonOf(error);
   }
 }
 

@@ -1,19 +1,21 @@
 /** What the leader does next for a HookTask. Pure. */
 
-import type { HookTask, TaskAttempt } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { after, readTimestamp } from "../lib/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
-import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./task-progress.ts";
-
-/** Whether a further attempt may begin, as Cluster and policy show it. */
-export type Permit =
-  | { readonly may: "Begin" }
-  /** Something passes by itself, or another event comes. */
-  | { readonly may: "Wait" }
-  /** The task is not wanted any more. */
-  | { readonly may: "Never"; readonly why: string };
+import type { Permit } from "./permit.ts";
+import {
+  allowedAttempts,
+  cancelled,
+  hasFinished,
+  isCarriedOut,
+  lastAttempt,
+  markedAltered,
+  openAttempt,
+  retried,
+} from "./task-progress.ts";
 
 export interface TaskSituation {
   readonly task: HookTask;
@@ -33,12 +35,10 @@ export type NextStep =
   /** Absent: nothing to do until something changes. */
   | { readonly do: "Rest"; readonly forMs?: number }
   | { readonly do: "MarkOver" }
-  | { readonly do: "MarkAltered" }
-  /** The HookTask itself says that no further attempt may begin. */
-  | { readonly do: "Cancel"; readonly why: string }
+  /** What the HookTask itself says is enough for it. */
+  | { readonly do: "Write"; readonly status: HookTaskStatus }
   /** Memory shows that it is no longer wanted, but may be behind, so only a read of the API server cancels it. */
   | { readonly do: "Reconsider"; readonly why: string }
-  | { readonly do: "Retry"; readonly value: string }
   /** `after`: the attempt whose object must be gone first. */
   | { readonly do: "Begin"; readonly after?: TaskAttempt }
   | { readonly do: "CarryOut"; readonly attempt: TaskAttempt }
@@ -59,10 +59,11 @@ const KEEP_MS = 24 * HOUR_MS;
 const RECHECK_MS = 10_000;
 
 export function nextStep(situation: TaskSituation): NextStep {
-  const { task, isOver, altered } = situation;
+  const { task, isOver, altered, now } = situation;
   const { status = {} } = task;
   if (isOver && status.over === undefined) return { do: "MarkOver" };
-  if (altered === "Changed" && status.altered === undefined) return { do: "MarkAltered" };
+  if (altered === "Changed" && status.altered === undefined)
+    return { do: "Write", status: markedAltered(status, now) };
   const attempt = openAttempt(status);
   if (attempt !== undefined && isCarriedOut(attempt)) return { do: "Observe", attempt };
   if (attempt !== undefined) return altered === undefined ? { do: "CarryOut", attempt } : { do: "Rest" };
@@ -76,7 +77,7 @@ export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedA
 function beforeAttempt(situation: TaskSituation): NextStep {
   const { task, permit, altered } = situation;
   const why = whyCancel(situation);
-  if (why !== undefined) return { do: "Cancel", why };
+  if (why !== undefined) return { do: "Write", status: cancelled(task.status ?? {}, why, situation.now) };
   if (altered !== undefined) return { do: "Rest" };
   if (permit.may === "Never") return { do: "Reconsider", why: permit.why };
   const waitMs = delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, situation.now);
@@ -117,7 +118,7 @@ export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAtte
 
 function afterEnd(situation: TaskSituation): NextStep {
   const retry = retryOf(situation);
-  if (retry !== undefined) return { do: "Retry", value: retry };
+  if (retry !== undefined) return { do: "Write", status: retried(situation.task, retry) };
   const cleanUpInMs = untilCleanUpMs(situation);
   const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs);
   if (deleteInMs <= 0) return { do: "CleanUp", deleteHookTask: true };

@@ -13,7 +13,14 @@ import { matches } from "../policy/decide.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { CompiledTask } from "../policy/tasks/compile-task.ts";
-import type { Permit } from "./next-step.ts";
+
+/** Whether a further attempt may begin, as Cluster and policy show it. */
+export type Permit =
+  | { readonly may: "Begin" }
+  /** Something passes by itself, or another event comes. */
+  | { readonly may: "Wait" }
+  /** The task is not wanted any more. */
+  | { readonly may: "Never"; readonly why: string };
 
 /** The parts of a spec that say which task of which operation it is. */
 export type TaskOrigin = Pick<

@@ -14,8 +14,14 @@ import type { PolicyWriter } from "../status/policy-writer.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
-import type { Permit } from "./next-step.ts";
-import { isOperationOver, type PermitInput, permitOf, taskIn, type TaskOrigin } from "./permit.ts";
+import {
+  isOperationOver,
+  type Permit,
+  type PermitInput,
+  permitOf,
+  taskIn,
+  type TaskOrigin,
+} from "./permit.ts";
 import { lastAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -116,7 +122,7 @@ export class Permits {
   }
 
   #permit(task: HookTask, world: Pick<PermitInput, "cluster" | "namespace" | "overrides">): Permit {
-    const { served, now, lacksSlot } = this.#options;
+    const { memory, served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;
     return permitOf({
@@ -126,7 +132,7 @@ export class Permits {
       policy: this.#policyOf(spec),
       served,
       now: now(),
-      mustWait: this.#mustWait(task),
+      mustWait: mustWait(task, memory, (each) => this.#policyOf(each)),
       lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
     });
   }
@@ -138,7 +144,7 @@ export class Permits {
 
   /** The attempts of other HookTasks of the task whose objects may still be at work. */
   leftBehind(task: HookTask): readonly (readonly [HookTask, TaskAttempt])[] {
-    return this.#others(task)
+    return othersLike(task, this.#options.memory)
       .map(({ outline }) => outline)
       .filter(({ spec }) => spec.action.create !== undefined)
       .flatMap((outline) => {
@@ -147,28 +153,32 @@ export class Permits {
         return mayLast ? [[outline, last] as const] : [];
       });
   }
+}
 
-  /** The other HookTasks of the task, without parsing those of any other. */
-  #others({ metadata, spec: { policyRef, clusterRef, rule, task } }: HookTask): readonly StoredTask[] {
-    return this.#options.memory
-      .ofPolicy(clusterRef.uid, policyRef.uid)
-      .filter((each) => each.rule === rule && each.task === task && each.metadata.name !== metadata.name);
-  }
+/** Whether another run of the task is under way, or the HookTask before it has not ended well. */
+export function mustWait(
+  task: HookTask,
+  memory: Pick<TaskMemory, "ofPolicy" | "get">,
+  policyOf: (spec: TaskOrigin) => CompiledPolicy | undefined,
+): boolean {
+  const { metadata, spec } = task;
+  const isRunning = othersLike(task, memory).some((each) => each.isRunning);
+  if (isRunning || spec.after === undefined) return isRunning;
+  const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
+  if (before === undefined || before.altered !== undefined) return true;
+  const { spec: earlier, status } = before.outline;
+  if (status?.phase !== "Failed") return status?.phase !== "Succeeded";
+  return taskIn(policyOf(earlier), earlier)?.onFailure !== "Proceed";
+}
 
-  #mustWait(task: HookTask): boolean {
-    const { metadata, spec } = task;
-    const isRunning = this.#others(task).some((each) => each.isRunning);
-    if (isRunning || spec.after === undefined) return isRunning;
-    const before = this.#options.memory.get(
-      namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }),
-    );
-    return before?.altered !== undefined || before === undefined || !this.#endedWell(before.outline);
-  }
-
-  #endedWell({ spec, status }: HookTask): boolean {
-    if (status?.phase === "Succeeded") return true;
-    return status?.phase === "Failed" && taskIn(this.#policyOf(spec), spec)?.onFailure === "Proceed";
-  }
+/** The other HookTasks of the task, without parsing those of any other. */
+function othersLike(
+  { metadata, spec: { policyRef, clusterRef, rule, task } }: HookTask,
+  memory: Pick<TaskMemory, "ofPolicy">,
+): readonly StoredTask[] {
+  return memory
+    .ofPolicy(clusterRef.uid, policyRef.uid)
+    .filter((each) => each.rule === rule && each.task === task && each.metadata.name !== metadata.name);
 }
 
 /** Outcomes after which the object of an attempt may still be at work. */

@@ -8,11 +8,6 @@ export interface PollsOptions {
   readonly perSecond?: number;
 }
 
-interface Poll {
-  readonly begin: () => void;
-  readonly over: () => boolean;
-}
-
 const PER_SECOND = 20;
 const [MINUTE_MS, ELEVEN_MINUTES_MS] = [60_000, 660_000];
 
@@ -25,10 +20,9 @@ export function pollAfterMs(ageMs: number): number {
 export class Polls {
   readonly #onDue: (key: string) => void;
   readonly #everyMs: number;
-  readonly #queue = new FairQueue<Poll>();
-  /** By key: the timer, or `undefined` once it waits for its turn. */
-  readonly #scheduled = new Map<string, NodeJS.Timeout | undefined>();
-  readonly #granted = new Set<string>();
+  readonly #queue = new FairQueue<{ readonly begin: () => void; readonly over: () => boolean }>();
+  /** By key: the timer; then the look waits for its turn, and then it is due until it is taken. */
+  readonly #looks = new Map<string, NodeJS.Timeout | "Waits" | "Due">();
   #isTicking = false;
 
   constructor({ onDue, perSecond = PER_SECOND }: PollsOptions) {
@@ -38,39 +32,36 @@ export class Polls {
 
   /** Whether the HookTask has its turn, which it then has used. */
   take(key: string): boolean {
-    return this.#granted.delete(key);
+    return this.#looks.get(key) === "Due" && this.#looks.delete(key);
   }
 
   /** Whether the HookTask waits for its turn. */
   isScheduled(key: string): boolean {
-    return this.#scheduled.has(key);
+    return this.#looks.has(key) && this.#looks.get(key) !== "Due";
   }
 
   /** A look that is scheduled already stays as it is. A turn that something else than a look has followed is used up. */
   schedule(key: string, group: string, afterMs: number): void {
-    this.#granted.delete(key);
-    if (this.#scheduled.has(key)) return;
-    this.#scheduled.set(
+    if (this.isScheduled(key)) return;
+    this.#looks.set(
       key,
       later(afterMs, () => this.#wait(key, group)),
     );
   }
 
   forget(key: string): void {
-    clearTimeout(this.#scheduled.get(key));
-    this.#scheduled.delete(key);
-    this.#granted.delete(key);
+    const look = this.#looks.get(key);
+    if (typeof look === "object") clearTimeout(look);
+    this.#looks.delete(key);
   }
 
   #wait(key: string, group: string): void {
-    this.#scheduled.set(key, undefined);
-    const grant = (): void => {
-      this.#scheduled.delete(key);
-      this.#granted.add(key);
+    this.#looks.set(key, "Waits");
+    const begin = (): void => {
+      this.#looks.set(key, "Due");
       this.#onDue(key);
     };
-    const over = (): boolean => !this.#scheduled.has(key);
-    this.#queue.add(group, key, { begin: grant, over });
+    this.#queue.add(group, key, { begin, over: () => this.#looks.get(key) !== "Waits" });
     if (!this.#isTicking) this.#next();
   }
 

@@ -1,14 +1,7 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
 import { hash } from "node:crypto";
-import {
-  GROUP,
-  type HookTask,
-  type HookTaskStatus,
-  type TaskAttempt,
-  type TaskTemplate,
-  VERSION,
-} from "../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAttempt, TaskTemplate } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../views/cluster.ts";
@@ -19,11 +12,11 @@ import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
 import { isHindered, openAttempt } from "./task-progress.ts";
 
-/** Ten thousand ended tasks are kept, so only what is searched for has fields, and what is seldom needed is one text. */
+/** Ten thousand ended tasks are kept, so only what is searched for has fields, and all that is kept is one text. */
 export class StoredTask {
   readonly metadata: ObjectMeta;
   readonly clusterUID: string;
-  readonly cluster: Omit<HookTask["spec"]["clusterRef"], "uid">;
+  readonly cluster: Pick<ObjectMeta, "name"> & { readonly namespace: string };
   readonly policyUID: string;
   readonly rule: string;
   readonly task: string;
@@ -40,9 +33,9 @@ export class StoredTask {
   constructor(task: HookTask) {
     const { metadata, spec, status } = task;
     this.metadata = identityIn(metadata);
-    const { uid, ...cluster } = spec.clusterRef;
+    const { uid, name, namespace } = spec.clusterRef;
     this.clusterUID = uid;
-    this.cluster = cluster;
+    this.cluster = { name, namespace };
     this.policyUID = spec.policyRef.uid;
     this.rule = spec.rule;
     this.task = spec.task;
@@ -53,7 +46,7 @@ export class StoredTask {
     this.altered = alterationOf(task);
     this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
     // The text is a copy: V8 would keep the text of a whole list for the sake of a part.
-    this.#packed = JSON.stringify(unsearched(task));
+    this.#packed = JSON.stringify(outlineOf(task));
   }
 
   get record(): TaskRecord {
@@ -63,47 +56,30 @@ export class StoredTask {
   /** Without action and expressions; with the last attempt alone. */
   get outline(): HookTask {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the constructor has packed
-    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as ReturnType<typeof unsearched>;
-    const { clusterUID, cluster, policyUID, rule, task, hook } = this;
-    return {
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: "HookTask",
-      metadata: {
-        ...this.metadata,
-        ...(retry !== undefined && { annotations: { [RETRY_ANNOTATION]: retry } }),
-      },
-      spec: {
-        ...spec,
-        clusterRef: { ...cluster, uid: clusterUID },
-        policyRef: { ...policyRef, uid: policyUID },
-        rule,
-        task,
-        hook,
-      },
-      ...(status !== undefined && { status }),
-    };
+    return JSON.parse(this.#packed) as HookTask;
   }
 }
 
-/** What is no field of a StoredTask. */
-function unsearched({ metadata, spec, status }: HookTask) {
-  const { action, clusterRef: _clusterRef, policyRef, ...others } = spec;
-  const { rule: _rule, task: _task, hook: _hook, succeeded: _succeeded, failed: _failed, ...rest } = others;
+function outlineOf({ apiVersion, kind, metadata, spec, status }: HookTask): HookTask {
+  const { succeeded: _, failed: _failed, action, ...rest } = spec;
   const { create, apply, delete: deletion } = action;
-  const { uid: _, ...ref } = policyRef;
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
   return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...identityIn(metadata),
+      ...(retry !== undefined && { annotations: { [RETRY_ANNOTATION]: retry } }),
+    },
     spec: {
       ...rest,
       action: {
-        ...(create !== undefined && { create: kindOnly(create) }),
-        ...(apply !== undefined && { apply: kindOnly(apply) }),
-        ...(deletion !== undefined && { delete: kindOnly(deletion) }),
+        ...(create && { create: kindOnly(create) }),
+        ...(apply && { apply: kindOnly(apply) }),
+        ...(deletion && { delete: kindOnly(deletion) }),
       },
     },
-    policyRef: ref,
     ...(status !== undefined && { status: outlineOfStatus(status) }),
-    ...(retry !== undefined && { retry }),
   };
 }
 

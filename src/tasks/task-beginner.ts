@@ -24,14 +24,11 @@ export interface TaskBeginnerOptions {
 const MAX_STORED = 16;
 const MAX_FAILED = 1000;
 
-/** `error`: why it is not stored; `undefined`: it is. */
-interface StoreResult {
+/** `error`: why it is not stored; `undefined`: it was not tried. */
+interface Unstored {
   readonly intent: TaskIntent;
   readonly error: unknown;
 }
-
-/** The error of one that was not tried. */
-const LATER = Symbol("later");
 
 export class StoredTaskBeginner {
   readonly #options: TaskBeginnerOptions;
@@ -51,32 +48,29 @@ export class StoredTaskBeginner {
 
   /** Whether all are stored, or can never be. */
   async storeAll({ toStore = [] }: Decision): Promise<boolean> {
-    return (await this.#store(toStore)).every((each) => each.error === undefined || isNever(each));
+    return (await this.#store(toStore)).every(isNever);
   }
 
-  /** Stores some, so that one call writes little. The others have their turn at the next calls. */
-  async #store(intents: readonly TaskIntent[]): Promise<readonly StoreResult[]> {
+  /** Stores some, so that one call writes little. The others have their turn at the next calls. Returns those that are not stored. */
+  async #store(intents: readonly TaskIntent[]): Promise<readonly Unstored[]> {
     const sorted = intents.toSorted(
       (a, b) => Number(this.#failed.has(a.name)) - Number(this.#failed.has(b.name)),
     );
-    const [now, later] = [sorted.slice(0, MAX_STORED), sorted.slice(MAX_STORED)];
-    const tries = await Promise.all(now.map(async (intent) => ({ intent, error: await this.#try(intent) })));
-    const terminating = new Map(
-      tries.flatMap(({ intent: { namespace }, error }) =>
-        isNamespaceTerminating(error) ? [[namespace, error] as const] : [],
-      ),
-    );
-    const results = [
-      ...tries,
-      ...later.map((intent) => ({ intent, error: terminating.get(intent.namespace) ?? LATER })),
-    ];
-    for (const { intent, error } of results)
-      if (error !== undefined && error !== LATER) this.#options.onUnstored(intent, error);
-    return results;
+    const tries = sorted.slice(0, MAX_STORED).map(async (intent) => await this.#try(intent));
+    const failed = (await Promise.all(tries)).filter((each) => each !== undefined);
+    const never = failed.filter(isNever);
+    const later = sorted.slice(MAX_STORED).map((intent) => {
+      const like = never.find((each) => each.intent.namespace === intent.namespace);
+      return { intent, error: like?.error };
+    });
+    const unstored = [...failed, ...later];
+    for (const { intent, error } of unstored)
+      if (error !== undefined) this.#options.onUnstored(intent, error);
+    return unstored;
   }
 
-  /** Returns why it could not be stored. */
-  async #try(intent: TaskIntent): Promise<unknown> {
+  /** `undefined`: it is stored. */
+  async #try(intent: TaskIntent): Promise<Unstored | undefined> {
     const { store, log } = this.#options;
     const { namespace, name, spec } = intent;
     try {
@@ -88,7 +82,7 @@ export class StoredTaskBeginner {
       if (!isAlreadyExists(error)) {
         if (this.#failed.size >= MAX_FAILED) this.#failed.clear();
         this.#failed.add(name);
-        return error;
+        return { intent, error };
       }
     }
     this.#failed.delete(name);
@@ -96,12 +90,12 @@ export class StoredTaskBeginner {
   }
 }
 
-function isNever({ error }: StoreResult): boolean {
+function isNever({ error }: Unstored): boolean {
   return isNamespaceTerminating(error);
 }
 
 /** What stands for a HookTask that can never be stored. */
-function standIn({ intent: { namespace, name, spec: identity }, error }: StoreResult): TaskRecord {
+function standIn({ intent: { namespace, name, spec: identity }, error }: Unstored): TaskRecord {
   const message = `its HookTask cannot be stored: ${messageOf(error)}`;
   return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
 }

@@ -2,7 +2,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import { compareResourceVersions } from "../views/cluster.ts";
+import { isNews } from "../views/cluster.ts";
 import type { TaskReader, TaskRecord, TaskScope } from "../policy/tasks/task-record.ts";
 import type { StoredTask } from "./stored-task.ts";
 
@@ -71,7 +71,7 @@ export class TaskMemory implements TaskReader {
   /** Takes what was read or written. */
   learn(task: StoredTask, key = namespacedName(task.metadata)): void {
     const before = this.#tasks.get(key);
-    if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
+    if (before?.metadata.uid === task.metadata.uid && !isNews(task.metadata, before.metadata)) return;
     if (before !== undefined && !isOfSame(before, task)) this.changed(key, undefined);
     this.#tasks.set(key, task);
     const ofCluster = entryOf(
@@ -86,9 +86,4 @@ export class TaskMemory implements TaskReader {
 
 function isOfSame(a: StoredTask, b: StoredTask): boolean {
   return a.clusterUID === b.clusterUID && a.policyUID === b.policyUID;
-}
-
-/** Versions that cannot be compared prove nothing, so the later copy counts. */
-function isOlder({ metadata: a }: StoredTask, { metadata: b }: StoredTask): boolean {
-  return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 1) < 0;
 }

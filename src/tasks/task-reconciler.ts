@@ -12,7 +12,8 @@ import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
-import { mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
+import { mayBeAtWork, type NextStep, nextStep } from "./next-step.ts";
+import type { Permit } from "./permit.ts";
 import type { Permits } from "./permits.ts";
 import {
   attemptBegun,
@@ -22,10 +23,8 @@ import {
   hasFinished,
   isCarriedOut,
   kindOf,
-  markedAltered,
   openAttempt,
   operationOver,
-  retried,
 } from "./task-progress.ts";
 import { storedTask, type StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -99,10 +98,11 @@ export class TaskReconciler {
       this.#overSince.delete(known.metadata.uid);
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
-    const planned = this.#next(known, known.outline);
+    const { outline } = known;
+    const planned = this.#next(known, outline);
     if (planned.do === "Rest") return restFor(planned);
     if (planned.do === "Observe" && !polls.take(key)) {
-      this.#poll(known, planned.attempt);
+      this.#poll(outline, planned.attempt);
       return {};
     }
     // It was tried.
@@ -139,51 +139,38 @@ export class TaskReconciler {
   async #perform(read: HookTask): Promise<Requeue> {
     let task = read;
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
-      const known = storedTask(task);
-      const step = this.#next(known, task);
+      const step = this.#next(storedTask(task), task);
       if (step.do === "Rest") return restFor(step);
       const done = await this.#do(step, task);
       if (!("task" in done)) return done;
-      // At rest: nothing was written, and the next look comes in time.
-      if (done.task === task) return this.#rest(known, task);
       task = done.task;
     }
     return { requeueAfterMs: FOLLOW_MS };
   }
 
-  #rest(known: StoredTask, task: HookTask): Requeue {
-    const attempt = openAttempt(task.status);
-    if (attempt === undefined) return { requeueAfterMs: FOLLOW_MS };
-    this.#poll(known, attempt);
-    return {};
-  }
-
-  #poll({ metadata, cluster }: StoredTask, { startedAt }: TaskAttempt): void {
+  #poll(task: HookTask, { startedAt }: TaskAttempt): void {
     const { polls, now } = this.#options;
     const ageMs = now().getTime() - Date.parse(startedAt);
-    polls.schedule(keyOf({ metadata }), cluster.namespace, pollAfterMs(ageMs));
+    polls.schedule(keyOf(task), task.spec.clusterRef.namespace, pollAfterMs(ageMs));
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
-    const { objects, now } = this.#options;
-    const { status = {} } = task;
     switch (step.do) {
       case "MarkOver":
         return await this.#markOver(task);
-      case "MarkAltered":
-        return await this.#write(task, markedAltered(status, now()));
-      case "Cancel":
-        return await this.#write(task, cancelled(status, step.why, now()));
+      case "Write":
+        return await this.#write(task, step.status);
       case "Reconsider":
         return await this.#reconsider(task);
-      case "Retry":
-        return await this.#write(task, retried(task, step.value));
       case "Begin":
         return await this.#begin(task, step.after);
       case "CarryOut":
         return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
-        return await this.#lookedAt(task, await observe(objects, this.#workOn(task, step.attempt)));
+        return await this.#lookedAt(
+          task,
+          await observe(this.#options.objects, this.#workOn(task, step.attempt)),
+        );
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }
@@ -296,7 +283,7 @@ export class TaskReconciler {
     const done = await this.#write(task, status);
     const [open, next] = [openAttempt(status), "task" in done ? done.task : task];
     if (open === undefined) return done;
-    this.#poll(storedTask(next), open);
+    this.#poll(next, open);
     return {};
   }
 

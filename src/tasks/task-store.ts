@@ -1,9 +1,8 @@
 /** HookTasks in the API server, which the operator writes as itself. */
 
-import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
+import { isReplaced, unlessNotFound } from "../kube/kube-error.ts";
 import type { ObjectKey } from "../kube/resource.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { unless } from "../lib/thrown.ts";
@@ -36,11 +35,7 @@ export class TaskStore {
       metadata: { name, namespace, labels },
       spec,
     };
-    try {
-      return viewTask(await this.#client.create(HOOK_TASKS, task, { strict: true }));
-    } catch (error) {
-      throw hasUnknownField(error) ? olderDefinition(error) : error;
-    }
+    return viewTask(await this.#client.create(HOOK_TASKS, task, { strict: true }));
   }
 
   /** A quorum read (no resourceVersion) of the HookTasks of one Cluster, in one namespace or in all. */
@@ -71,15 +66,4 @@ export class TaskStore {
   async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
     await unless(isReplaced, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
   }
-}
-
-function hasUnknownField(error: unknown): error is KubeError {
-  return error instanceof KubeError && error.code === 400 && error.message.includes("strict decoding error");
-}
-
-function olderDefinition({ message }: KubeError): KubeError {
-  return new KubeError(`the CRD of HookTask is older than the operator (${APPLY_CRDS}): ${message}`, {
-    code: 400,
-    reason: "BadRequest",
-  });
 }

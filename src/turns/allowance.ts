@@ -41,11 +41,6 @@ export class Allowance {
     this.#accounts.set(owner, account);
   }
 
-  /** Whether the owner may use the whole burst. */
-  isUnused(owner: string): boolean {
-    return this.#refilled(owner) === undefined;
-  }
-
   /** How long the owner has to wait before it may begin more work; 0: not at all. */
   restMs(owner: string): number {
     const account = this.#refilled(owner);

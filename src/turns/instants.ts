@@ -2,13 +2,13 @@
 
 import TinyQueue from "tinyqueue";
 
-interface TimedEntry {
+interface Instant {
   readonly key: string;
   /** In milliseconds, of any one clock. */
   readonly at: number;
 }
 
-interface QueueEntry extends TimedEntry {
+interface QueueEntry extends Instant {
   /** When it was set, among all work. */
   readonly place: number;
 }
@@ -16,22 +16,20 @@ interface QueueEntry extends TimedEntry {
 /** Stale entries are dropped when there are this many more of them than of valid ones. */
 const STALE = 1000;
 
-export class Instants<T extends TimedEntry> {
-  readonly #timed = new Map<string, T>();
+export class Instants {
+  readonly #timed = new Map<string, number>();
   /** Entries that were deleted or set to another instant stay in it, and are skipped when their turn comes. */
   #queue = queueOf([]);
   #places = 0;
 
-  get(key: string): T | undefined {
+  get(key: string): number | undefined {
     return this.#timed.get(key);
   }
 
   /** Replaces the instant of the same key. */
-  set(timed: T): void {
-    const { key, at } = timed;
-    const isQueued = this.#timed.get(key)?.at === at;
-    this.#timed.set(key, timed);
-    if (isQueued) return;
+  set(key: string, at: number): void {
+    if (this.#timed.get(key) === at) return;
+    this.#timed.set(key, at);
     this.#queue.push({ key, at, place: this.#places++ });
     if (this.#queue.length > 2 * this.#timed.size + STALE) this.#dropStale();
   }
@@ -46,22 +44,19 @@ export class Instants<T extends TimedEntry> {
   }
 
   /** Takes out what has come at `now`, after a look at `most` entries at most. */
-  take(now: number, most = Infinity): readonly T[] {
-    const come: T[] = [];
+  take(now: number, most = Infinity): readonly Instant[] {
+    const come: Instant[] = [];
     for (let looked = 0; looked < most && this.next <= now; looked += 1) {
       const queued = this.#queue.pop();
-      const timed = queued && this.#timed.get(queued.key);
-      if (timed === undefined || timed.at !== queued?.at) continue;
-      this.#timed.delete(timed.key);
-      come.push(timed);
+      if (queued === undefined || this.#timed.get(queued.key) !== queued.at) continue;
+      this.#timed.delete(queued.key);
+      come.push(queued);
     }
     return come;
   }
 
   #dropStale(): void {
-    this.#queue = queueOf(
-      [...this.#timed.values()].map(({ key, at }) => ({ key, at, place: this.#places++ })),
-    );
+    this.#queue = queueOf([...this.#timed].map(([key, at]) => ({ key, at, place: this.#places++ })));
   }
 }
 

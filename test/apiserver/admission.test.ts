@@ -231,7 +231,7 @@ test("an object gate needs its author's right to read the kind, and the operator
   const [warning, ...others] = await warningsOf(looks, "--as=jane");
   assert.match(
     warning ?? "",
-    /object: the operator may not list leases\.coordination\.k8s\.io: bind the verbs get, list and watch/,
+    /object: the operator may not read leases\.coordination\.k8s\.io: bind the verbs get, list and watch/,
   );
   assert.deepEqual(others, []);
 });

@@ -156,7 +156,7 @@ describe("explain, live", () => {
     });
     const asked = [`${NS}/c3`, "--hook", "BeforeClusterDelete"];
     await cp.waitFor("the operator to say what it may not read", async () =>
-      /^NotEvaluable: .*\n {2}run +kubectl create clusterrole hookpolicy-configmaps .*\n {2}for .*the operator may not list configmaps/.test(
+      /^NotEvaluable: .*\n {2}run +kubectl create clusterrole hookpolicy-configmaps .*\n {2}for .*the operator may not read configmaps/.test(
         (await run("explain", asked)).stdout,
       ),
     );

@@ -62,7 +62,7 @@ describe("simulate against a live fleet", () => {
 
   test("gates look at the objects that are there, also before the operator is installed", async () => {
     const warning =
-      "warning: the API server has no policy and no HookRollout: nothing can be newly allowed\n";
+      "warning: --against live has no policy and no HookRollout: nothing can be newly allowed\n";
     assert.deepEqual(await changes(warning), ["newly-blocked live/c2 BeforeClusterDelete"]);
   });
 

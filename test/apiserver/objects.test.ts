@@ -155,7 +155,7 @@ test("a kind that is installed later is found then, and a grant that is given la
     ok: false,
     reason: "ObjectsForbidden",
     message:
-      "the operator may not list gears.things.example.com: bind the verbs get, list and watch in a ClusterRole " +
+      "the operator may not read gears.things.example.com: bind the verbs get, list and watch in a ClusterRole " +
       'labelled hookpolicy.dev/aggregate-to-operator: "true"',
   });
   await cp.apply(thing(gear.kind, "one"));
@@ -177,10 +177,10 @@ test("a grant that is taken away is missed by reads at once, by memory with the 
     const found = await objects.read(cog.kind, "default", { whole: false });
     return !found.ok && found;
   });
-  assert.match(refused.message, /^the operator may not list cogs\.things\.example\.com: /);
+  assert.match(refused.message, /^the operator may not read cogs\.things\.example\.com: /);
   assert.match(
     JSON.stringify(await objects.read(cog.kind, "default", { whole: false, name: "one" })),
-    /the operator may not get cogs/,
+    /the operator may not read cogs/,
   );
   assert.deepEqual(namesOf(objects.find(cog.kind, "default")), ["one"], "an open watch is not asked again");
 

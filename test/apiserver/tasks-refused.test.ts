@@ -125,7 +125,7 @@ describe("a task that is refused", () => {
     await tasks.deletedCluster(ns);
     await tasks.asksUntilStored(ns);
     const sentence =
-      /ServiceAccount no-account\/cluster-tasks may not \(hookpolicy doctor prints what is missing\)/;
+      /a right is missing \(hookpolicy doctor prints which\): .*system:serviceaccount:no-account:cluster-tasks/;
     await tasks.saysEverywhere(ns, "Running", sentence);
     await createAccount(cp, ns);
     await completesOnce(ns);

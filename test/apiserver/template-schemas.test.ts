@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { TemplateSchemas } from "../../src/cli/validate/template-schemas.ts";
+import { templateCheck } from "../../src/cli/validate/template-schemas.ts";
 import { loadPaths } from "../../src/cli/files/load.ts";
 import { fieldsOf } from "../../src/lib/fields.ts";
 import { SPECS, WIDGET, WIDGETS } from "../corpus/widgets.ts";
@@ -59,8 +59,9 @@ describe("of a template, --schema and the API server agree", () => {
         "object.json": JSON.stringify({ ...object, metadata: { name: "a", namespace: "default" } }),
       });
       const { objects } = await loadPaths([`${dir}/crds.yaml`]);
-      const schemas = new TemplateSchemas(objects.map((each) => each.object));
-      const { errors, unjudged } = schemas.check([taskRule([task({ create: object, succeeded: "true" })])]);
+      const check = templateCheck(objects.map((each) => each.object));
+      assert.ok(check !== undefined);
+      const { errors, unjudged } = check([taskRule([task({ create: object, succeeded: "true" })])]);
       assert.equal(unjudged, 0);
       const create = ["create", "--dry-run=server", "--validate=strict", "-f", `${dir}/object.json`];
       const refusal = await cp.kubectl(...create).then(

@@ -159,12 +159,12 @@ describe("doctor", () => {
     const env = { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" };
     capi = await installClusterApi(cp, { env, args: [`--feature-gates=${OFF}`] });
     await installLab(cp);
-    await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
+    await finds("feature gates", "error", /Cluster API are off.*: RuntimeSDK/);
     await finds("Cluster API", "unknown", /its version is unknown/);
     await gates(FEATURE_GATES);
     await cured("feature gates");
     await cp.apply(managerDeployment("v1.14.2", `MachinePool=true,${OFF}`));
-    const remedy = await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
+    const remedy = await finds("feature gates", "error", /Cluster API are off.*: RuntimeSDK/);
     const [flag = ""] = /--feature-gates=\S+/.exec(remedy) ?? [];
     const path = "/spec/template/spec/containers/0/args/0";
     await cp.patch(MANAGER, [{ op: "replace", path, value: flag }], { type: "json" });

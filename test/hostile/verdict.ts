@@ -15,8 +15,6 @@ export interface HttpAnswer {
 }
 
 const MAX_MESSAGE_BYTES = 1024;
-/** Fastify's answer, which repeats nothing of the request. */
-const FIXED = /^\{"error":"[ A-Za-z]+","message":"[ A-Za-z]+","statusCode":\d+\}$/;
 const NOT_FOUND = '{"error":"not found"}\n';
 
 /** `route`: undefined where no path is known for sure. `sent`: names the request, for whoever looks for the cause. */
@@ -32,10 +30,10 @@ export function judge(tally: Tally, route: Route | undefined, answer: HttpAnswer
   else tally.answer();
 }
 
-/** What Node.js and Fastify answer to a request that is not valid HTTP, is too slow or has too many headers. HEAD has no body. */
+/** What is answered to a request that is not valid HTTP, is too slow or has too many headers. HEAD has no body. */
 function isRefusal({ status, text }: HttpAnswer): boolean {
   if (status === 404) return text === NOT_FOUND || text === "";
-  return [400, 408, 431].includes(status) && (text === "" || FIXED.test(text));
+  return [400, 408, 431].includes(status) && text === "";
 }
 
 /** Every Cluster is held here, so that no answer of a hook that waits may let one go. */

@@ -77,12 +77,3 @@ test("namespaces share the places evenly, and none gives up what it has less of"
   const late = await tell([...flood(60, 20, "a"), ...flood(1, 3, "b"), ...flood(60, 20, "a")], 7);
   assert.deepEqual(late.written.filter((namespace) => namespace === "b").length, 3);
 });
-
-test("many causes in one namespace do not merge the causes of another one", async () => {
-  function* causes(): Iterable<Transition> {
-    yield* flood(3000, 1);
-    yield* flood(1, 20, "other");
-  }
-  const { results } = await tell(causes(), 1);
-  assert.deepEqual(results, { written: 1 }, "100 causes, 20 of all others, and 20 of the other namespace");
-});

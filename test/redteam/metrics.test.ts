@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { before, test, type TestContext } from "node:test";
 import { ScrapeGuard } from "../../src/operator/scrape-guard.ts";
 import type { KeyPair } from "../../src/server/tls-server.ts";
-import { createSecureMetricsServer } from "../../src/operator/metrics-server.ts";
+import { createMetricsServer } from "../../src/operator/diagnostics.ts";
 import { issue } from "../unit/server/certificates.ts";
 import { createRecorder, type Recorder } from "../unit/server/recorder.ts";
 
@@ -49,11 +49,10 @@ async function start(t: TestContext, { reviewMs = 20 } = {}): Promise<Lab> {
     },
     log,
   });
-  const server = createSecureMetricsServer({
+  const server = createMetricsServer({
     address: { host: "127.0.0.1", port: 0 },
     metrics: { contentType: "text/plain", text: async () => await Promise.resolve("up 1\n") },
-    tls: serving,
-    guard,
+    secure: { tls: serving, guard },
     log,
   });
   const { port } = await server.listen();

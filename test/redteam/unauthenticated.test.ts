@@ -28,7 +28,7 @@ async function start(t: TestContext, onSlow?: () => Promise<string>): Promise<nu
     port: 0,
     tls,
     clients: {
-      current: tls.cert,
+      pem: tls.cert,
       refusal: (socket) => (Reflect.get(socket, "servername") === CAPI ? undefined : "no certificate"),
       remedy: "",
     },

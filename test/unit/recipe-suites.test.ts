@@ -25,10 +25,10 @@ async function check(t: test.TestContext, files: Readonly<Record<string, string>
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  const { objects } = await loadPaths(["suite.yaml"], { cwd: folder });
+  const { objects } = await loadPaths([join(folder, "suite.yaml")]);
   const [source, ...others] = objects.filter(({ object }) => isSuite(object));
   assert.ok(source && others.length === 0);
-  const loaded = await loadSuite(source, async (paths) => await loadPaths(paths, { cwd: folder }));
+  const loaded = await loadSuite(source);
   const { status, problems, steps } = await runSuite(loaded);
   const failed = steps.filter((step) => step.status !== "passed" && step.status !== "done");
   assert.deepEqual({ status, problems, failed }, { status: "passed", problems: [], failed: [] });

@@ -16,7 +16,6 @@ import { lookup } from "../../api/selector.ts";
 import {
   type Mark as Settable,
   type MarkReaders,
-  type MetadataField,
   namedBy,
   placeOf,
   whyNotSettable,
@@ -53,8 +52,6 @@ export interface Obstacle extends Omit<GateRef, "policy"> {
   readonly text: string;
   /** When time alone releases what the policy holds. */
   readonly release?: Date;
-  /** Whether time alone meets the gate: what it waits for says when. */
-  readonly timed: boolean;
   /** The user may not read what the gate depends on; the operator may. */
   readonly unknown: boolean;
   /** Why what the gate waits for is not set. */
@@ -235,24 +232,15 @@ export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
   const { namespace } = fleet.world(cluster);
   return {
-    cluster: withValues(cluster, marks, "Cluster"),
-    namespace: namespace && withValues(namespace, marks, "Namespace"),
+    cluster: marks.filter(({ on }) => on === "Cluster").reduce(withMark, cluster),
+    namespace: namespace && marks.filter(({ on }) => on === "Namespace").reduce(withMark, namespace),
   };
 }
 
-function withValues<T extends { readonly metadata: ObjectMeta }>(
-  object: T,
-  marks: readonly Mark[],
-  on: Mark["on"],
-): T {
-  const fields = (field: MetadataField): Record<string, string> =>
-    Object.fromEntries(
-      marks.filter((mark) => mark.on === on && mark.field === field).map(({ key, value }) => [key, value]),
-    );
+function withMark<T extends { readonly metadata: ObjectMeta }>(object: T, { field, key, value }: Mark): T {
   const { metadata } = object;
-  const annotations = { ...metadata.annotations, ...fields("annotation") };
-  const labels = { ...metadata.labels, ...fields("label") };
-  return { ...object, metadata: { ...metadata, annotations, labels } };
+  const name = FIELDS[field];
+  return { ...object, metadata: { ...metadata, [name]: { ...metadata[name], [key]: value } } };
 }
 
 function prospects(
@@ -297,7 +285,6 @@ function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle
       policy: { kind: "HookRollout", name },
       rule: stage,
       text: message,
-      timed: false,
       unknown: false,
     }));
 }
@@ -311,12 +298,11 @@ function whyNotSet(scene: Scene, gate: GateRef, call: HookCall): string {
 /** Reasons of gates and rules whose objects the user may not read. */
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
-function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
+function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
   const unmet = unmetGates(rule);
-  if (unmet.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
+  if (unmet.length === 0) return [{ text: rule.message, unknown: UNREADABLE.has(rule.reason) }];
   return unmet.map(({ gate, met, reason, observed, ...result }) => ({
     gate,
-    timed: result.changesAt instanceof Date,
     text: met === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
     unknown: met === undefined && UNREADABLE.has(reason),
   }));

@@ -15,7 +15,7 @@ import {
   reading,
 } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
-import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
+import type { ClusterName, LiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -82,6 +82,7 @@ export function addApprove(program: Command): void {
 }
 
 async function approve(name: ClusterName, flags: Flags): Promise<void> {
+  const { withLiveCluster } = await import("../fleet/live-fleet.ts");
   await withLiveCluster(flags, name, async (live) => {
     const plan = await planFor(live, flags);
     const done = await carryOut(plan, live, flags);

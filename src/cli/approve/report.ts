@@ -79,7 +79,9 @@ function operationLines(
         text: `${obstacle.policy.kind === "HookRollout" ? "" : `${gateName(obstacle)} `}${obstacle.text}`,
       },
       ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
-      ...releaseDetail(obstacle),
+      ...(obstacle.release === undefined
+        ? []
+        : [{ label: "", text: `not before ${timestamp(obstacle.release)}` }]),
     ]),
   ];
   return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
@@ -101,11 +103,6 @@ export function markText({ on, field, key, value, replaces }: Mark, { cluster }:
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
   ];
   return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");
-}
-
-function releaseDetail({ release, timed }: Obstacle): readonly Detail[] {
-  if (release !== undefined) return [{ label: "", text: `not before ${timestamp(release)}` }];
-  return timed ? [] : [{ label: "", text: "time alone does not release it" }];
 }
 
 export function commandFor({ replaces, ...mark }: Mark, { cluster: { metadata } }: Target): string {
@@ -141,7 +138,7 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
     effect: effectOf(call),
     ...(pending !== undefined && { firstAsked: timestamp(pending.firstAsked) }),
     approvals: approvals.map(({ mark, ...gate }) => ({ ...gate, ...mark, command: commandFor(mark, plan) })),
-    obstacles: obstacles.map(({ release, unknown: _, timed: __, ...obstacle }) => ({
+    obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
       ...obstacle,
       ...(release !== undefined && { earliestRelease: timestamp(release) }),
     })),

@@ -58,16 +58,19 @@ function flagWords(flags: readonly Option[]): Candidate[] {
   return flags.map(({ long, description }) => ({ value: long ?? "", description }));
 }
 
+const OF_FLAGS: Readonly<Record<string, Values>> = {
+  "--hook": HOOK_NAMES,
+  "--namespace": "namespace",
+  "--policy": "policyref", // KIND/NAME, of those that can apply to the Cluster
+  "--for-cluster": "cluster",
+  "--against": "fleet",
+};
+
 /** The values of a flag; `undefined`: it takes none. */
 function valuesOf({ long, argChoices, required, optional, flags }: Option): Values {
   if (!required && !optional) return undefined;
   if (argChoices !== undefined) return argChoices;
-  if (long === "--hook") return HOOK_NAMES;
-  if (long === "--namespace") return "namespace";
-  if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
-  if (long === "--for-cluster") return "cluster";
-  if (long === "--against") return "fleet";
-  return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
+  return OF_FLAGS[long ?? ""] ?? (/<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text");
 }
 
 function operandValues(operand: Argument | undefined, program: Command): Values {

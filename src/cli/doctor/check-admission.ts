@@ -109,9 +109,8 @@ function onClusters(configuration: RawObject): string[] {
   return listOf(configuration["webhooks"])
     .map(fieldsOf)
     .flatMap((webhook) => {
-      const operations = new Set(
-        listOf(webhook["rules"]).map(fieldsOf).filter(isAboutClusters).flatMap(operationsOf),
-      );
+      const rules = listOf(webhook["rules"]).map(fieldsOf).filter(isAboutClusters);
+      const operations = new Set(rules.flatMap((rule) => listOf(rule["operations"]).map(textOf)));
       if (operations.size === 0) return [];
       const onFailure = webhook["failurePolicy"] === "Ignore" ? "" : ", or nothing passes";
       return [`${textOf(webhook["name"])} (${[...operations].join(", ")}${onFailure})`];
@@ -122,12 +121,6 @@ function isAboutClusters(rule: Fields): boolean {
   const has = (field: string, ...values: readonly string[]): boolean =>
     listOf(rule[field]).some((each) => values.includes(textOf(each)));
   return has("apiGroups", CLUSTER_API_GROUP, "*") && has("resources", "clusters", "*", "*/*");
-}
-
-function operationsOf(rule: Fields): readonly string[] {
-  const named = listOf(rule["operations"]).map(textOf);
-  const all = ["CREATE", "UPDATE", "DELETE"];
-  return named.includes("*") ? all : all.filter((operation) => named.includes(operation));
 }
 
 export const FOREGROUND_POLICY = "hookpolicy-refuse-foreground-deletion";

@@ -32,23 +32,20 @@ export function gatedIn(matches: DoctorInput["matches"]): DoctorInput["matches"]
 export function effective(examined: DoctorInput): Finding {
   checkMatches(examined);
   const { fleet, matches } = examined;
-  const found = together([withoutUntil(fleet), withoutCluster(fleet, gatedIn(matches))]);
+  const idle = [...gatedIn(matches)].filter(([, found]) => found.length === 0).map(([policy]) => policy);
+  const found = together([
+    problems(
+      "warning",
+      fleet.policies.flatMap(untilForgotten),
+      (n) => `${counted(n, "rule")} without until, so without effect`,
+    ),
+    problems(
+      "warning",
+      idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) })),
+      (n) => `${counted(n, "policy")} without a Cluster`,
+    ),
+  ]);
   return found ?? ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
-}
-
-function withoutUntil({ policies }: Fleet): Finding | undefined {
-  const forgotten = policies.flatMap(untilForgotten);
-  if (forgotten.length === 0) return undefined;
-  const hold = forgotten.length === 1 ? "holds" : "hold";
-  const detail = `${counted(forgotten.length, "rule")} without until, which ${hold} nothing`;
-  return problems("warning", detail, forgotten);
-}
-
-function withoutCluster(fleet: Fleet, gated: DoctorInput["matches"]): Finding | undefined {
-  const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => policy);
-  if (idle.length === 0) return undefined;
-  const all = idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) }));
-  return problems("warning", `${counted(idle.length, "policy")} without a Cluster`, all);
 }
 
 /** Rules of which the author expects that they hold something. */
@@ -145,41 +142,34 @@ export function grants({ grants: asked, policies, rollouts, deployments }: Docto
 /** An annotation of a restore, or of a forgotten break-glass. Cluster API looks for it at the deletion, not for when it was set. */
 export function okToDelete({ clusters, fleet }: DoctorInput): Finding {
   known(clusters);
-  const { count, names, remedy } = marked(fleet, ["ok-to-delete"]);
-  if (count === 0) return ok("no Cluster has it ahead of its deletion");
-  return error(
-    `Cluster API will not ask before it deletes ${counted(count, "Cluster")} with ${BYPASSES["ok-to-delete"]}, although no deletion has begun: ${names}`,
-    remedy,
+  return (
+    problems(
+      "error",
+      marked(fleet, ["ok-to-delete"]),
+      (n) =>
+        `Cluster API will not ask before it deletes ${counted(n, "Cluster")} with ${BYPASSES["ok-to-delete"]}, although no deletion has begun`,
+    ) ?? ok("no Cluster has it ahead of its deletion")
   );
 }
 
 export function unsafe({ clusters, fleet }: DoctorInput): Finding {
   known(clusters);
-  const { count, names, remedy } = marked(fleet, [
-    "disable-update-version-check",
-    "disable-update-class-name-check",
-  ]);
-  if (count === 0) return ok("no Cluster has one");
-  return warning(
-    `checks of Cluster API are disabled by an annotation unsafe.topology.cluster.x-k8s.io/… on ${counted(count, "Cluster")}: ${names}`,
-    remedy,
+  return (
+    problems(
+      "warning",
+      marked(fleet, ["disable-update-version-check", "disable-update-class-name-check"]),
+      (n) =>
+        `checks of Cluster API are disabled by an annotation unsafe.topology.cluster.x-k8s.io/… on ${counted(n, "Cluster")}`,
+    ) ?? ok("no Cluster has one")
   );
 }
 
-/** The Clusters with one of these annotations, and how to remove it from the first. */
-function marked(
-  fleet: Fleet,
-  wanted: readonly Bypass[],
-): Record<"names" | "remedy", string> & { count: number } {
-  const found = fleet.clusters().flatMap((cluster) => {
+/** The Clusters with one of these annotations, and how to remove it. */
+function marked(fleet: Fleet, wanted: readonly Bypass[]): readonly Problem[] {
+  return fleet.clusters().flatMap((cluster) => {
     const bypasses = bypassesOf(cluster).filter((each) => wanted.includes(each));
-    return bypasses.length === 0 ? [] : [{ cluster, bypasses }];
+    if (bypasses.length === 0) return [];
+    const remove = bypasses.map((bypass) => `${BYPASSES[bypass]}-`);
+    return [{ detail: clusterKey(cluster), remedy: kubectl("annotate", cluster.metadata, ...remove) }];
   });
-  const [first] = found;
-  const removed = (first?.bypasses ?? []).map((bypass) => `${BYPASSES[bypass]}-`);
-  return {
-    count: found.length,
-    names: some(found.map(({ cluster }) => clusterKey(cluster))),
-    remedy: first === undefined ? "" : kubectl("annotate", first.cluster.metadata, ...removed),
-  };
 }

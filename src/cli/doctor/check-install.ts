@@ -212,7 +212,7 @@ function gatesOff(off: readonly string[], manager: Program | undefined): Finding
   const gates = GATES.map((gate) => `${gate}=true`).join(",");
   const { namespace = "capi-system", name = "capi-controller-manager" } = manager ?? {};
   return error(
-    `the feature ${off.length === 1 ? "gate" : "gates"} ${off.join(" and ")} of Cluster API ${off.length === 1 ? "is" : "are"} off: no hook is called`,
+    `feature gates of Cluster API are off, so no hook is called: ${off.join(", ")}`,
     `in Deployment ${namespace}/${name} set --feature-gates=${gates} (with clusterctl: CLUSTER_TOPOLOGY=true EXP_RUNTIME_SDK=true)`,
   );
 }

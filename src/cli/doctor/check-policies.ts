@@ -29,8 +29,8 @@ export function ready(examined: DoctorInput): Finding {
   const { policies, deployments, fleet } = examined;
   known(policies);
   if (fleet.policies.length === 0) return withoutPolicies(fleet);
-  const bad = fleet.policies.flatMap(notReady);
-  if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
+  const bad = problems("error", fleet.policies.flatMap(notReady), (n) => `${counted(n, "policy")} not Ready`);
+  if (bad !== undefined) return bad;
   const all = counted(fleet.policies.length, "policy");
   const gone = fleet.policies.filter(isGone);
   if (gone.length > 0) {
@@ -103,8 +103,10 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
 export function called({ policies, fleet }: DoctorInput): Finding {
   known(policies);
   const silent = fleet.policies.flatMap(notCalled);
-  if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
-  return problems("error", `Cluster API does not ask ${counted(silent.length, "policy")}`, silent);
+  return (
+    problems("error", silent, (n) => `Cluster API does not ask ${counted(n, "policy")}`) ??
+    ok("no policy says that Cluster API does not ask it")
+  );
 }
 
 function notCalled(policy: FleetPolicy): Problem[] {
@@ -124,13 +126,16 @@ export function owned({ clusters, ownedUnseen, fleet }: DoctorInput): Finding {
     detail: `${name}: ${message}`,
     remedy: steps.map(({ command }) => command).join(" && ") || `hookpolicy explain ${name}`,
   }));
-  const count = counted(torn.length, "Cluster");
-  if (torn.some(({ isUnderWay }) => isUnderWay))
-    return problems("error", `${count} torn down, past every hook`, all);
-  if (torn.length > 0)
-    return problems("warning", `${count} that a deletion would tear down, past every hook`, all);
+  const isUnderWay = torn.some((each) => each.isUnderWay);
+  const what = isUnderWay ? "torn down" : "that a deletion would tear down";
   const unseen = ownedUnseen ? "; the operator may not see them being deleted, only that they are gone" : "";
-  return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
+  return (
+    problems(
+      isUnderWay ? "error" : "warning",
+      all,
+      (n) => `${counted(n, "Cluster")} ${what}, past every hook`,
+    ) ?? ok(`no held Cluster loses its control plane or infrastructure${unseen}`)
+  );
 }
 
 export function overrides(examined: DoctorInput): Finding {
@@ -140,11 +145,12 @@ export function overrides(examined: DoctorInput): Finding {
     (override) =>
       override.problem === undefined && now < override.expiresAt && mayConcern(override, examined),
   );
-  if (active.length === 0) return ok("none is active");
-  return problems(
-    "warning",
-    `${counted(active.length, "HookOverride")} in force: policies hold nothing that they cover`,
-    active.map((override) => lifting(override, now)),
+  return (
+    problems(
+      "warning",
+      active.map((override) => lifting(override, now)),
+      (n) => `${counted(n, "HookOverride")} in force: policies hold nothing that they cover`,
+    ) ?? ok("none is active")
   );
 }
 

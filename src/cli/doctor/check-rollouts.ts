@@ -7,7 +7,6 @@ import { clusterKey } from "../../views/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import {
-  error,
   type DoctorInput,
   type Finding,
   known,
@@ -26,50 +25,47 @@ export function rollouts({ rollouts: read, fleet }: DoctorInput): Finding {
   known(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
-  const found = together([unready(all), halted(all), paused(all)]);
+  const found = together([
+    problems("error", all.flatMap(unready), which("not Ready, so no Cluster begins")),
+    problems("error", all.flatMap(halted), which("halted")),
+    problems("warning", all.flatMap(paused), which("paused, so nothing more begins")),
+  ]);
   return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
 }
 
-function unready(all: readonly FleetRollout[]): Finding | undefined {
-  const bad = all.filter(
-    (each) =>
-      each.compiled.problem !== undefined ||
-      (!isGone(each) &&
-        (!isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation)),
-  );
-  const [first] = bad;
-  if (first === undefined) return undefined;
-  const told = isTrue(first, CONDITION.Ready) ? undefined : conditionOf(first, CONDITION.Ready)?.message;
-  const message = first.compiled.problem ?? told;
-  return error(
-    `${counted(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
+const which =
+  (what: string) =>
+  (count: number): string =>
+    `${counted(count, "HookRollout")} ${what}`;
+
+function unready(rollout: FleetRollout): Problem[] {
+  const { compiled, status } = rollout;
+  const { name, problem, generation } = compiled;
+  const ready = conditionOf(rollout, CONDITION.Ready);
+  const isReady = ready?.status === "True";
+  const isCurrent = isGone(rollout) || (isReady && status.observedGeneration === generation);
+  if (problem === undefined && isCurrent) return [];
+  const message = problem ?? (isReady ? undefined : ready?.message);
+  const remedy =
     message === undefined
       ? "see whether the operator runs, and what its log says of HookRollouts"
-      : `do what the message says: kubectl edit hookrollout ${nameOf(first)}`,
-  );
+      : `do what the message says: kubectl edit hookrollout ${name}`;
+  return [{ detail: `${name}: ${message ?? "the operator has not looked at its spec"}`, remedy }];
 }
 
-function halted(all: readonly FleetRollout[]): Finding | undefined {
-  const stopped = all.filter((each) => isTrue(each, CONDITION.Halted));
-  const [first] = stopped;
-  if (first === undefined) return undefined;
-  return error(
-    `${counted(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${conditionOf(first, CONDITION.Halted)?.message})`,
-    `hookpolicy rollout status ${nameOf(first)}, then repair what failed, or hookpolicy rollout resume ${nameOf(first)}`,
-  );
+function halted(rollout: FleetRollout): Problem[] {
+  const { name } = rollout.compiled;
+  const halt = conditionOf(rollout, CONDITION.Halted);
+  if (halt?.status !== "True") return [];
+  const remedy = `hookpolicy rollout status ${name}, then repair what failed, or hookpolicy rollout resume ${name}`;
+  return [{ detail: `${name}: ${halt.message}`, remedy }];
 }
 
-function paused(all: readonly FleetRollout[]): Finding | undefined {
-  const stopped = all.filter(({ compiled }) => compiled.paused);
-  const [first] = stopped;
-  if (first === undefined) return undefined;
-  const told = stopped.map(
-    (each) => `${nameOf(each)}${each.pauseReason === undefined ? "" : ` (${each.pauseReason})`}`,
-  );
-  return warning(
-    `${counted(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
-    `hookpolicy rollout resume ${nameOf(first)}`,
-  );
+function paused({ compiled, pauseReason }: FleetRollout): Problem[] {
+  const { name } = compiled;
+  if (!compiled.paused) return [];
+  const detail = pauseReason === undefined ? name : `${name}: ${pauseReason}`;
+  return [{ detail, remedy: `hookpolicy rollout resume ${name}` }];
 }
 
 /** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
@@ -87,7 +83,11 @@ export function rolloutClusters({ rollouts: read, clusters, fleet }: DoctorInput
         return shared(before.rollout, rollout, both);
       }),
     ),
-    selectingNothing(selected.flatMap(({ rollout, members }) => withoutClusters(rollout, members, fleet))),
+    problems(
+      "warning",
+      selected.flatMap(({ rollout, members }) => withoutClusters(rollout, members, fleet)),
+      (n) => `${counted(n, "rollout or stage", "rollouts or stages")} without a Cluster`,
+    ),
   ]);
   return found ?? ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
 }
@@ -99,12 +99,6 @@ function withoutTopology(selected: readonly Cluster[]): Finding | undefined {
     `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
     "leave them out by spec.clusterSelector: they begin without a slot",
   );
-}
-
-function selectingNothing(empty: readonly Problem[]): Finding | undefined {
-  if (empty.length === 0) return undefined;
-  const count = counted(empty.length, "rollout or stage", "rollouts or stages");
-  return problems("warning", `${count} without a Cluster`, empty);
 }
 
 /** A rollout that selects nothing limits nothing; behind a stage that selects nothing, others may wait for ever. */
@@ -141,8 +135,4 @@ function nameOf({ compiled }: FleetRollout): string {
 /** Other checks report that no operator runs. An operator that runs again writes another condition. */
 function isGone({ status }: FleetRollout): boolean {
   return status.conditions?.some(({ reason }) => reason === REASON.OperatorGone) === true;
-}
-
-function isTrue(rollout: FleetRollout, type: string): boolean {
-  return conditionOf(rollout, type)?.status === "True";
 }

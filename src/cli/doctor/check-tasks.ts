@@ -25,8 +25,8 @@ export function tasks(examined: DoctorInput): Finding {
   known(deployments);
   const operator = operatorFlag(examined);
   const broken = accounts.flatMap((account) => problemsOf(account, operator));
-  if (broken.length > 0)
-    return problems("error", `tasks cannot act, for ${counted(broken.length, "reason")}`, broken);
+  const found = problems("error", broken, (n) => `tasks cannot act, for ${counted(n, "reason")}`);
+  if (found !== undefined) return found;
   for (const { exists, optedIn, rights } of accounts)
     for (const read of [exists, optedIn, ...rights.map(({ missing }) => missing)]) known<unknown>(read);
   const names = some(accounts.map((account) => namespacedName(account)));
@@ -68,14 +68,10 @@ function setUp({ namespace, name, rights }: TaskAccount, operator: string): stri
   return `hookpolicy init tasks -n ${namespace} --service-account ${name}${operator}${may.join("")} | kubectl apply -f -`;
 }
 
-/** Empty: it is what `init tasks` takes it for. */
 function operatorFlag(examined: DoctorInput): string {
   const [found] = operators(examined);
-  const name = found === undefined ? OPERATOR : `${found.namespace}/${found.serviceAccount}`;
-  return name === OPERATOR ? "" : ` --operator ${name}`;
+  return found === undefined ? "" : ` --operator ${found.namespace}/${found.serviceAccount}`;
 }
-
-const OPERATOR = "hookpolicy-system/hookpolicy";
 
 function unsureWhere(accounts: readonly TaskAccount[]): string {
   const elsewhere = accounts

@@ -168,9 +168,14 @@ export function judged(look: () => Finding): Finding {
   }
 }
 
-/** Objects with a problem each. Where only one remedy is shown, it is that of the first. */
-export function problems(state: "error" | "warning", detail: string, all: readonly Problem[]): Finding {
-  return { state, detail, remedy: all[0]?.remedy ?? "", problems: all };
+/** Objects with a problem each; `undefined`: none. Where only one remedy is shown, it is that of the first. */
+export function problems(
+  state: "error" | "warning",
+  all: readonly Problem[],
+  detail: (count: number) => string,
+): Finding | undefined {
+  const [first] = all;
+  return first && { state, detail: detail(all.length), remedy: first.remedy, problems: all };
 }
 
 /** What one check has found: nothing hides the rest. `undefined`: nothing. */

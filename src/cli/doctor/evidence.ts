@@ -1,7 +1,8 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written, as the only creation is a dry run. */
 
-import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
-import { GROUP } from "../../api/hook-policy.ts";
+import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { GROUP, type TaskSpec } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { secretOf } from "./check-registration.ts";
 import {
@@ -14,8 +15,8 @@ import {
 } from "./doctor.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
 import { type Deployment, operators } from "./check-install.ts";
-import { Fleet } from "../fleet/fleet.ts";
-import { policyKind, type RawObject } from "../fleet/kinds.ts";
+import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 import {
   ADMISSION_BINDINGS,
   ADMISSION_POLICIES,
@@ -54,6 +55,8 @@ import { EXTENSION_NAME, type Registration, viewRegistration } from "../../regis
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { accountOf, actionOf } from "../../policy/tasks/compile-task.ts";
+import { hasExpression } from "../../policy/tasks/template-text.ts";
 import { userOf } from "../../tasks/task-objects.ts";
 
 const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
@@ -90,13 +93,15 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     secrets: readSecrets(client, first.registrations),
   });
   const user = accountIn(first);
+  const objects = [first.policies, first.rollouts].flatMap((each) => (each.ok ? each.value : []));
+  const fleet = new Fleet(objects, settings);
   return {
     serverVersion: textOf(fieldsOf(version)["gitVersion"]),
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
-    grants: await readGrants(client, kindsIn(first, settings), user),
-    taskAccounts: await readTaskAccounts(client, first.policies, user),
+    grants: await readGrants(client, kindsIn(fleet), user),
+    taskAccounts: await readTaskAccounts(client, fleet, user),
     ownedUnseen: await isOwnedUnseen(client, user),
   };
 }
@@ -193,15 +198,10 @@ function accountIn(deployed: Deployment): string {
 }
 
 /** The distinct kinds of objects that gates of policies and of rollouts' stages look at, as far as these were read. */
-function kindsIn(
-  { policies, rollouts }: Pick<Evidence, "policies" | "rollouts">,
-  settings: Settings,
-): ObjectKind[] {
-  const objects = [policies, rollouts].flatMap((each) => (each.ok ? each.value : []));
-  const fleet = new Fleet(objects, settings);
+function kindsIn({ policies, rollouts }: Fleet): ObjectKind[] {
   const demands = [
-    ...fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)),
-    ...fleet.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
+    ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
+    ...rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
   ];
   return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }
@@ -236,33 +236,22 @@ interface Need {
 /** `operator`: as whom it acts without impersonation. */
 async function readTaskAccounts(
   client: KubeClient,
-  policies: ReadResult<readonly RawObject[]>,
+  { policies }: Fleet,
   operator: string,
 ): Promise<readonly TaskAccount[]> {
-  const needs = policies.ok ? policies.value.flatMap(needsOf) : [];
-  const byAccount = Map.groupBy(needs, ({ account: { namespace, name } }) => `${namespace}/${name}`);
+  const byAccount = Map.groupBy(policies.flatMap(needsOf), ({ account }) => namespacedName(account));
   return await Promise.all(
     [...byAccount.values()].map(async (all) => await readAccount(client, all, operator)),
   );
 }
 
-function needsOf(policy: RawObject): Need[] {
-  const kind = policyKind(policy);
-  if (kind === undefined) return [];
-  const { name, namespace = "" } = viewMetadata(policy["metadata"]);
-  const { rules, serviceAccountName, serviceAccount } = fieldsOf(policy["spec"]);
-  const given = fieldsOf(serviceAccount);
-  const account =
-    kind === "HookPolicy"
-      ? { namespace, name: textOf(serviceAccountName) }
-      : { namespace: textOf(given["namespace"]), name: textOf(given["name"]) };
-  // Such a policy is not Ready, as another check says.
-  if (account.name === "" || account.namespace === "") return [];
-  const owner = policyName({ kind, ...(kind === "HookPolicy" && { namespace }), name });
-  return listOf(rules)
-    .flatMap((rule) => listOf(fieldsOf(rule)["tasks"]))
-    .flatMap((task) => needOf(fieldsOf(task), account.namespace))
-    .map((need) => ({ ...need, account, policy: owner }));
+function needsOf({ compiled: { ref, errors }, object: { spec } }: FleetPolicy): Need[] {
+  // A policy with errors is not Ready, as another check says.
+  const account = errors.length > 0 ? undefined : accountOf(spec, ref);
+  if (account === undefined) return [];
+  return spec.rules
+    .flatMap(({ tasks = [] }) => tasks)
+    .map((task) => ({ ...needOf(task, account.namespace), account, policy: policyName(ref) }));
 }
 
 /** By verb of a task: what the operator asks the API server for. */
@@ -272,24 +261,16 @@ const VERBS = {
   delete: ["get", "delete"],
 } as const;
 
-function needOf(
-  task: Readonly<Record<string, unknown>>,
-  standard: string,
-): Omit<Need, "account" | "policy">[] {
-  return (["create", "apply", "delete"] as const).flatMap((verb) => {
-    if (task[verb] === undefined) return [];
-    const template = fieldsOf(task[verb]);
-    const place = verb === "delete" ? template : fieldsOf(template["metadata"]);
-    const namespace = textOf(place["namespace"]) || standard;
-    return [
-      {
-        apiVersion: textOf(template["apiVersion"]),
-        kind: textOf(template["kind"]),
-        verbs: [...VERBS[verb], ...(template["selector"] === undefined ? [] : ["list"])],
-        namespace: namespace.includes("<<") ? undefined : namespace,
-      },
-    ];
-  });
+function needOf(task: TaskSpec, standard: string): Omit<Need, "account" | "policy"> {
+  const { verb, template } = actionOf(task);
+  const place = verb === "delete" ? template : fieldsOf(template["metadata"]);
+  const namespace = textOf(place["namespace"]) || standard;
+  return {
+    apiVersion: textOf(template["apiVersion"]),
+    kind: textOf(template["kind"]),
+    verbs: [...VERBS[verb], ...(template["selector"] === undefined ? [] : ["list"])],
+    namespace: hasExpression(namespace) ? undefined : namespace,
+  };
 }
 
 async function readAccount(

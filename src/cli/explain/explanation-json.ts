@@ -13,21 +13,22 @@ export function explanationJson({ at, operations, ...rest }: Explanation): wire.
   return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 
-function operationJson({
-  firstAsked,
-  release,
-  steps,
-  policies,
-  rollouts,
-  byPolicies: _byPolicies,
-  next: _next,
-  ...rest
-}: ExplainedOperation): wire.ExplainedOperation {
+function operationJson(operation: ExplainedOperation): wire.ExplainedOperation {
+  const {
+    firstAsked,
+    release,
+    steps,
+    policies,
+    rollouts,
+    byPolicies: _time,
+    next: _next,
+    ...rest
+  } = operation;
   return {
     ...rest,
-    ...(firstAsked !== undefined && { firstAsked: timestamp(firstAsked) }),
-    ...releaseJson(release),
-    steps: steps.map(({ release: at, look: _, ...step }) => ({ ...step, ...releaseJson(at) })),
+    firstAsked: textOf(firstAsked),
+    earliestRelease: textOf(release),
+    steps: steps.map(({ release: at, look: _, ...step }) => ({ ...step, earliestRelease: textOf(at) })),
     policies: policies.map(policyJson),
     rollouts: rollouts.map(({ needsUser: _, ...rollout }) => rollout),
   };
@@ -39,27 +40,26 @@ function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
     policy,
     mode,
     matched,
-    ...(!matched && { mismatch }),
+    mismatch: matched ? undefined : mismatch,
     verdict,
     holds,
-    ...(overriddenBy !== undefined && { overriddenBy }),
-    ...releaseJson(release),
+    overriddenBy,
+    earliestRelease: textOf(release),
     rules: rules.map(ruleJson),
-    ...(status !== undefined && { status }),
+    status,
   };
 }
 
 function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
-  const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
-  const { deadlineMs: _deadline, admission, said, message, tasks, ...rest } = shown;
+  const { timers: _, changesAt: _edge, deadline, gates, release, ...shown } = explained;
+  const { said, message, tasks, ...rest } = shown;
   return {
     ...rest,
     message: message === "" ? "" : afterWords({ ...(said !== undefined && { said }) }, message),
-    ...(admission !== undefined && { admission }),
-    ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
-    ...releaseJson(release),
+    deadlineAt: deadline instanceof Date ? timestamp(deadline) : undefined,
+    earliestRelease: textOf(release),
     gates: gates.map(gateJson),
-    ...(tasks !== undefined && { tasks: tasks.map(taskJson) }),
+    tasks: tasks?.map(taskJson),
   };
 }
 
@@ -68,41 +68,24 @@ function taskJson(task: TaskTrace): wire.ExplainedTask {
   return {
     ...rest,
     commands: commandsOf(task),
-    ...(nextAttempt !== undefined && { nextAttempt: { ...nextAttempt, at: timestamp(nextAttempt.at) } }),
-    ...(changesAt !== undefined && nextAttempt === undefined && { validUntil: timestamp(changesAt) }),
+    nextAttempt: nextAttempt && { ...nextAttempt, at: timestamp(nextAttempt.at) },
+    validUntil: nextAttempt === undefined ? textOf(changesAt) : undefined,
   };
 }
 
 /** In the JSON, `holds` of a gate means that it is met; of a rule, that it holds the Cluster. */
-function gateJson({
-  gate,
-  met,
-  changesAt,
-  isSearchEnd,
-  members,
-  wanted,
-  wantedInFull,
-  said: _said,
-  found: _found,
-  look: _look,
-  ...rest
-}: GateTrace): wire.ExplainedGate {
-  const edge = instantText(isSearchEnd === true ? "Unknown" : changesAt);
+function gateJson(trace: GateTrace): wire.ExplainedGate {
+  const { met, changesAt, isSearchEnd, members, wanted, wantedInFull, ...shown } = trace;
+  const { said: _said, found: _found, look: _look, ...rest } = shown;
   return {
-    gate,
-    ...(met !== undefined && { holds: met }),
     ...rest,
+    holds: met,
     wanted: wantedInFull ?? wanted,
-    ...(edge !== undefined && { changesAt: edge }),
-    ...(members !== undefined && { members: members.map(gateJson) }),
+    changesAt: textOf(isSearchEnd === true ? "Unknown" : changesAt),
+    members: members?.map(gateJson),
   };
 }
 
-function releaseJson(at: Release): { readonly earliestRelease?: string } {
-  const earliestRelease = instantText(at);
-  return earliestRelease === undefined ? {} : { earliestRelease };
-}
-
-function instantText(at: Release): string | undefined {
+function textOf(at: Release): string | undefined {
   return at instanceof Date ? timestamp(at) : at;
 }

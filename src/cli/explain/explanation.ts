@@ -41,16 +41,16 @@ export interface ExplainOptions extends ExplainWish {
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
   /** That the operator does not answer. */
-  readonly silence?: string;
+  readonly silence?: string | undefined;
 }
 
 export interface Explanation {
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly at: Date;
   /** Others delete what the Cluster owns, or will. */
-  readonly tornDown?: TearDown;
+  readonly tornDown: TearDown | undefined;
   /** Why Cluster API holds the upgrade without asking. */
-  readonly ownHold?: string;
+  readonly ownHold: string | undefined;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -59,12 +59,12 @@ export interface Explanation {
 export interface ExplainedOperation extends WayOut {
   readonly hook: HookName;
   /** A request to the API server; absent: a call of the hook. */
-  readonly request?: RequestName;
+  readonly request?: RequestName | undefined;
   /** Admission's answer to the request that would begin the operation; absent: no rule speaks there. */
-  readonly admission?: AdmissionDecision["verdict"];
-  readonly targetVersion?: string;
+  readonly admission?: AdmissionDecision["verdict"] | undefined;
+  readonly targetVersion: string | undefined;
   /** Absent: Cluster API is not calling now. */
-  readonly firstAsked?: Date;
+  readonly firstAsked?: Date | undefined;
   readonly passed: boolean;
   readonly verdict: Verdict;
   /** Absent: policies that the user may not read could hold it. */
@@ -87,13 +87,12 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, at, now } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
-  const torn = findTearDowns(fleet)(cluster);
   const ownHold = ownHoldOf(fleet, options);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
-    ...(torn !== undefined && { tornDown: torn }),
-    ...(ownHold?.isNow === true && { ownHold: ownHold.text }),
+    tornDown: findTearDowns(fleet)(cluster),
+    ownHold: ownHold?.isNow === true ? ownHold.text : undefined,
     notes: [
       ...notesOf(fleet, options),
       ownHold?.isNow === false ? ownHold.text : undefined,
@@ -109,10 +108,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
 
 function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {
   const { cluster, hook, request, unread } = options;
+  const attempt = attemptOf(options);
   return [
     options.silence,
     options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
-    request && notReviewedNote(request, options),
+    attempt && "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined,
     notCalled(cluster),
     ...unread.map(({ text }) => text),
     hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
@@ -147,8 +147,13 @@ interface Subject {
 
 /** What is explained: the request, the call of the hook, or what waits now. */
 export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
-  const { cluster, hook, request, now } = options;
-  if (request !== undefined) return requested(request, options);
+  const { cluster, hook, now, at = now } = options;
+  const attempt = attemptOf(options);
+  if (attempt !== undefined) {
+    if ("why" in attempt) return [];
+    const { call } = attempt;
+    return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
+  }
   const pending = fleet.pendingOperations(cluster);
   if (hook === undefined) {
     return pending
@@ -160,25 +165,18 @@ export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subjec
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const state = newOperation(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
+  const state = newOperation(comingFrom(call, options.fromVersion), cluster, at, known);
   const isPending = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: state.call, state, isPending }];
 }
 
-function requested(request: RequestName, options: ExplainOptions): readonly Subject[] {
-  const { cluster, now, at = now, toVersion: to, fromVersion: from } = options;
-  const attempt = requestOf(request, cluster, { to, from });
-  if ("why" in attempt) return [];
-  const { call } = attempt;
-  return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
-}
-
-function notReviewedNote(
-  request: RequestName,
-  { cluster, toVersion: to }: ExplainOptions,
-): string | undefined {
-  const attempt = requestOf(request, cluster, { to });
-  return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
+function attemptOf({
+  request,
+  cluster,
+  toVersion: to,
+  fromVersion: from,
+}: ExplainOptions): ReturnType<typeof requestOf> | undefined {
+  return request && requestOf(request, cluster, { to, from });
 }
 
 function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOptions): ExplainedOperation {
@@ -192,16 +190,15 @@ function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOption
   const world = fleet.world(cluster, state);
   const ofOperator = options.live ? whereOperatorRuns(options, call, isPending ? state : undefined) : {};
   const situation = { fleet, world, call, now: at, policies, before, ...ofOperator };
-  const version = targetVersion(call);
   const rollouts = explainRollouts(fleet, situation, statusTime(options));
   const { steps, release: byPolicies } = wayOut(decision, situation);
   const released = byPolicies instanceof Date ? { ...situation, now: byPolicies } : situation;
   const next = explainRollouts(fleet, released, statusTime(options)).filter(({ holds }) => holds);
   return {
     hook: call.hook,
-    ...(version !== undefined && { targetVersion: version }),
-    ...(isPending && firstAskedIn(before, options)),
-    passed: !isPending && hasPassed(fleet, before, options),
+    targetVersion: targetVersion(call),
+    firstAsked: isPending && isStored(options) ? before.firstAsked : undefined,
+    passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...outcomeOf(decision, rollouts, options),
     steps,
     byPolicies,
@@ -209,16 +206,8 @@ function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOption
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
     next,
-    ...(!isPending && admissionOf(fleet, call, options)),
+    admission: admissionOf(fleet, subject, options),
   };
-}
-
-function hasPassed(
-  { served }: Fleet,
-  before: PendingOperation,
-  { cluster, toVersion }: ExplainOptions,
-): boolean {
-  return toVersion === undefined && hasEnded(before, cluster, served);
 }
 
 /** Files have no Cluster that a command could mark, and no status; that of the operator is about the present. */
@@ -232,13 +221,9 @@ function whereOperatorRuns(
 }
 
 /** Cluster API asks nothing yet about a manifest that no API server has stored. */
-function firstAskedIn(
-  { firstAsked }: PendingOperation,
-  { live, cluster: { metadata, progress } }: ExplainOptions,
-): Pick<ExplainedOperation, "firstAsked"> {
+function isStored({ live, cluster: { metadata, progress } }: ExplainOptions): boolean {
   const { creationTimestamp, deletionTimestamp } = metadata;
-  const isStored = [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
-  return live || isStored ? { firstAsked } : {};
+  return live || [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
 }
 
 function explainAttempt(
@@ -255,14 +240,13 @@ function explainAttempt(
   const policies = admission === "Denied" ? denying(all) : warning(all);
   const situation = { fleet, world, call, now: at, policies, before };
   const { steps, release } = wayOut(decision, situation);
-  const version = targetVersion(call);
   const isUnknown = admission !== "Denied" && lacksPolicies(options);
   // Policies only warn.
   const verdict = admission === "Warned" ? "WouldBlock" : decision.verdict;
   return {
     hook: call.hook,
-    ...(request !== undefined && { request }),
-    ...(version !== undefined && { targetVersion: version }),
+    request,
+    targetVersion: targetVersion(call),
     passed: false,
     retryAfterSeconds: 0,
     message,
@@ -290,17 +274,17 @@ function afterRollouts(
 /** Admission's answer to the request that leads to the hook's call; not for a creation, because it gets another uid. */
 function admissionOf(
   fleet: Fleet,
-  call: HookCall,
+  { call, isPending }: Subject,
   options: ExplainOptions,
-): Pick<ExplainedOperation, "admission"> {
+): AdmissionDecision["verdict"] | undefined {
   const { cluster, now, at = now, fromVersion: from } = options;
   const request = (["Delete", "Upgrade"] as const).find((each) => REQUEST_HOOKS[each] === call.hook);
-  if (request === undefined || lacksPolicies(options)) return {};
+  if (isPending || request === undefined || lacksPolicies(options)) return undefined;
   const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
-  if ("why" in attempt) return {};
+  if ("why" in attempt) return undefined;
   const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
   const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
-  return speak ? { admission: verdict } : {};
+  return speak ? verdict : undefined;
 }
 
 /** Files that are explained for a chosen time are about an earlier one. */

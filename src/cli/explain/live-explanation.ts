@@ -6,11 +6,11 @@ import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { UnreadKind } from "../fleet/live-fleet.ts";
+import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSeen } from "../get/holders.ts";
-import { hasNoLease, silentSince } from "../get/held.ts";
+import { silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
-import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
+import type { ClusterName } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
 /** Gives the arguments of explain(). Every failure is a KubeError or a CommandError. */
@@ -28,8 +28,7 @@ export async function readExplainable(
   const seen = (await operatorSeen(client)).operatorSeen;
   // The operator's times are compared with the API server's: this machine's clock may be wrong.
   const silence = silenceNote(raw, fleet, { seen, now: client.serverClock.serverTime() });
-  const known = { cluster, now, unread: unread.map(unreadNote), live: true };
-  return { fleet, options: { ...wish, ...known, ...(silence !== undefined && { silence }) } };
+  return { fleet, options: { ...wish, cluster, now, unread: unread.map(unreadNote), live: true, silence } };
 }
 
 /** That calls fail, or that the operator has stopped. */
@@ -42,7 +41,7 @@ function silenceNote(
   if (failed !== undefined)
     return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
   // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
-  if (seen === undefined || hasNoLease(seen)) return undefined;
+  if (seen === undefined) return undefined;
   const rows = policies.flatMap(({ status }) => listOf(status.decisions));
   const since = rows.map((row) => ({ since: textOf(fieldsOf(row)["since"]) }));
   const silent = silentSince(seen, since, now);

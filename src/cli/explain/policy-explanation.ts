@@ -1,37 +1,34 @@
 /** Explains what one policy says about an operation or a request, and whether its status says the same. */
 
-import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
 import { type Fields, fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { remember } from "../../operations/timers.ts";
 import { falseParts } from "../../policy/cel/conjuncts.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy, GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { compileSelector, type Labels, lookup } from "../../api/selector.ts";
+import { compileSelector, describeSelector, type Labels, lookup } from "../../api/selector.ts";
+import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import type { Situation, World } from "../../policy/world.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { type ExplainedSituation, isSinceKnown, type Release, releaseOf, withApproval } from "./way-out.ts";
-import type { DecisionRow, HookPolicyStatus } from "../../api/hook-policy.ts";
+import type { DecisionRow } from "../../api/hook-policy.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import { policyRow } from "../../operations/rows.ts";
-import { OVERDUE_MS } from "../get/held.ts";
 
 export interface ExplainedPolicy extends PolicyTrace {
   readonly mismatch: readonly string[];
   readonly release: Release;
   readonly rules: readonly ExplainedRule[];
-  readonly otherRules: number;
-  readonly status?: StatusComparison;
+  readonly status?: StatusComparison | undefined;
   /** When the override ends that lifts the policy. */
-  readonly liftedUntil?: Date;
+  readonly liftedUntil?: Date | undefined;
 }
 
-export interface ExplainedRule extends RuleTrace {
+export interface ExplainedRule extends Omit<RuleTrace, "deadlineAt"> {
   readonly release: Release;
-  /** Whether the start of the block is known: the rule's deadline counts from there. */
-  readonly isSinceKnown: boolean;
-  readonly deadlineMs?: number;
-  readonly admission?: "Warn" | "Deny";
+  /** The instant, or the milliseconds after a start of the block that no status shows. */
+  readonly deadline: Date | number | undefined;
+  readonly admission: "Warn" | "Deny" | undefined;
 }
 
 export interface PolicySituation extends ExplainedSituation {
@@ -46,12 +43,11 @@ export function explainPolicy(
   policy: CompiledPolicy | undefined,
   situation: PolicySituation,
 ): ExplainedPolicy {
-  if (policy === undefined) return { ...trace, mismatch: [], release: undefined, rules: [], otherRules: 0 };
-  const { fleet, world, call, now, status: context } = situation;
+  if (policy === undefined) return { ...trace, mismatch: [], release: undefined, rules: [] };
+  const { fleet, world, now, status: context } = situation;
   const name = policyName(policy.ref);
   const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
   const pending = context?.pending && remember(context.pending, [policy], [trace]);
-  const status = context && known && compareStatus(known, trace, { ...context, pending, world, now });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {
     ...trace,
@@ -64,9 +60,8 @@ export function explainPolicy(
         situation,
       ),
     ),
-    otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)).length,
-    ...(status !== undefined && { status }),
-    ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
+    status: context && known && compareStatus(known, trace, { ...context, pending, world, now }),
+    liftedUntil: lifting?.expiresAt,
   };
 }
 
@@ -77,14 +72,13 @@ function explainRule(
   situation: ExplainedSituation,
 ): ExplainedRule {
   const rules = policy.rules.filter(({ name }) => name === rule.rule);
-  const { deadline, admission } = rules[0] ?? {};
-  const isLifted = overriddenBy !== undefined;
+  const { deadlineAt, ...traced } = rule;
+  const isKnown = deadlineAt === undefined || isSinceKnown(policy, rule, situation);
   return {
-    ...rule,
-    release: isLifted ? undefined : releaseIfHeld({ ...policy, rules }, [rule], situation),
-    isSinceKnown: isSinceKnown(policy, rule, situation),
-    ...(deadline !== undefined && { deadlineMs: deadline.afterMs }),
-    ...(admission !== undefined && { admission }),
+    ...traced,
+    release: overriddenBy === undefined ? releaseIfHeld({ ...policy, rules }, [rule], situation) : undefined,
+    deadline: isKnown ? deadlineAt : rules[0]?.deadline?.afterMs,
+    admission: rules[0]?.admission,
   };
 }
 
@@ -99,48 +93,18 @@ function releaseIfHeld(
 }
 
 function mismatchOf(spec: Fields, { cluster, namespace }: World): readonly string[] {
-  const onCluster = unfulfilled(spec["clusterSelector"], cluster.metadata.labels);
-  const onNamespace = unfulfilled(spec["namespaceSelector"], namespace?.metadata.labels);
-  return [
-    ...onCluster.map((text) => `clusterSelector wants ${text}`),
-    ...onNamespace.map((text) => `namespaceSelector wants ${text}`),
-  ];
+  const labels = { clusterSelector: cluster.metadata.labels, namespaceSelector: namespace?.metadata.labels };
+  return Object.entries(labels).flatMap(([field, found]) => unfulfilled(field, spec[field], found));
 }
 
-function unfulfilled(selector: unknown, labels: Labels): string[] {
-  if (!isFields(selector)) return [];
-  const { matchLabels = {}, matchExpressions = [] }: LabelSelector = selector;
-  const requirements = [
-    ...Object.entries(matchLabels).map(([key, value]) => ({
-      key,
-      text: `label ${key}=${value}`,
-      matches: compileSelector({ matchLabels: { [key]: value } }),
-    })),
-    ...matchExpressions.map((expression) => ({
-      key: expression.key,
-      text: requirementText(expression),
-      matches: compileSelector({ matchExpressions: [expression] }),
-    })),
-  ];
-  return requirements
-    .filter(({ matches }) => !matches(labels))
-    .map(({ key, text }) => {
-      const found = lookup(labels, key);
-      return `${text}, and finds ${found === undefined ? `no label ${key}` : `${key}=${found}`}`;
-    });
-}
-
-function requirementText({ key, operator, values = [] }: LabelSelectorRequirement): string {
-  switch (operator) {
-    case "In":
-      return `label ${key} in (${values.join(", ")})`;
-    case "NotIn":
-      return `label ${key} not in (${values.join(", ")})`;
-    case "Exists":
-      return `a label ${key}`;
-    case "DoesNotExist":
-      return `no label ${key}`;
-  }
+function unfulfilled(field: string, selector: unknown, labels: Labels): string[] {
+  return requirementsOf(isFields(selector) ? selector : {}).flatMap((each) => {
+    const one = { matchExpressions: [each] };
+    if (compileSelector(one)(labels)) return [];
+    const value = lookup(labels, each.key);
+    const found = value === undefined ? `no label ${each.key}` : `${each.key}=${value}`;
+    return [`${field} wants ${describeSelector(one)}, and finds ${found}`];
+  });
 }
 
 /**
@@ -198,10 +162,10 @@ function textOf(parts: readonly string[]): string {
 
 export interface StatusComparison {
   /** The row of this operation; absent: the status has none. */
-  readonly row?: DecisionRow;
+  readonly row: DecisionRow | undefined;
   /** The differences in words; empty: there are none. */
   readonly differences: readonly string[];
-  readonly because?: string;
+  readonly because: string | undefined;
 }
 
 interface StatusContext {
@@ -216,37 +180,26 @@ function compareStatus(
   trace: PolicyTrace,
   { pending, isPartial, world, now }: StatusContext & Pick<Situation, "world" | "now">,
 ): StatusComparison | undefined {
-  const generation = generationProblem(compiled.generation, status);
-  const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
-  if (pending === undefined) return stale;
-  const row = rowOf(status, pending, world);
-  const expected = policyRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
-  const isFull = (status.decisionsOmitted ?? 0) > 0;
-  if (row === undefined && (expected === undefined || isFull)) return stale;
-  const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];
-  return {
-    ...(row !== undefined && { row }),
-    differences,
-    ...(differences.length > 0 && {
-      because: generation === undefined ? causeOf(status, trace, isPartial, now) : STALE,
-    }),
-  };
+  const { decisions, decisionsOmitted = 0 } = status;
+  const stale = generationProblem(compiled.generation, status);
+  const row = pending && rowOf(decisions, pending, world);
+  const expected = pending && policyRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
+  const hasRow = row !== undefined || (expected !== undefined && decisionsOmitted === 0);
+  const differences = [...stale, ...(hasRow ? differencesOf(row, expected) : [])];
+  if (stale.length === 0 && !hasRow) return undefined;
+  const because = stale.length > 0 ? STALE : causeOf(trace, isPartial);
+  return { row, differences, because: differences.length === 0 ? undefined : because };
 }
 
 function generationProblem(
   generation: number,
-  { observedGeneration = -1 }: Partial<HookPolicyStatus>,
-): string | undefined {
-  if (observedGeneration === generation) return undefined;
-  if (observedGeneration < 0) return "the operator has not written a status yet";
-  return `the status is of generation ${observedGeneration}, and the policy is at ${generation}`;
+  { observedGeneration = "none" }: { readonly observedGeneration?: number | string },
+): string[] {
+  if (observedGeneration === generation) return [];
+  return [`the status is of generation ${observedGeneration}, and the policy is at ${generation}`];
 }
 
-function rowOf(
-  { decisions }: Partial<HookPolicyStatus>,
-  { call }: PendingOperation,
-  { cluster }: World,
-): DecisionRow | undefined {
+function rowOf(decisions: unknown, { call }: PendingOperation, { cluster }: World): DecisionRow | undefined {
   const { namespace, name, uid } = cluster.metadata;
   return (Array.isArray(decisions) ? decisions : []).find(
     (row: DecisionRow) =>
@@ -257,7 +210,6 @@ function rowOf(
 const COMPARED = ["verdict", "rule", "gate", "reason", "targetVersion"] as const;
 
 function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | undefined): string[] {
-  if (row === undefined && expected === undefined) return [];
   if (row === undefined) return ["the status has no row of this operation"];
   if (expected === undefined) return [`the status says ${row.verdict} (${row.reason}) since ${row.since}`];
   return COMPARED.filter((field) => row[field] !== expected[field]).map(
@@ -267,19 +219,11 @@ function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | und
 
 const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
 
-function causeOf(
-  { nextTransitionTime }: Partial<HookPolicyStatus>,
-  { rules }: PolicyTrace,
-  isPartial: boolean,
-  now: Date,
-): string {
-  const refused = rules.some(({ gates }) =>
+function causeOf({ rules }: PolicyTrace, isPartial: boolean): string {
+  const isRefused = rules.some(({ gates }) =>
     gates.some(({ met, reason }) => met === undefined && reason === "ObjectsForbidden"),
   );
-  if (refused || isPartial) return "you may not read all that the operator reads";
-  const due = new Date(nextTransitionTime ?? NaN);
-  if (due.getTime() < now.getTime() - OVERDUE_MS) {
-    return `the operator has missed what was due at ${nextTransitionTime}: it seems not to run`;
-  }
-  return "the operator writes it within seconds; if it stays so, it does not run, or cannot write";
+  return isRefused || isPartial
+    ? "you may not read all that the operator reads"
+    : "the operator writes it within seconds; if it stays so, it does not run, or cannot write";
 }

@@ -1,15 +1,14 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
+import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../lib/duration.ts";
-import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { type CommandWords, typed } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
+import { commandDetail, type CommandWords } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
@@ -57,7 +56,7 @@ export function policyBranch(explained: ExplainedPolicy, options: TextOptions): 
 }
 
 function notesOf(
-  { mode, matched, overriddenBy, rules, otherRules }: ExplainedPolicy,
+  { mode, matched, overriddenBy, rules }: ExplainedPolicy,
   { requested }: TextOptions,
 ): string[] {
   const audit = requested ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
@@ -65,9 +64,7 @@ function notesOf(
   return [
     ...(mode === "Audit" && rules.length > 0 ? [audit] : []),
     ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
-    ...(matched && rules.length === 0
-      ? [otherRules === 1 ? "its rule is on other hooks" : "no rule on this hook"]
-      : []),
+    ...(matched && rules.length === 0 ? ["no rule on this hook"] : []),
   ];
 }
 
@@ -79,22 +76,14 @@ function statusText({ row, differences, because }: StatusComparison, colour: Col
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, requested } = options;
   const { rule, verdict, holds, reason, condition, gates, tasks = [] } = explained;
-  const {
-    message,
-    release,
-    admission,
-    deadlineAt,
-    deadlineReleases,
-    isSinceKnown,
-    deadlineMs = 0,
-  } = explained;
+  const { message, release, admission, deadline, deadlineReleases = false } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
     details: [
       gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
       holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
-      deadlineAt !== undefined && deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true),
+      deadline !== undefined && { label: "deadline", text: deadlineText(deadline, deadlineReleases) },
     ],
     branches: [
       ...gates.map((gate) => gateBranch(gate, options)),
@@ -108,14 +97,13 @@ export function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
-/** `at`: the instant, or the time after the first block if it is not known when that was. */
-function deadline(at: Date | number, releases: boolean): Detail {
+function deadlineText(at: Date | number, releases: boolean): string {
   const when =
     at instanceof Date
       ? timestamp(at)
       : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
   const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
-  return { label: "deadline", text: `${when}: ${then}` };
+  return `${when}: ${then}`;
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {
@@ -139,28 +127,10 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
     details: [
       { label: "wanted", text: wanted },
       { label: met === undefined ? "because" : "observed", text: observed },
-      remedy !== undefined && { label: "run", text: commandText(remedy, options), whole: true },
+      remedy !== undefined && runDetail("run", remedy, options),
       withheld !== undefined && { label: "no command", text: withheld },
     ],
   };
-}
-
-const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows, which are never open at the same time until then: change one of the policies`;
-
-/** Whether each gate opens and closes at known times, so that only their meeting is not found. */
-function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
-  const unmet = holdingRules(rules).flatMap(unmetGates);
-  if (unmet.length === 0 || !unmet.every(isDated)) return false;
-  // One that is open now closes before the others open.
-  const all = rules.flatMap(({ gates }) => gates);
-  return (
-    unmet.length > 1 ||
-    (all.filter(isDated).length > 1 && all.every(({ changesAt }) => changesAt !== "Unknown"))
-  );
-}
-
-function isDated({ changesAt, isSearchEnd }: GateTrace): boolean {
-  return changesAt instanceof Date && isSearchEnd !== true;
 }
 
 /** Whether all that holds is that the labels of the Namespace are unknown. */
@@ -169,14 +139,11 @@ export function lackNamespace(rules: readonly ExplainedRule[]): boolean {
   return held.length > 0 && held.every(({ reason }) => reason === NAMESPACE_UNKNOWN);
 }
 
+const UNKNOWN_TIME =
+  "at an unknown time: windows are not found open together, an expression looks at the clock, or no status shows when a deadline began";
+
 export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
-  if (release === "Unknown") {
-    const isCounted = rules.some(
-      ({ holds, deadlineReleases, isSinceKnown }) => holds && deadlineReleases === true && !isSinceKnown,
-    );
-    if (!isCounted && opensOnlyApart(rules)) return NEVER_TOGETHER;
-    return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
-  }
+  if (release === "Unknown") return UNKNOWN_TIME;
   if (release === undefined && lackNamespace(rules)) return "unknown without the Cluster's Namespace";
   const tasks = tasksText(rules);
   if (release === undefined) return tasks ?? "only after a user has acted";
@@ -225,12 +192,9 @@ function withRealUids(command: string): string {
 /** As Fleet names it. */
 const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
 
-export function commandText(
-  command: string,
-  { colour, program, connection, files, from }: TextOptions,
-): string {
-  if (!command.startsWith("hookpolicy windows "))
-    return colour.cyan(typed(withRealUids(command), { program, connection }));
+export function runDetail(label: string, command: string, options: TextOptions): Detail {
+  const { files, connection, from } = options;
+  if (!command.startsWith("hookpolicy windows ")) return commandDetail(label, withRealUids(command), options);
   const when = from === undefined ? "" : ` --at ${from}`;
-  return colour.cyan(typed(command, { program, connection: `${files || connection}${when}` }));
+  return commandDetail(label, command, { ...options, connection: `${files || connection}${when}` });
 }

@@ -2,22 +2,22 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import { heldRules, type Verdict } from "../../policy/decision.ts";
+import { heldRules } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { TOO_LARGE } from "../../views/too-large.ts";
-import type { CommandWords } from "../get/report.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";
 import {
   byTime,
-  commandText,
   lackNamespace,
   painted,
   policyBranch,
   ranked,
   ruleName,
+  runDetail,
   type TextOptions,
 } from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
@@ -40,18 +40,18 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.files || options.connection}`,
   ];
   const isFree = blocks.length === 0 && !options.requested && ownHold === undefined;
-  const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns ?? Infinity, "  ");
+  const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns, "  ");
   const warnings = notes.flatMap((note) =>
-    wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
+    wrapped(`note: ${note}`, options.columns, "  ").map(options.colour.yellow),
   );
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {
   if (tornDown === undefined) return [];
-  const { columns = Infinity, colour } = options;
+  const { columns, colour } = options;
   const deeds = tornDown.steps.flatMap(({ command, wanted }): Detail[] => [
-    { label: "run", text: commandText(command, options), whole: true },
+    runDetail("run", command, options),
     { label: "so that", text: wanted },
   ]);
   return [
@@ -66,14 +66,14 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
     ...stepDetails(operation, view),
     ...rolloutDetails(operation),
     ...waits(operation),
-    ...outlook(operation),
+    outlook(operation),
     ...admissionDetail(operation, view),
     ...lifted(operation),
   ];
   const [shown, unmatched] = toShow(ranked(operation.policies), view);
   const trees = [...shown.map((policy) => treeLines(policyBranch(policy, view), columns)), ...unmatched];
   return [
-    ...wrapped(headline(operation, view), columns ?? Infinity, "  "),
+    ...wrapped(headline(operation, view), columns, "  "),
     ...indented(top, columns),
     ...breakGlass(operation, view),
     "",
@@ -171,17 +171,12 @@ function aimOf(step: Step): string {
 
 function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
-  const run = (label: string, command: string): Detail => ({
-    label,
-    text: commandText(command, options),
-    whole: true,
-  });
-  const look = step.look.map((command) => run("see", command));
+  const look = step.look.map((command) => runDetail("see", command, options));
   if (first === undefined)
     return [{ label: `${and}${step.evaluable ? "wait for" : "because"}`, text: aimOf(step) }, ...look];
   return [
-    run(`${and}run`, first),
-    ...others.map((command) => run("or run", command)),
+    runDetail(`${and}run`, first, options),
+    ...others.map((command) => runDetail("or run", command, options)),
     { label: "for", text: aimOf(step) },
     ...look,
   ];
@@ -212,18 +207,18 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
   });
 }
 
-function outlook(operation: ExplainedOperation): Detail[] {
-  const { verdict, holds, firstAsked, retryAfterSeconds, policies } = operation;
-  if (holds === undefined) {
-    return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
+function outlook(operation: ExplainedOperation): Detail {
+  const { verdict, holds, firstAsked, retryAfterSeconds, policies, request } = operation;
+  if (holds === undefined)
+    return { label: "but", text: "policies that you may not read can hold it: see the note above" };
+  if (request !== undefined) return atAdmission(operation);
+  if (holds) {
+    const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
+    return { label: "released", text: `${releasedText(operation)}${retry}` };
   }
-  if (operation.request !== undefined) return atAdmission(operation);
-  if (!holds) {
-    const within = firstAsked === undefined ? undefined : longestRetry(policies);
-    return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
-  }
-  const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
-  return [{ label: "released", text: `${releasedText(operation)}${retry}` }];
+  const when = `when Cluster API asks${firstAsked === undefined ? "" : ` again${longestRetry(policies)}`}`;
+  const audit = verdict === "WouldBlock" ? ": only policies of mode Audit would hold it" : "";
+  return { label: "proceeds", text: `${when}${audit}` };
 }
 
 /** "by policies: at …; then by HookRollout upgrades: when …" */
@@ -242,11 +237,11 @@ function releasedText({ byPolicies, policies, next }: ExplainedOperation): strin
 }
 
 /** Clients do not repeat a refused request. */
-function atAdmission({ admission, release, policies }: ExplainedOperation): Detail[] {
-  if (admission === "Passed") return [{ label: "passes", text: "now" }];
-  if (admission === "Warned") return [{ label: "passes", text: "with a warning" }];
+function atAdmission({ admission, release, policies }: ExplainedOperation): Detail {
+  if (admission === "Passed") return { label: "passes", text: "now" };
+  if (admission === "Warned") return { label: "passes", text: "with a warning" };
   const rules = policies.flatMap((each) => each.rules);
-  return [{ label: "passes", text: byTime(release, rules) }];
+  return { label: "passes", text: byTime(release, rules) };
 }
 
 /** Last, because it is for emergencies. An override names the uid, which a Cluster gets when it is created. */
@@ -280,17 +275,11 @@ function isNameable(policies: readonly ExplainedPolicy[]): boolean {
   return !policies.some(({ rules }) => rules.some(({ holds, reason }) => holds && reason === TOO_LARGE));
 }
 
-/** Cluster API asks again after the retryAfterSeconds of the last answer, which came from one of the rules. */
-function longestRetry(policies: readonly ExplainedPolicy[]): number | undefined {
+/** ", within 60 s": Cluster API asks again after the retryAfterSeconds of the last answer, which came from one of the rules. */
+function longestRetry(policies: readonly ExplainedPolicy[]): string {
   const retries = policies
     .filter(({ matched, mode }) => matched && mode === "Enforce")
     .flatMap(({ rules }) => rules.filter(({ gates }) => gates.length > 0))
     .map(({ retryAfterSeconds }) => retryAfterSeconds);
-  return retries.length === 0 ? undefined : Math.max(...retries);
-}
-
-function proceeds(verdict: Verdict, isPending: boolean, within: number | undefined): string {
-  const soon = within === undefined ? "" : `, within ${within} s`;
-  const when = isPending ? `when Cluster API asks again${soon}` : "when Cluster API asks";
-  return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
+  return retries.length === 0 ? "" : `, within ${Math.max(...retries)} s`;
 }

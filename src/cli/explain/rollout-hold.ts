@@ -10,19 +10,19 @@ import {
 } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { timestamp } from "../../lib/instant.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
 import { asSucceeded, type MemberState } from "../../rollouts/rollout-progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
-import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
+import { waitsForText } from "../rollout/stage-text.ts";
 
 export interface ExplainedRollout {
   readonly rollout: string;
@@ -30,13 +30,13 @@ export interface ExplainedRollout {
   readonly holds: boolean;
   readonly reason: string;
   /** The stage of the Cluster; absent: none selects it. */
-  readonly stage?: string;
+  readonly stage?: string | undefined;
   readonly retryAfterSeconds: number;
   /** The message as Cluster API shows it; empty if the Cluster may begin. */
   readonly message: string;
   readonly because: readonly string[];
   /** What has to happen before it releases the Cluster; absent: it does not hold it. */
-  readonly released?: string;
+  readonly released?: string | undefined;
   readonly needsUser: boolean;
 }
 
@@ -56,11 +56,10 @@ export function explainRollouts(
   situation: Situation,
   { asOf = situation.now, live }: StatusTime,
 ): readonly ExplainedRollout[] {
-  return asking(fleet, situation).map(({ known: stored, member }) => {
-    const known = live ? stored : withStatus(stored, fleet, situation);
+  return asking(fleet, situation).map((request) => {
+    const known = live ? request.known : withStatus(request.known, fleet, situation);
     const status = afterSoaks(known, asOf, situation.now);
-    const target = targetVersion(situation.call) ?? "";
-    return explainRollout({ known: { ...known, status }, member, target }, situation);
+    return explainRollout({ ...request, known: { ...known, status } }, situation);
   });
 }
 
@@ -109,20 +108,6 @@ export function rolloutQueries(fleet: Fleet, situation: Situation): readonly Obj
   );
 }
 
-/** The rollouts that select the Cluster for this operation. */
-function asking(
-  { rollouts }: Fleet,
-  { world, call }: Situation,
-): readonly { readonly known: FleetRollout; readonly member: Member }[] {
-  const { cluster, namespace } = world;
-  if (cluster.topology === undefined) return [];
-  return rollouts.flatMap((known) => {
-    if (BEGINS[known.compiled.operation] !== call.hook) return [];
-    const member = memberOf(known.compiled, cluster, namespace);
-    return member === undefined ? [] : [{ known, member }];
-  });
-}
-
 interface SlotRequest {
   readonly known: FleetRollout;
   readonly member: Member;
@@ -130,69 +115,124 @@ interface SlotRequest {
   readonly target: string;
 }
 
-interface Answer {
-  readonly reason: string;
-  readonly because: readonly string[];
-  /** Absent: the Cluster may begin. */
-  readonly hold?: Hold;
-  /** What has to happen before it may; continues "released". */
-  readonly released?: string;
-  /** Whether that takes a user: no time, and no other Cluster, changes it. */
-  readonly needsUser?: boolean;
+/** To the rollouts that select the Cluster for this operation. */
+function asking({ rollouts }: Fleet, { world, call }: Situation): readonly SlotRequest[] {
+  const { cluster, namespace } = world;
+  const target = targetVersion(call) ?? "";
+  if (cluster.topology === undefined) return [];
+  return rollouts.flatMap((known) => {
+    if (BEGINS[known.compiled.operation] !== call.hook) return [];
+    const member = memberOf(known.compiled, cluster, namespace);
+    return member === undefined ? [] : [{ known, member, target }];
+  });
 }
 
 function explainRollout(request: SlotRequest, situation: Situation): ExplainedRollout {
-  const { known, member } = request;
+  const { known, member, target } = request;
+  const { compiled, status } = known;
+  const lifting = liftingOverride(compiled, situation);
+  if (lifting !== undefined)
+    return passes(compiled, "Overridden", `overridden by HookOverride ${lifting.name}`);
+  if (member.marked) return passes(compiled, "Running", "its operation runs already");
+  const hold = closedFor(compiled, status, { stage: member.stage, target }, situation);
+  if (hold === undefined) return turnOf(request, situation.now);
+  return held(request, hold, outlookOf(request, hold, situation));
+}
+
+function passes({ name: rollout, mode }: CompiledRollout, reason: string, because: string): ExplainedRollout {
+  const holds = { holds: false, retryAfterSeconds: 0, message: "", needsUser: false };
+  return { rollout, mode, reason, because: [because], ...holds };
+}
+
+interface Outlook extends Partial<Pick<ExplainedRollout, "because" | "needsUser">> {
+  /** What has to happen before the Cluster may begin. */
+  readonly released: string;
+}
+
+function held({ known, member: { stage } }: SlotRequest, hold: Hold, outlook: Outlook): ExplainedRollout {
   const { name: rollout, mode, retryAfterSeconds } = known.compiled;
-  const { reason, because, hold, released, needsUser = false } = answerOf(request, situation);
-  if (hold === undefined)
-    return { rollout, mode, holds: false, reason, because, retryAfterSeconds: 0, message: "", needsUser };
-  const stage = member.stage?.name;
+  const { because = [], released, needsUser = false } = outlook;
   const holds = mode === "Enforce";
   return {
     rollout,
-    reason,
-    ...(stage !== undefined && { stage }),
+    reason: hold.reason,
+    stage: stage?.name,
     mode,
     holds,
     because,
     retryAfterSeconds: holds ? retryAfterSeconds : 0,
     message: holdText(hold),
-    ...(holds && released !== undefined && { released }),
+    released: holds ? released : undefined,
     needsUser: holds && needsUser,
   };
 }
 
-function answerOf(request: SlotRequest, situation: Situation): Answer {
-  const { known, member, target } = request;
-  const { compiled, status } = known;
-  const lifting = liftingOverride(compiled, situation);
-  if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
-  if (member.marked) return passes("Running", "its operation runs already");
-  const { stage } = member;
-  const hold = closedFor(compiled, status, { stage, target }, situation);
-  if (hold?.reason === "NoStage" && lacksNamespace(compiled, member, situation.world.namespace))
-    return { ...held(hold, []), released: "unknown without the Cluster's Namespace" };
-  if (hold !== undefined) return { ...held(hold, why(request, hold)), ...releaseOf(request, hold) };
-  return turnOf(request, situation.now);
+/** No time, and no other Cluster, changes it. */
+function byUser(deed: string, because: readonly string[] = []): Outlook {
+  return { released: `only after ${deed}`, needsUser: true, because };
 }
 
-function passes(reason: string, because: string): Answer {
-  return { reason, because: [because] };
+function adminOf({ name }: CompiledRollout): string {
+  return `a user who may update HookRollout ${name} has`;
 }
 
-function held(hold: Hold, because: readonly string[]): Answer {
-  return { reason: hold.reason, hold, because };
+function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Situation): Outlook {
+  const { compiled, status, pauseReason } = request.known;
+  const admin = adminOf(compiled);
+  const resumed = `${admin} resumed it: hookpolicy rollout resume ${compiled.name}`;
+  if (reason === "InvalidSpec") return byUser(`${admin} corrected its spec`, [compiled.problem ?? ""]);
+  if (reason === "Paused")
+    return byUser(resumed, pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`]);
+  if (reason === "NoStage")
+    return lacksNamespace(compiled, request.member, world.namespace)
+      ? { released: "unknown without the Cluster's Namespace" }
+      : byUser(`a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`);
+  if (reason === "StageClosed") return afterStage(request, stage ?? "");
+  if (reason === "Halted") {
+    const released = `when the failed Clusters have succeeded, or after ${resumed}`;
+    return { because: failures(compiled, status), released };
+  }
+  return {
+    because: reason === "NotReady" ? unready(status) : [],
+    released: "when that is over, and a slot is free for it",
+  };
 }
 
-function turnOf(request: SlotRequest, at: Date): Answer {
+/** Another stage has to pass first. */
+function afterStage({ known: { compiled, status }, target }: SlotRequest, name: string): Outlook {
+  const released = `when stage ${name} has passed, and a slot is free for it`;
+  const row = stagesOf(status, target).find((each) => each.name === name);
+  if (row === undefined)
+    return {
+      because: [`no Cluster is asked for ${target} yet, so stage ${name} has not begun for it`],
+      released,
+    };
+  const { members, succeeded, running, failed, notAsked, soakingSince } = row;
+  const stage = compiled.stages.find((each) => each.name === name);
+  if (members === 0) {
+    const because = [`stage ${name} selects no Cluster: check its selectors and the labels`];
+    if (stage === undefined || needsNone(stage.minSucceeded)) return { because, released };
+    const deed = `a user has given Clusters the labels of stage ${name}, or ${adminOf(compiled)} set its minSucceeded to 0`;
+    return byUser(deed, because);
+  }
+  const waiting = waitsForText(row);
+  return {
+    because: [
+      `stage ${name} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
+      ...(soakingSince === undefined ? [] : [`stage ${name} soaks since ${soakingSince}`]),
+      ...(waiting === undefined ? [] : [`stage ${waiting}`]),
+    ],
+    released,
+  };
+}
+
+function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
   const { known, member, target } = request;
   const { compiled, status } = known;
   const { metadata } = member;
   const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));
   if (claims.some(({ uid, target: its = "" }) => uid === metadata.uid && its === target))
-    return passes("HasSlot", "it has a slot, and may begin when Cluster API asks again");
-  const stage = member.stage?.name;
+    return passes(compiled, "HasSlot", "it has a slot, and may begin when Cluster API asks again");
   const queue = status.next ?? [];
   // The queue names Clusters without their uid.
   const place = queue.findIndex(
@@ -200,24 +240,22 @@ function turnOf(request: SlotRequest, at: Date): Answer {
   );
   const line =
     place < 0 ? "it is not among the first of the queue" : `it is number ${place + 1} of the queue`;
+  const hold = (reason: Hold["reason"], outlook: Partial<Outlook>): ExplainedRollout =>
+    held(request, holdOf(compiled, { reason, stage: member.stage?.name }), {
+      released: "when a slot is free for it, and it is its turn",
+      ...outlook,
+    });
   const limits = limitsOf(request, claims);
   const full = limits.find(({ used, limit }) => used.length >= limit);
   if (full !== undefined) {
-    const hold = holdOf(compiled, { reason: "NoFreeSlot", stage });
-    const release =
-      full.limit === 0
-        ? byUser(`${adminOf(compiled)} raised maxConcurrency above 0`)
-        : releaseOf(request, hold);
-    return { ...held(hold, [inUse(full), line]), ...release };
+    const because = [inUse(full), line];
+    const deed = `${adminOf(compiled)} raised maxConcurrency above 0`;
+    return hold("NoFreeSlot", full.limit === 0 ? byUser(deed, because) : { because });
   }
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));
   const isFirst = place < 0 ? queue.length === 0 : place < free;
-  if (isFirst && compiled.spread.length === 0) return passes("SlotFree", "a slot is free for it");
-  const hold = holdOf(compiled, { reason: "NotItsTurn", stage });
-  return {
-    ...held(hold, [`${free} free, and ${line}`, ...spreadNote(compiled)]),
-    ...releaseOf(request, hold),
-  };
+  if (isFirst && compiled.spread.length === 0) return passes(compiled, "SlotFree", "a slot is free for it");
+  return hold("NotItsTurn", { because: [`${free} free, and ${line}`, ...spreadNote(compiled)] });
 }
 
 interface UsedLimit {
@@ -231,7 +269,7 @@ function limitsOf(
   { known: { compiled, status }, member, target }: SlotRequest,
   claims: readonly RolloutClaim[],
 ): readonly UsedLimit[] {
-  const rows = status.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
+  const rows = stagesOf(status, target);
   const all = rows.reduce((sum, { members }) => sum + members, 0);
   const total = { used: claims, limit: slotsOf(compiled.maxConcurrency, all), what: "all slots" };
   const { name: stage, maxConcurrency: own } = member.stage ?? {};
@@ -241,11 +279,15 @@ function limitsOf(
   return [total, { used, limit: slotsOf(own, members), what: `all slots of stage ${stage}` }];
 }
 
-function spreadNote({ spread }: FleetRollout["compiled"]): string[] {
+function spreadNote({ spread }: CompiledRollout): string[] {
   const keys = spread
     .map(({ labelKey, from }) => (from === "Namespace" ? `${labelKey} of the Namespace` : labelKey))
     .join(", ");
   return spread.length === 0 ? [] : [`only so many Clusters with the same value of ${keys} run at once`];
+}
+
+function stagesOf({ targets = [] }: HookRolloutStatus, target: string): readonly RolloutStageStatus[] {
+  return targets.find(({ version = "" }) => version === target)?.stages ?? [];
 }
 
 const SHOWN = 5;
@@ -255,102 +297,13 @@ function inUse({ used, limit, what }: UsedLimit): string {
   return `${what} (${limit}) are in use, by ${firstNames(used.map(namespacedName), SHOWN)}`;
 }
 
-type Release = Pick<Answer, "released" | "needsUser">;
-
-function byUser(deed: string): Release {
-  return { released: `only after ${deed}`, needsUser: true };
-}
-
-function adminOf({ name }: FleetRollout["compiled"]): string {
-  return `a user who may update HookRollout ${name} has`;
-}
-
-const THEN = "and a slot is free for it";
-
-type Words = Readonly<Partial<Record<Hold["reason"], (admin: string, name: string) => string>>>;
-
-const DEEDS: Words = {
-  InvalidSpec: (admin) => `${admin} corrected its spec`,
-  Paused: (admin, name) => `${admin} resumed it: hookpolicy rollout resume ${name}`,
-  NoStage: (admin) =>
-    `a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`,
-};
-
-const WAITS: Words = {
-  Halted: (admin, name) =>
-    `when the failed Clusters have succeeded, or after ${admin} resumed it: hookpolicy rollout resume ${name}`,
-  GateOpen: () => `when that gate is met, ${THEN}`,
-  TooManyTargets: () => `when fewer versions are being rolled out, ${THEN}`,
-  NotReady: () => `when the operator has read the state of the rollout, ${THEN}`,
-  NotConfirmed: () => `when the operator has read the state of the rollout, ${THEN}`,
-};
-
-function releaseOf(request: SlotRequest, { reason, stage, soaksUntil }: Hold): Release {
-  const { compiled } = request.known;
-  const admin = adminOf(compiled);
-  const deed =
-    reason === "StageClosed" && isEmptyForEver(request, stage)
-      ? `a user has given Clusters the labels of stage ${stage}, or ${admin} set its minSucceeded to 0`
-      : DEEDS[reason]?.(admin, compiled.name);
-  if (deed !== undefined) return byUser(deed);
-  if (reason !== "StageClosed")
-    return {
-      released: WAITS[reason]?.(admin, compiled.name) ?? "when a slot is free for it, and it is its turn",
-    };
-  const passed =
-    soaksUntil === undefined
-      ? `when stage ${stage} has passed`
-      : `when stage ${stage} has soaked, at ${timestamp(soaksUntil)}`;
-  return { released: `${passed}, ${THEN}` };
-}
-
-function isEmptyForEver({ known, target }: SlotRequest, name: string | undefined): boolean {
-  const stage = known.compiled.stages.find((each) => each.name === name);
-  const isEmpty = rowOf(known.status, name, target)?.members === 0;
-  return isEmpty && stage !== undefined && !needsNone(stage.minSucceeded);
-}
-
-function rowOf(
-  { targets = [] }: HookRolloutStatus,
-  stage: string | undefined,
-  target: string,
-): RolloutStageStatus | undefined {
-  return targets.find(({ version = "" }) => version === target)?.stages.find(({ name }) => name === stage);
-}
-
-function why(request: SlotRequest, { reason, stage }: Hold): readonly string[] {
-  const { compiled, status, pauseReason } = request.known;
-  if (reason === "InvalidSpec") return [compiled.problem ?? ""];
-  if (reason === "Paused") return pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`];
-  if (reason === "Halted") return failures(compiled, status);
-  if (reason === "NotReady") return unready(status);
-  return reason === "StageClosed" ? progress(request, stage) : [];
-}
-
-function progress({ known, target }: SlotRequest, stage: string | undefined): readonly string[] {
-  const row = rowOf(known.status, stage, target);
-  if (row === undefined)
-    return [`no Cluster is asked for ${target} yet, so stage ${stage} has not begun for it`];
-  const { members, succeeded, running, failed, notAsked, soakingSince } = row;
-  if (members === 0) return [`stage ${stage} selects no Cluster: check its selectors and the labels`];
-  const soakMs = known.compiled.stages.find(({ name }) => name === stage)?.minSuccessTimeMs ?? 0;
-  const waiting = waitsForText(row);
-  return [
-    `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
-    ...(soakingSince === undefined
-      ? []
-      : [`stage ${stage} soaks since ${soakingSince}${soakEndText(soakingSince, soakMs)}`]),
-    ...(waiting === undefined ? [] : [`stage ${waiting}`]),
-  ];
-}
-
 function unready({ conditions = [] }: HookRolloutStatus): readonly string[] {
   return conditions
     .filter(({ type, status }) => type === CONDITION.Ready && status !== "True")
     .map(({ message }) => message);
 }
 
-function failures(compiled: FleetRollout["compiled"], status: HookRolloutStatus): readonly string[] {
+function failures(compiled: CompiledRollout, status: HookRolloutStatus): readonly string[] {
   const stage = haltingStage(compiled, status);
   const failed = stage === undefined ? [] : countingFailures(compiled, status.failed, stage.name);
   return failed

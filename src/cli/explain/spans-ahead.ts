@@ -11,18 +11,20 @@ import { explainRollouts, soakEnds } from "./rollout-hold.ts";
 /** Limits the samples of an expression that reads the clock, whose value can change at any time. */
 const MAX_SAMPLES = 400;
 
-export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
+/** Of the first operation that is explained. */
+export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly Span[] {
   const { cluster, now, live } = options;
+  const [subject] = subjects(fleet, options);
+  if (subject === undefined) return [];
+  const { call, state } = subject;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const sampleMs = (to.getTime() - now.getTime()) / MAX_SAMPLES;
-  return subjects(fleet, options).map(({ call, state }) => {
-    const operation = { policies, world: fleet.world(cluster, state), call, state };
-    const looks = walk({ ...operation, lookAgain: () => sampleMs / 1000 }, now, to);
-    const spans = spansOf(looks, to).flatMap((span) =>
-      HOLDS.has(span.verdict) ? [span] : underRollouts(fleet, span, operation, { sampleMs, asOf: now, live }),
-    );
-    return merged(spans);
-  });
+  const operation = { policies, world: fleet.world(cluster, state), call, state };
+  const looks = walk({ ...operation, lookAgain: () => sampleMs / 1000 }, now, to);
+  const spans = spansOf(looks, to).flatMap((span) =>
+    HOLDS.has(span.verdict) ? [span] : underRollouts(fleet, span, operation, { sampleMs, asOf: now, live }),
+  );
+  return merged(spans);
 }
 
 /** NotEvaluable may proceed, and is shown as it is. */

@@ -5,22 +5,15 @@ import { timestamp } from "../../lib/instant.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { type CommandWords, typed } from "../get/report.ts";
-import { taskCommand } from "../task/task-command.ts";
+import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 
-export function taskBranch(
-  task: TaskTrace,
-  { colour, ...words }: CommandWords & { readonly colour: Colour },
-): Branch {
+export function taskBranch(task: TaskTrace, view: CommandWords & Pick<Terminal, "colour">): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
-  const run = (label: string, command: string): Detail => ({
-    label,
-    text: colour.cyan(typed(command, words)),
-    whole: true,
-  });
+  const [, tone] = STATES[hindered === true ? "Failed" : state];
   return {
-    text: `task ${task.task}: ${painted(hindered === true ? "Failed" : state, colour)(wordsOf(task))}`,
+    text: `task ${task.task}: ${view.colour[tone](wordsOf(task))}`,
     details: [
       (state === "NotEvaluable" || state === "Altered") && { label: "because", text: message },
       observedDetail(task),
@@ -31,7 +24,9 @@ export function taskBranch(
           label: "valid until",
           text: `${timestamp(changesAt)}: it runs again after that`,
         },
-      ...commandsOf(task).map((command, index) => run(index === 0 ? "see" : "try again", command)),
+      ...commandsOf(task).map((command, index) =>
+        commandDetail(index === 0 ? "see" : "try again", command, view),
+      ),
     ],
   };
 }
@@ -48,7 +43,7 @@ function wordsOf({ task, state, message, nextAttempt, hindered }: TaskTrace): st
   if (hindered === true) return "cannot begin";
   const own = `task ${task} `;
   if (nextAttempt !== undefined) return attemptText(nextAttempt);
-  return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : WORDS[state];
+  return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : STATES[state][0];
 }
 
 function attemptText({ number, of }: Pick<NextAttempt, "number" | "of">): string {
@@ -61,27 +56,19 @@ export function wantedOfTask(task: TaskTrace): string {
   return `task ${task.task}, which ${wordsOf(task)}${observed === "" ? "" : `: ${observed}`}`;
 }
 
-const WORDS: Readonly<Record<TaskState, string>> = {
-  NotNeeded: "not needed",
-  Waiting: "waits",
-  Due: "begins next",
-  Pending: "begins",
-  Running: "runs",
-  Retrying: "waits for its next attempt",
-  Succeeded: "has succeeded",
-  Failed: "has failed",
-  Proceeded: "has failed, and onFailure is Proceed",
-  Altered: "cannot be trusted",
-  NotEvaluable: "cannot be evaluated",
+const STATES: Readonly<Record<TaskState, readonly [words: string, colour: keyof Colour]>> = {
+  NotNeeded: ["not needed", "green"],
+  Waiting: ["waits", "yellow"],
+  Due: ["begins next", "yellow"],
+  Pending: ["begins", "cyan"],
+  Running: ["runs", "cyan"],
+  Retrying: ["waits for its next attempt", "cyan"],
+  Succeeded: ["has succeeded", "green"],
+  Failed: ["has failed", "red"],
+  Proceeded: ["has failed, and onFailure is Proceed", "yellow"],
+  Altered: ["cannot be trusted", "red"],
+  NotEvaluable: ["cannot be evaluated", "red"],
 };
-
-const RUNS: ReadonlySet<TaskState> = new Set(["Pending", "Running", "Retrying"]);
-
-function painted(state: TaskState, colour: Colour): (text: string) => string {
-  if (state === "Succeeded" || state === "NotNeeded") return colour.green;
-  if (state === "Failed" || state === "Altered" || state === "NotEvaluable") return colour.red;
-  return RUNS.has(state) ? colour.cyan : colour.yellow;
-}
 
 /** Shows its HookTask; then, for one that has failed, tries it again. */
 export function commandsOf({ hookTask, state }: TaskTrace): readonly string[] {

@@ -36,7 +36,7 @@ export interface Step {
   readonly look: readonly string[];
   readonly release: Release;
   /** The message of the policy's author. */
-  readonly message?: string;
+  readonly message: string | undefined;
 }
 
 export interface ExplainedSituation extends Situation {
@@ -167,7 +167,7 @@ function stepsOfRule(
   compiled: CompiledPolicy | undefined,
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
-  const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
+  const rest = { policy, rule: rule.rule, message };
   const pending = pendingGates(rule).toSorted((a, b) => Number(b.met === false) - Number(a.met === false));
   const gates = pending.map((gate) => stepOfGate(gate, rest));
   const task = openTask(rule);

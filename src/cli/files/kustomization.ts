@@ -1,4 +1,4 @@
-/** Finds what kustomizations change in the objects of files, so that the files are not what is applied. */
+/** Finds what kustomizations can change in the objects of files, so that the files are not what is applied. */
 
 import { basename, dirname, join, normalize } from "node:path";
 import { RE2JS } from "@bufbuild/re2";
@@ -33,14 +33,12 @@ export function buildsOf(all: readonly SourceObject[], objects: readonly SourceO
   return all
     .map((kustomization) => {
       const below = withBelow(kustomization, known, ["resources", "bases", "components"]);
-      // A label that one of them adds can be what a target of another selects.
-      const marks = [...below].some((each) => MARKS.some((field) => field in each.object));
       const together = withBelow(kustomization, known, ["components"]);
       return {
         kustomization,
         files: new Set([...below].flatMap((each) => resourcesOf(each, known))),
         patches: new Set([...together].flatMap((each) => patchFilesOf(each))),
-        changes: [...together].flatMap((each) => changesOf(each, known, marks)),
+        changes: [...together].flatMap((each) => changesOf(each, known)),
       };
     })
     .filter(({ changes }) => changes.length > 0);
@@ -54,8 +52,6 @@ interface SourceIndex {
   readonly byFolder: ReadonlyMap<string, SourceObject>;
   readonly byFile: ReadonlyMap<string, readonly SourceObject[]>;
 }
-
-const MARKS = ["labels", "commonLabels", "commonAnnotations"];
 
 function withBelow(
   from: SourceObject,
@@ -98,69 +94,52 @@ function textsOf(value: unknown): readonly string[] {
 
 const EVERY = (): boolean => true;
 
-/** `marks`: labels and annotations may be others than those of the file. */
-function changesOf(each: SourceObject, known: SourceIndex, marks: boolean): readonly Change[] {
+/** What changes every object; transformers can do anything. */
+const WHOLE = [
+  "namePrefix",
+  "nameSuffix",
+  "labels",
+  "commonLabels",
+  "commonAnnotations",
+  "transformers",
+  "vars",
+];
+const PATCHES = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
+
+function changesOf(each: SourceObject, known: SourceIndex): readonly Change[] {
   const { object } = each;
-  const patches = ["patches", "patchesStrategicMerge", "patchesJson6902", "replacements"];
   const unknown = textsOf(object["components"]).some((path) => !known.byFolder.has(pathFrom(each, path)));
   return [
-    ...Object.entries(WHOLE)
-      .filter(([field]) => field in object)
-      .map(([field, hitsOf]) => ({ field, hits: hitsOf(object[field]) })),
-    ...patches.flatMap((field) =>
-      listOf(object[field]).map((patch) => ({ field, hits: patched(patch, { each, known, marks }) })),
+    ...(object["namespace"] === undefined ? [] : [moved(object["namespace"])]),
+    ...WHOLE.filter((field) => field in object).map((field) => ({ field, hits: EVERY })),
+    ...PATCHES.flatMap((field) =>
+      listOf(object[field]).map((patch) => ({ field, hits: patched(patch, each, known) })),
     ),
     ...(unknown ? [{ field: "components", hits: EVERY }] : []),
   ];
 }
 
-/** What changes every object of a kind; transformers can do anything. */
-const WHOLE: Readonly<Record<string, (value: unknown) => Change["hits"]>> = {
-  namespace: (value) => (object) => {
-    const { name, namespace } = fieldsOf(object["metadata"]);
-    return (object["kind"] === "Namespace" ? name : namespace) !== value;
-  },
-  namePrefix: renamed,
-  nameSuffix: renamed,
-  labels: (value) => {
-    const pairs = listOf(value).map((each) => fieldsOf(fieldsOf(each)["pairs"]));
-    return (object) => pairs.some((each) => isMarked(object, "labels", each));
-  },
-  commonLabels: (value) => (object) => isMarked(object, "labels", fieldsOf(value)),
-  commonAnnotations: (value) => (object) => isMarked(object, "annotations", fieldsOf(value)),
-  transformers: () => EVERY,
-  vars: () => (object) => JSON.stringify(object).includes("$("),
-};
-
-function renamed(value: unknown): Change["hits"] {
-  return ({ kind }) => value !== "" && kind !== "Namespace";
-}
-
-function isMarked({ metadata }: Fields, field: "labels" | "annotations", marks: Fields): boolean {
-  const there = fieldsOf(fieldsOf(metadata)[field]);
-  return Object.entries(marks).some(([key, value]) => there[key] !== value);
-}
-
-interface From {
-  readonly each: SourceObject;
-  readonly known: SourceIndex;
-  readonly marks: boolean;
+function moved(to: unknown): Change {
+  const hits = ({ kind, metadata }: Fields): boolean => {
+    const { name, namespace } = fieldsOf(metadata);
+    return (kind === "Namespace" ? name : namespace) !== to;
+  };
+  return { field: "namespace", hits };
 }
 
 /** What is not known of a patch could change everything. */
-function patched(patch: unknown, from: From): Change["hits"] {
+function patched(patch: unknown, each: SourceObject, known: SourceIndex): Change["hits"] {
   const { target, targets, path, patch: text } = fieldsOf(patch);
-  if (targets !== undefined) {
-    const selects = listOf(targets).map((each) => fieldsOf(each)["select"]);
-    return (object) => selects.some((select) => isSelected(object, select, from.marks));
-  }
-  if (target !== undefined) return (object) => isSelected(object, target, from.marks);
-  const partial = partsIn(typeof patch === "string" ? patch : (text ?? path), from);
-  if (partial.length === 0) return EVERY;
-  return (object) => partial.some((part) => isTarget(object, part));
+  const named = target === undefined ? listOf(targets).map((one) => fieldsOf(one)["select"]) : [target];
+  const parts = partsIn(typeof patch === "string" ? patch : (text ?? path), each, known);
+  const wanted =
+    named.length > 0
+      ? named.map(fieldsOf)
+      : parts.map(({ kind, metadata }) => ({ kind, name: fieldsOf(metadata)["name"] }));
+  return wanted.length === 0 ? EVERY : (object) => wanted.some((one) => isTarget(object, one));
 }
 
-function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
+function partsIn(patch: unknown, each: SourceObject, known: SourceIndex): readonly Fields[] {
   if (typeof patch !== "string") return [];
   const loaded = known.byFile.get(pathFrom(each, patch));
   if (loaded !== undefined) return loaded.map(({ object }) => object);
@@ -168,65 +147,17 @@ function partsIn(patch: unknown, { each, known }: From): readonly Fields[] {
   return documents.map(({ value }) => value).filter((value) => isFields(value));
 }
 
-/** A strategic merge patch names one object; where it names no namespace, that of the object is unknown. */
-function isTarget(object: Fields, part: Fields): boolean {
-  const [is, wants] = [nameOf(object), nameOf(part)];
-  return (
-    is.group === wants.group &&
-    is.kind === wants.kind &&
-    is.name === wants.name &&
-    (wants.namespace === undefined || wants.namespace === (is.namespace ?? "default"))
-  );
-}
-
-/** `marks`: labels and annotations may be others than those of the file. A target that cannot be evaluated is met. */
-function isSelected(object: Fields, target: unknown, marks: boolean): boolean {
-  const is = nameOf(object);
-  const { labelSelector, annotationSelector, ...wants } = fieldsOf(target);
-  const { labels, annotations } = fieldsOf(object["metadata"]);
-  return (
-    isLike(is.group, wants["group"]) &&
-    isLike(is.version, wants["version"]) &&
-    isLike(is.kind, wants["kind"]) &&
-    isLike(is.name, wants["name"]) &&
-    isLike(is.namespace ?? "default", wants["namespace"]) &&
-    (marks || (meetsSelector(labels, labelSelector) && meetsSelector(annotations, annotationSelector)))
-  );
-}
-
-function nameOf({ apiVersion, kind, metadata }: Fields) {
-  const [version = "", group = ""] = String(apiVersion).split("/").toReversed();
-  const { name, namespace } = fieldsOf(metadata);
-  return {
-    group,
-    version,
-    kind: String(kind),
-    name: String(name),
-    namespace: typeof namespace === "string" ? namespace : undefined,
-  };
+/** Looks at kind and name only: what else a target wants counts as met. */
+function isTarget({ kind, metadata }: Fields, wants: Fields): boolean {
+  return isLike(kind, wants["kind"]) && isLike(fieldsOf(metadata)["name"], wants["name"]);
 }
 
 /** Each field of a target is a pattern for the whole text. */
-function isLike(text: string, pattern: unknown): boolean {
+function isLike(text: unknown, pattern: unknown): boolean {
   if (typeof pattern !== "string" || pattern === "") return true;
   try {
-    return RE2JS.compile(pattern).matches(text);
+    return RE2JS.compile(pattern).matches(String(text));
   } catch {
     return true;
   }
-}
-
-/** The selector of `kubectl get --selector`; sets (`in`, `notin`) count as met. */
-function meetsSelector(marks: unknown, selector: unknown): boolean {
-  if (typeof selector !== "string" || /[()]/.test(selector)) return true;
-  const there = fieldsOf(marks);
-  return selector
-    .split(",")
-    .map((each) => each.trim())
-    .every((each) => {
-      const [, not, key = "", operator, value = ""] =
-        /^(!?)\s*([^\s=!]+)\s*(==?|!=)?\s*(.*)$/.exec(each) ?? [];
-      if (operator === undefined) return key in there !== (not === "!");
-      return (there[key] === value) === (operator !== "!=");
-    });
 }

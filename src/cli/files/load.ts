@@ -19,8 +19,6 @@ export interface LoadedFiles {
   readonly skipped?: readonly string[];
   readonly unmatched?: readonly string[];
   readonly kustomizations?: readonly SourceObject[];
-  /** The lines of each file with a problem, for code frames. */
-  readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
@@ -41,7 +39,6 @@ export async function loadPaths(
     skipped: loaded.flatMap(({ skipped = [] }) => skipped),
     unmatched,
     kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
-    broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
 
@@ -64,22 +61,21 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);
   const objects: SourceObject[] = [];
-  const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
+  const found: FileProblem[] = problems.map((problem) => ({ file, ...problem, lines }));
   let ignored = 0;
   for (const { value, ...place } of documents.flatMap((each) => objectsIn(each))) {
     const message = objectProblem(value);
     if (message === undefined) objects.push({ file, object: fieldsOf(value), ...place, lines });
     else if (!named && isForeign(value)) ignored += 1;
-    else found.push({ file, ...place.position("", "key"), message });
+    else found.push({ file, ...place.position("", "key"), message, lines });
   }
   // An empty list says that there is nothing, and an empty array not even of what.
   const isEmpty = documents.every(({ value }) => Array.isArray(value) && value.length === 0);
   if (named && isEmpty && found.length === 0) found.push({ file, message: "holds no object" });
-  const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
   const kustomizations = isKustomization(file)
     ? documents.map(({ value, ...place }) => ({ file, object: fieldsOf(value), ...place, lines }))
     : [];
-  return { objects, problems: found, ignored, kustomizations, broken };
+  return { objects, problems: found, ignored, kustomizations };
 }
 
 /**

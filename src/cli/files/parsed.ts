@@ -8,12 +8,14 @@ export interface Position {
   readonly column: number;
 }
 
-/** The key of a field, its value, or a letter of its text, counted from 0. */
-export type Part = "key" | "value" | number;
+/** The key of a field, or its value. */
+export type Part = "key" | "value";
 
 export interface FileProblem extends Partial<Position> {
   readonly file: string;
   readonly message: string;
+  /** Of the file, around a position in it. */
+  readonly lines?: () => readonly string[];
 }
 
 export interface ParsedDocument {
@@ -21,8 +23,8 @@ export interface ParsedDocument {
   /** The text that it was read from, perhaps with other documents. */
   readonly text: string;
   /**
-   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key or a letter of its
-   * text. If the value is absent, the position of the innermost field that would contain it.
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key. If the value is absent,
+   * the position of the innermost field that would contain it.
    */
   readonly position: (path: string, of?: Part) => Position;
 }

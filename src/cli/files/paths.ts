@@ -6,8 +6,6 @@ import type { Stats } from "node:fs";
 import { codeOf } from "../../lib/thrown.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
-import { open } from "node:fs/promises";
-import { resolve } from "node:path";
 
 // Node.js 20 has no glob and no matchesGlob: a named import would end the program before it can print which version it needs.
 
@@ -170,7 +168,8 @@ export type FileText =
 
 export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<FileText> {
   try {
-    const bytes = name === "-" ? await collect(stdin ?? process.stdin) : await readFile(resolve(cwd, name));
+    const bytes =
+      name === "-" ? await collect(stdin ?? process.stdin) : await readFile(nodePath.resolve(cwd, name));
     return bytes === undefined ? TOO_LARGE : decode(bytes);
   } catch (error) {
     return { ok: false, message: readProblem(error) };
@@ -180,7 +179,7 @@ export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptio
 const TOO_LARGE: FileText = { ok: false, message: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
 
 async function readFile(path: string): Promise<Uint8Array | undefined> {
-  await using file = await open(path);
+  await using file = await fs.open(path);
   // Devices and pipes report a size of 0, so the bytes read are counted, too.
   if ((await file.stat()).size > MAX_BYTES) return undefined;
   return await collect(file.createReadStream({ autoClose: false }));

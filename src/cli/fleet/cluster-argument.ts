@@ -1,4 +1,4 @@
-/** The argument by which commands take one Cluster: NAMESPACE/NAME, or NAME in the namespace of -n or of the context. */
+/** The argument by which commands take one object: NAMESPACE/NAME, or NAME in the namespace of -n or of the context. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import { clusterName } from "../command.ts";
@@ -18,14 +18,14 @@ interface NamespaceFlags extends ConnectionFlags {
 
 export function addClusterArgument(command: Command): Command {
   return command
-    .argument("<cluster>", "NAMESPACE/NAME, or NAME", shortClusterName)
+    .argument("<cluster>", "NAMESPACE/NAME, or NAME", shortName)
     .option(
       "-n, --namespace <name>",
       "namespace of a Cluster that is given by NAME; default: that of the kubeconfig's context",
     );
 }
 
-function shortClusterName(text: string): ShortName {
+export function shortName(text: string): ShortName {
   if (text === "") throw new InvalidArgumentError("Allowed: NAMESPACE/NAME, such as team-a/prod-1, or NAME");
   return text.includes("/") ? clusterName(text) : { name: text };
 }

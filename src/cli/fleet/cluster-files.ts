@@ -21,7 +21,7 @@ import type { SourceObject } from "../files/parsed.ts";
  */
 export function clusterProblems(
   sources: readonly SourceObject[],
-  { changed, folders }: UnbuiltFiles,
+  { changed }: Pick<UnbuiltFiles, "changed">,
   policies: readonly RawObject[] = [],
 ): ReadonlyMap<SourceObject, FieldError> {
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
@@ -31,16 +31,13 @@ export function clusterProblems(
   const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
   for (const source of counting) {
-    const { object, file } = source;
+    const { object } = source;
     const problem =
       (isPlace(object) ? templateIn(object) : undefined) ??
       textErrors(object)[0] ??
       twice.get(source) ??
       (isCluster(object) ? partly(object) : undefined);
-    if (problem === undefined) continue;
-    const folder = folders.get(normalize(file));
-    const advice = folder === undefined ? "" : `: ${buildFirst(folder)}`;
-    problems.set(source, { ...problem, message: `${problem.message}${advice}` });
+    if (problem !== undefined) problems.set(source, problem);
   }
   return problems;
 }
@@ -99,19 +96,16 @@ function partly({ spec }: RawObject): FieldError | undefined {
   };
 }
 
-interface UnbuiltFolder {
+/** Of an object, or of a kustomization, in a file. */
+export interface SourceError extends FieldError {
   readonly source: SourceObject;
-  /** The first field of it that does. */
-  readonly path: string;
-  readonly message: string;
 }
 
 export interface UnbuiltFiles {
-  readonly found: readonly UnbuiltFolder[];
+  /** At the first field of a kustomization that changes something. */
+  readonly found: readonly SourceError[];
   /** What is changed, or is a patch itself. */
   readonly changed: ReadonlySet<SourceObject>;
-  /** By the normalised path of a file: the folder whose build has it, changed or not. */
-  readonly folders: ReadonlyMap<string, string>;
 }
 
 /** A loosening patch that is overlooked makes a wrong all-clear. `counts`: the objects that the command decides with. */
@@ -120,22 +114,15 @@ export function unbuiltIn(
   kustomizations: readonly SourceObject[] = [],
   counts = countsBeside(sources.map(({ object }) => object)),
 ): UnbuiltFiles {
-  if (kustomizations.length === 0) return { found: [], changed: new Set(), folders: new Map() };
+  if (kustomizations.length === 0) return { found: [], changed: new Set() };
   const counting = sources.filter(({ object }) => counts(object));
   const builds = buildsOf(kustomizations, sources);
-  const hits = builds.map((build) => ({ build, ...hitsOf(build, counting) }));
+  const hits = builds
+    .map((build) => ({ build, objects: counting.filter((source) => isChanged(build, source)) }))
+    .filter(({ objects }) => objects.length > 0);
   return {
-    found: hits.flatMap(({ build, fields, objects }) =>
-      objects.length === 0 ? [] : [told(build, fields, objects)],
-    ),
+    found: hits.map(({ build, objects }) => told(build, objects)),
     changed: new Set(hits.flatMap(({ objects }) => objects)),
-    folders: new Map(
-      builds
-        .flatMap(({ kustomization, files, patches }) =>
-          [...files, ...patches].map((file): [string, string] => [file, folderOf(kustomization)]),
-        )
-        .toReversed(),
-    ),
   };
 }
 
@@ -143,10 +130,6 @@ export function unbuiltIn(
 export function countsBeside(all: readonly RawObject[]): (object: RawObject) => boolean {
   const kinds = kindsOfGates(all);
   return (object) => isPlace(object) || ownKind(object) !== undefined || kinds.has(kindKeyOf(object));
-}
-
-function buildFirst(folder: string): string {
-  return `build it first, as in kubectl kustomize ${folder} | hookpolicy … -`;
 }
 
 /** Policies find it by its name. */
@@ -161,16 +144,13 @@ function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
   return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => objectKindKey(kind)));
 }
 
-function hitsOf({ files, patches, changes }: Build, counting: readonly SourceObject[]) {
-  const fields = new Set<string>();
-  const objects = counting.filter(({ file, object }) => {
-    if (patches.has(normalize(file))) return true;
-    if (!files.has(normalize(file))) return false;
-    const all = changes.filter(({ field, hits }) => matters(field, object) && hits(object));
-    for (const { field } of all) fields.add(field);
-    return all.length > 0;
-  });
-  return { fields: fields.size > 0 ? [...fields] : [...new Set(changes.map(({ field }) => field))], objects };
+function isChanged({ files, patches, changes }: Build, { file, object }: SourceObject): boolean {
+  if (patches.has(normalize(file))) return true;
+  return files.has(normalize(file)) && changes.some((change) => isHit(change, object));
+}
+
+function isHit({ field, hits }: Build["changes"][number], object: RawObject): boolean {
+  return matters(field, object) && hits(object);
 }
 
 /** Labels and annotations of a policy decide nothing, and only a HookPolicy of ours is in a namespace. */
@@ -181,18 +161,14 @@ function matters(field: string, object: RawObject): boolean {
   return !["labels", "commonLabels", "commonAnnotations"].includes(field);
 }
 
-function told(
-  { kustomization }: Build,
-  fields: readonly string[],
-  objects: readonly SourceObject[],
-): UnbuiltFolder {
+function told({ kustomization, changes }: Build, objects: readonly SourceObject[]): SourceError {
   const byKind = Map.groupBy(objects, ({ object }) => String(object["kind"]));
   const what = [...byKind].map(([kind, each]) => {
     const names = [...new Set(each.map(({ object }) => namespacedName(viewMetadata(object["metadata"]))))];
     return `${counted(names.length, kind)} (${firstNames(names, 3)})`;
   });
-  const [path = "", ...others] = fields;
-  const together = others.length === 0 ? "" : `, together with ${others.join(" and ")}`;
-  const message = `changes ${what.join(", ")}${together}, so that the files are not what is applied`;
-  return { source: kustomization, path, message: `${message}: ${buildFirst(folderOf(kustomization))}` };
+  const first = changes.find((change) => objects.some(({ object }) => isHit(change, object))) ?? changes[0];
+  const advice = `build it first, as in kubectl kustomize ${folderOf(kustomization)} | hookpolicy … -`;
+  const message = `can change ${what.join(", ")}, so that the files are not what is applied: ${advice}`;
+  return { source: kustomization, path: first?.field ?? "", id: "not-built", message };
 }

@@ -5,8 +5,7 @@ import { messageOf } from "../../lib/thrown.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
-import { collect, CommandError, inBrackets, meantText, USAGE } from "../command.ts";
-import { meantDuration } from "../meant-time.ts";
+import { collect, CommandError, meantDuration, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
@@ -79,8 +78,9 @@ function parseRequestTimeout(text: string): number {
 export function parseTime(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined) return ms;
+  const hint = meantDuration(text);
   throw new InvalidArgumentError(
-    `Allowed: a duration such as 90s, 10m or 1h30m${inBrackets(meantDuration(text))}`,
+    `Allowed: a duration such as 90s, 10m or 1h30m${hint === undefined ? "" : ` (${hint})`}`,
   );
 }
 
@@ -101,18 +101,23 @@ export function noCluster(
   place = "",
 ): CommandError {
   const key = namespacedName({ namespace, name });
-  const known = others.map((other) => ({ namespace, ...other }));
   // Names alone are compared: with a namespace before them, every short name would be near.
-  const beside = known.filter((other) => other.namespace === namespace);
+  const known = others
+    .map((other) => ({ namespace, ...other }))
+    .toSorted((a, b) => Number(b.namespace === namespace) - Number(a.namespace === namespace));
   const near = nearest(
     name,
-    beside.map((other) => other.name),
+    known.map((other) => other.name),
   );
-  const meant =
-    near === undefined
-      ? known.map(namespacedName).find((each) => each.endsWith(`/${name}`))
-      : namespacedName({ namespace, name: near });
+  const found = known.find((other) => other.name === near);
+  const meant = found && namespacedName(found);
   return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
+}
+
+/** `kinds`: "HookTasks" */
+export function notServed(kinds: string): CommandError {
+  const why = "HookPolicy, or its CRDs, are not installed in this cluster";
+  return new CommandError(USAGE, `the API server serves no ${kinds}: ${why}`);
 }
 
 /** Reports a lost watch, which then recovers by itself. */

@@ -66,8 +66,6 @@ export interface FleetOptions {
   readonly maxOverrideMs: number;
   /** The creation time of overrides that are not created yet; timers that begin later in a status do not count. */
   readonly now: Date;
-  /** Namespace of Clusters and HookPolicies without one; "default" as with kubectl. */
-  readonly namespace?: string;
   /**
    * Whether the objects are complete, as in a test suite: a kind without objects has none. Otherwise such a kind is
    * unknown, and gates that look for it are not evaluable.
@@ -129,7 +127,7 @@ export class Fleet {
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
     const { served, now, complete = false, memory = emptyMemory(options.maxOverrideMs) } = options;
-    const unique = distinct(given.map((raw) => stored(raw, options.namespace ?? "default")));
+    const unique = distinct(given.map(stored));
     const ofKind = (kind: OwnKind): readonly RawObject[] => unique.filter((raw) => ownKind(raw) === kind);
     this.served = served;
     this.#now = now;
@@ -253,12 +251,12 @@ function firstOfAll(operation: PendingOperation): PendingOperation {
 }
 
 /** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
-function stored(raw: RawObject, namespace: string): RawObject {
+function stored(raw: RawObject): RawObject {
   if (isNamespace(raw)) return labelled(raw);
   const metadata = raw["metadata"];
   if (!isCluster(raw) && ownKind(raw) !== "HookPolicy") return raw;
   if (!isFields(metadata) || viewMetadata(metadata).namespace !== undefined) return raw;
-  return { ...raw, metadata: { ...metadata, namespace } };
+  return { ...raw, metadata: { ...metadata, namespace: "default" } };
 }
 
 /** The API server sets this label to the name of each Namespace, whatever a file says. */

@@ -7,7 +7,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
-import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
 
@@ -19,9 +19,8 @@ interface KnownTargets {
 
 export function knownTo(objects: readonly RawObject[]): KnownTargets {
   const clusters = objects.filter(isCluster).map((object) => {
-    const { namespace, name, uid } = fieldsOf(object["metadata"]);
-    const place = `${textOf(namespace) || "default"}/${textOf(name)}`;
-    return [place, typeof uid === "string" ? uid : undefined] as const;
+    const { namespace = "default", name, uid } = viewMetadata(object["metadata"]);
+    return [`${namespace}/${name}`, uid === "" ? undefined : uid] as const;
   });
   return {
     clusters: new Map(clusters),

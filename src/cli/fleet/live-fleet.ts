@@ -2,7 +2,20 @@
 
 import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
-import type { ReadOptions } from "./fleet.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
+import { expectedCall } from "../../operations/call.ts";
+import { parseOptions } from "../../operator/options.ts";
+import { stderr } from "../terminal/output.ts";
+import type { Fleet, ReadOptions } from "./fleet.ts";
+import {
+  clusterIn,
+  type ClusterName,
+  type ClusterReading,
+  fleetOf,
+  type FleetSettings,
+  type LiveCluster,
+} from "./live-cluster.ts";
 import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
@@ -38,6 +51,41 @@ export async function withApiServer<T>(
   }
 }
 
+/** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
+export async function withLiveCluster(
+  connection: ConnectionFlags,
+  name: ClusterName,
+  work: (live: LiveCluster) => Promise<void>,
+): Promise<void> {
+  const told = new Set<string>();
+  await withApiServer(connection, async (client, server) => {
+    await work({ client, server, look: async () => await reading(() => look(client, name, told)) });
+  });
+}
+
+async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<ClusterReading> {
+  const now = new Date();
+  const { fleet, cluster, unread } = await readCluster(client, name, {
+    options: parseOptions({}),
+    now,
+    queries: (seen, found) =>
+      HOOK_NAMES.flatMap((hook) => seen.queries(seen.world(found), expectedCall(hook, found), now)),
+  });
+  for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
+    told.add(verb);
+    stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
+  }
+  const isRead = (kind: UnreadKind["what"]): boolean => unread.every(({ what }) => what !== kind);
+  const isPolicyRead = isRead("ClusterHookPolicies");
+  return {
+    fleet,
+    cluster,
+    now,
+    isWhole: isPolicyRead && isRead("HookPolicies"),
+    isPlatformWhole: isPolicyRead && isRead("HookRollouts"),
+  };
+}
+
 /** Policies, overrides, rollouts, HookTasks if a policy has tasks, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
 export async function readFleet(client: KubeClient): Promise<RawObject[]> {
   const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES, ROLLOUTS];
@@ -66,43 +114,52 @@ export interface UnreadKind {
   readonly verb: string;
 }
 
-interface ClusterObjects {
-  readonly cluster: RawObject;
-  /** The Cluster, every policy, rollout and override that could apply to it, HookTasks of its policies, and Namespaces. */
-  readonly objects: readonly RawObject[];
+interface FoundCluster {
+  readonly fleet: Fleet;
+  readonly cluster: Cluster;
+  /** With its whole status. */
+  readonly raw: RawObject;
   readonly unread: readonly UnreadKind[];
-  readonly read: ReadOptions;
 }
 
-type ReadPart = Pick<ClusterObjects, "objects" | "unread">;
+interface ReadPart {
+  readonly objects: readonly RawObject[];
+  readonly unread: readonly UnreadKind[];
+}
 
 /**
- * Reads the inputs of a decision about one Cluster, with as few permissions as possible. `queriesIn`: the objects that gates look at. Every failure is a
+ * Reads the inputs of a decision about one Cluster, with as few permissions as possible: every policy, rollout and override that
+ * could apply to it, HookTasks of its policies, and Namespaces. `queries`: the objects that gates look at. Every failure is a
  * KubeError, unless there is no such Cluster.
  */
-export async function readClusterObjects(
+export async function readCluster(
   client: KubeClient,
   key: Required<ObjectKey>,
-  queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
-): Promise<ClusterObjects> {
+  settings: FleetSettings & {
+    readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
+  },
+): Promise<FoundCluster> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const clusters = await clusterResource(client, signal);
-  const cluster = await find(client, clusters, key);
-  if (cluster === undefined) {
+  const raw = await find(client, clusters, key);
+  if (raw === undefined) {
     const everywhere = await namesOf(client, clusters, { signal });
     if (everywhere.length > 0) throw noCluster(key, everywhere);
     throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
   }
-  const { objects, unread, read } = await readAround(client, cluster, key.namespace);
-  const reader = await readAsOperator(client, await queriesIn(objects), objects);
-  return { cluster, objects, unread, read: { ...read, objects: reader } };
+  const { objects, unread, read } = await readAround(client, raw, key.namespace);
+  const seen = await fleetOf(objects, settings);
+  const queries = settings.queries(seen, clusterIn(seen, key));
+  const found = await readAsOperator(client, queries, objects);
+  const fleet = await fleetOf(objects, settings, { ...read, objects: found });
+  return { fleet, cluster: clusterIn(fleet, key), raw, unread };
 }
 
 async function readAround(
   client: KubeClient,
   cluster: RawObject,
   namespace: string,
-): Promise<Omit<ClusterObjects, "cluster">> {
+): Promise<ReadPart & { readonly read: ReadOptions }> {
   const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
   const listed = async (what: UnreadKind["what"], resource: Resource, place?: string): Promise<ReadPart> =>
     await unlessForbidden(what, ["list", resource], listIfServed(client, resource, place));

@@ -3,14 +3,15 @@
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { compileSelector, describeSelector, type Labels, lookup } from "../../api/selector.ts";
+import { compileSelector, describeSelector, type Labels } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../../lib/counted.ts";
-import type { Fleet, FleetRollout } from "./fleet.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { Fleet, FleetPolicy, FleetRollout } from "./fleet.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 /** A Cluster, as selectors see it. */
@@ -60,19 +61,16 @@ export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): re
   if (whole.length > 0) return whole;
   const { stages = [] } = spec;
   const members = places.filter((place) => selects(spec, place));
-  const isKnown =
-    !isNarrow(spec.namespaceSelector) ||
-    members.every(({ namespaceLabels }) => namespaceLabels !== undefined);
-  const of = isKnown ? "of the rollout" : MAYBE_OF_ROLLOUT;
   return stages.flatMap((stage, index) => {
     const stops = stopsLaterStages(stage.minSucceeded, index, stages.length);
     const effect = `so stage ${stage.name} has no Cluster${stops ? ", and later stages wait until it does" : ""}`;
-    return emptiness(stage, members, { at: `spec.stages[${index}]`, effect, of });
+    return emptiness(stage, members, {
+      at: `spec.stages[${index}]`,
+      effect,
+      of: "that the rollout may select",
+    });
   });
 }
-
-const MAYBE_OF_ROLLOUT =
-  "that the rollout may select (Namespaces are missing, so their labels are not known)";
 
 interface SelectionText {
   readonly at: string;
@@ -91,7 +89,7 @@ function emptiness(selection: Selection, places: readonly Place[], told: Selecti
     : near.map((place) => place.labels);
   const of = told.of === undefined ? "" : ` ${told.of}`;
   const which = ofNamespaces ? "the namespace of none" : "none";
-  const message = `${describeSelector(selector)} selects ${which} of the ${counted(labels.length, "Cluster")}${of}, ${told.effect}${meant(selector, labels)}`;
+  const message = `${describeSelector(selector)} selects ${which} of the ${counted(labels.length, "Cluster")}${of}, ${told.effect}${instead(selector, labels)}`;
   const field = ofNamespaces ? "namespaceSelector" : "clusterSelector";
   return [{ path: `${told.at}.${field}`, id: SELECTS_NOTHING, message }];
 }
@@ -106,34 +104,21 @@ function selectsNamespace({ namespaceSelector }: Selection, { namespaceLabels }:
 
 const SHOWN = 5;
 
-/** What may be meant by the first requirement that no labels meet, else which labels there are; "" if each is met by some. */
-function meant(selector: LabelSelector, all: readonly Labels[]): string {
+/** Which labels there are, or the one that may be meant, where no labels meet a requirement. */
+function instead(selector: LabelSelector, all: readonly Labels[]): string {
   const wrong = requirementsOf(selector).find(
     (each) => !all.some(compileSelector({ matchExpressions: [each] })),
   );
   if (wrong === undefined) return ": no Cluster meets all of it";
   const { key, values = [] } = wrong;
-  const keys = [...new Set(all.flatMap((labels) => Object.keys(labels ?? {})))].toSorted();
-  const nearestKey = keys.includes(key)
-    ? key
-    : (nearest(key, keys) ??
-      keys.find((each) => valuesOf(each, all).some((value) => values.includes(value))));
-  if (nearestKey === undefined)
-    return keys.length === 0 ? ": they have no labels" : `: they have the labels ${firstNames(keys, SHOWN)}`;
-  const found = valuesOf(nearestKey, all);
-  const pairs = values.map((value) => [value, found.includes(value) ? value : nearest(value, found)]);
-  const best = pairs.map(([, value]) => value).find((value) => value !== undefined);
-  if (best !== undefined) return suggested(`${nearestKey}=${best}`);
-  if (nearestKey !== key) return suggested(nearestKey);
-  return `: they have ${firstNames(
-    found.map((value) => `${key}=${value}`),
-    SHOWN,
-  )}`;
-}
-
-function valuesOf(key: string, all: readonly Labels[]): readonly string[] {
-  const values = all.map((labels) => lookup(labels, key)).filter((value) => value !== undefined);
-  return [...new Set(values)].toSorted();
+  const pairs = all.flatMap((labels) => Object.entries(labels ?? {}));
+  const ofKey = pairs.filter(([name]) => name === key);
+  const there = (ofKey.length > 0 ? ofKey : pairs).map((pair) => pair.join("=")).toSorted();
+  const meant = values.map((value) => nearest(`${key}=${value}`, there)).find((each) => each !== undefined);
+  if (meant !== undefined) return suggested(meant);
+  return there.length === 0
+    ? ": they have no labels"
+    : `: they have ${firstNames([...new Set(there)], SHOWN)}`;
 }
 
 /** `of`: the Namespaces that the answer needs; absent: those of all Clusters. */
@@ -145,39 +130,33 @@ export function missingNamespaces(fleet: Fleet, of?: string): readonly string[] 
 /** What these fleets cannot tell without the Namespaces; `undefined`: nothing. */
 export function namespaceWarning(fleets: readonly Fleet[], of?: string): string | undefined {
   const missing = [...new Set(fleets.flatMap((fleet) => missingNamespaces(fleet, of)))];
-  const policies = fleets.some((each) =>
-    each.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined),
+  const selecting = fleets.flatMap(({ policies, rollouts }) => [
+    ...policies.filter(({ compiled }) => compiled.selectsNamespace !== undefined).map(nameOf),
+    ...rollouts.filter(readsNamespaces).map(({ compiled }) => `HookRollout ${compiled.name}`),
+  ]);
+  if (missing.length === 0 || selecting.length === 0) return undefined;
+  return missingText(
+    missing,
+    `what ${firstNames([...new Set(selecting)], SHOWN)} selects of them is unknown ${SHOWN_AS}`,
   );
-  const rollouts = fleets.flatMap((each) => each.rollouts);
-  const names = namesOf(rollouts.filter(readsNamespaces));
-  const staged = namesOf(rollouts.filter(hasNarrowStage));
-  const effects = [
-    policies && "what a ClusterHookPolicy says of them is not evaluable",
-    names.length > 0 &&
-      `whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`,
-    staged.length > 0 &&
-      `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
-  ].filter((effect) => effect !== false);
-  return missing.length === 0 || effects.length === 0
-    ? undefined
-    : missingText(missing, effects.join(", and "));
 }
 
-function namesOf(rollouts: readonly FleetRollout[]): readonly string[] {
-  return [...new Set(rollouts.map(({ compiled }) => compiled.name))];
-}
+const SHOWN_AS =
+  "(a rollout is shown as if it selected them, and none of its stages with a namespaceSelector did)";
+
+const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
 function missingText(missing: readonly string[], effect: string): string {
   return `the Namespace of Clusters is not among the objects: ${firstNames(missing, SHOWN)}; ${effect}. Add it, with its labels, to the files`;
 }
 
-function readsNamespaces({ compiled, spec: { spread = [], namespaceSelector } }: FleetRollout): boolean {
+function readsNamespaces({ compiled, spec }: FleetRollout): boolean {
+  const { spread = [], stages = [] } = spec;
   if (compiled.problem !== undefined) return false;
-  return spread.some(({ from }) => from === "Namespace") || isNarrow(namespaceSelector);
-}
-
-function hasNarrowStage({ compiled, spec: { stages = [] } }: FleetRollout): boolean {
-  return compiled.problem === undefined && stages.some((stage) => isNarrow(stage.namespaceSelector));
+  return (
+    spread.some(({ from }) => from === "Namespace") ||
+    [spec, ...stages].some(({ namespaceSelector }) => isNarrow(namespaceSelector))
+  );
 }
 
 function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): boolean {

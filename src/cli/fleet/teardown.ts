@@ -34,16 +34,10 @@ export function findTearDowns(fleet: Fleet): (cluster: Cluster) => TearDown | un
 /** A paused Cluster is not reconciled by Cluster API and its providers, whatever is being deleted (util/annotations). */
 function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDown["steps"] {
   if (paused || !isUnderWay) return [];
+  const patch = JSON.stringify({ spec: { paused: true } });
   return [
     {
-      command: kubectl(
-        "patch",
-        metadata,
-        "--type",
-        "merge",
-        "-p",
-        JSON.stringify({ spec: { paused: true } }),
-      ),
+      command: kubectl("patch", metadata, "--type", "merge", "-p", patch),
       wanted:
         "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks, and bring that back afterwards",
     },

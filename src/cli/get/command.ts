@@ -1,6 +1,6 @@
 /** `hookpolicy get`: what policies and rollouts hold across the fleet. */
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { addExamples, choice, programName } from "../command.ts";
 import type { HeldFleet } from "./held.ts";
 import type { Grouping, HeldView } from "./report.ts";
@@ -45,7 +45,7 @@ export function addGet(program: Command): void {
     .description(
       "Lists the operations that policies and rollouts hold, as the operator reports them in their statuses: the longest first.\n\nExit code: 0 listed, 2 an API server that cannot be read or wrong usage.",
     )
-    .option("-A, --all-namespaces", "Clusters of all namespaces")
+    .addOption(new Option("-A, --all-namespaces", "Clusters of all namespaces").conflicts("namespace"))
     .option("-n, --namespace <namespace>", "Clusters of this namespace; default: the context's")
     .option("-w, --watch", "stay, and show every change")
     .addOption(choice("--by <what>", "a line for each of these", GROUPINGS))
@@ -54,9 +54,6 @@ export function addGet(program: Command): void {
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
-    if (flags.allNamespaces === true && flags.namespace !== undefined) {
-      throw new UsageError("-A means all namespaces, -n one of them: one or the other");
-    }
     if (flags.watch === true && flags.by !== "operation")
       throw new UsageError("-w shows operations: leave --by out");
     await get(flags, programName(self));

@@ -23,7 +23,7 @@ export interface HeldOperation {
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
   readonly approvable: boolean;
   /** The kind that the operator may not read for the gate: its name in RBAC. */
-  readonly forbidden?: string;
+  readonly forbidden: string | undefined;
 }
 
 export interface HeldFleet {
@@ -35,7 +35,7 @@ export interface HeldFleet {
   readonly wouldBlock: number;
   /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
-  /** When the operator last showed that it runs, or NEVER_SEEN; absent: unknown. */
+  /** When the operator last showed that it runs; absent: unknown. */
   readonly operatorSeen?: Date;
   /** Why that is unknown: "you may not list leases.coordination.k8s.io". */
   readonly operatorUnread?: string;
@@ -47,14 +47,7 @@ export interface Due {
 }
 
 /** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
-export const OVERDUE_MS = 60_000;
-
-/** No operator has a Lease: none runs, or one without --leader-elect. */
-export const NEVER_SEEN = new Date(0);
-
-export function hasNoLease(seen: Date | undefined): boolean {
-  return seen?.getTime() === NEVER_SEEN.getTime();
-}
+const OVERDUE_MS = 60_000;
 
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince(
@@ -64,8 +57,7 @@ export function silentSince(
 ): Date | undefined {
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...rows.map(({ since }) => Date.parse(since) || 0));
-  if (latest >= now.getTime() - OVERDUE_MS) return undefined;
-  return hasNoLease(operatorSeen) ? NEVER_SEEN : new Date(latest);
+  return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
 }
 
 /** Policies whose status the operator should have written by now, so that their rows can be out of date. */
@@ -94,7 +86,7 @@ interface Holder {
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
   readonly due: string | undefined;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 function holderOf(raw: RawObject): Holder[] {
@@ -105,7 +97,6 @@ function holderOf(raw: RawObject): Holder[] {
     return isFields(raw["spec"]) ? [{ ref, ...holderOfRollout(viewRollout(raw)) }] : [];
   const { spec, status } = viewPolicy(kind, raw);
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
-  const problem = conditionOf({ status }, CONDITION.Ready)?.message;
   return [
     {
       ref,
@@ -113,7 +104,7 @@ function holderOf(raw: RawObject): Holder[] {
       rows,
       omitted: status?.decisionsOmitted ?? 0,
       due: status?.nextTransitionTime,
-      ...(problem !== undefined && { problem }),
+      problem: conditionOf({ status }, CONDITION.Ready)?.message,
     },
   ];
 }
@@ -140,17 +131,14 @@ function heldOf({ ref, spec, rows, problem }: Holder, namespace: string | undefi
       policy: ref,
       row,
       approvable: isMetByMarks(gateOf(spec, row)),
-      ...forbiddenOf(row, problem),
+      forbidden: forbiddenOf(row, problem),
     }));
 }
 
 /** The condition, unlike the row, has no words of the policy's author. */
-function forbiddenOf(
-  { reason, message }: DecisionRow,
-  problem: string | undefined,
-): Pick<HeldOperation, "forbidden"> {
-  const kind = reason === "ObjectsForbidden" ? forbiddenKind(problem ?? "") : undefined;
-  return kind !== undefined && message.includes(` ${kind}: `) ? { forbidden: kind } : {};
+function forbiddenOf({ reason, message }: DecisionRow, problem = ""): string | undefined {
+  const kind = reason === "ObjectsForbidden" ? forbiddenKind(problem) : undefined;
+  return kind !== undefined && message.includes(` ${kind}: `) ? kind : undefined;
 }
 
 /**

@@ -3,61 +3,43 @@
 import { fieldsOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { isForbidden, isNotFound, KubeError } from "../../kube/kube-error.ts";
+import { isForbidden, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { LEADER_LEASE, LEASES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
-import { listIfServed, listTyped, typed } from "../fleet/live-objects.ts";
-import { type HeldFleet, NEVER_SEEN } from "./held.ts";
+import { listTyped, typed } from "../fleet/live-objects.ts";
+import type { HeldFleet } from "./held.ts";
 
 export interface Holders {
   readonly objects: readonly RawObject[];
   readonly resources: readonly Resource[];
-  /** The kinds that the user may not read: "ClusterHookPolicies", "you may not list clusterhookpolicies.hookpolicy.dev". */
-  readonly unread: readonly { readonly kinds: string; readonly text: string }[];
+  /** "you may not list clusterhookpolicies.hookpolicy.dev" */
+  readonly unread: readonly string[];
 }
 
 /** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as the user may read them. Rollouts need not be served. */
 export async function readHolders(client: KubeClient, namespace?: string): Promise<Holders> {
   const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
-  const found = new Map([[HookPolicy, await list(client, HookPolicy, namespace)]]);
-  const unread: Holders["unread"][number][] = [];
-  const others = [
-    {
-      resource: ClusterHookPolicy,
-      kinds: "ClusterHookPolicies",
-      read: list,
-      isNeeded: namespace === undefined,
-    },
-    { resource: ROLLOUTS, kinds: "HookRollouts", read: listIfServed, isNeeded: false },
-  ];
-  for (const { resource, kinds, read, isNeeded } of others) {
+  const found = new Map<Resource, readonly RawObject[]>();
+  const unread: string[] = [];
+  for (const resource of [HookPolicy, ClusterHookPolicy, ROLLOUTS]) {
+    const place = resource.namespaced ? namespace : undefined;
     try {
-      found.set(resource, await read(client, resource));
+      const objects = await unlessNotFound(listTyped(client, resource, place));
+      if (objects !== undefined) found.set(resource, objects);
+      else if (resource !== ROLLOUTS) throw notServed(resourceName(resource));
     } catch (error) {
+      const isNeeded = resource === HookPolicy || (resource === ClusterHookPolicy && namespace === undefined);
       if (isNeeded || !isForbidden(error)) throw error;
-      unread.push({ kinds, text: `you may not list ${resourceName(resource)}` });
+      unread.push(`you may not list ${resourceName(resource)}`);
     }
   }
   return { objects: [...found.values()].flat(), resources: [...found.keys()], unread };
 }
 
 export function unreadNotes({ unread }: Holders): string[] {
-  return unread.map(({ kinds, text }) => `${text}: what ${kinds} hold is not shown`);
-}
-
-async function list(
-  client: KubeClient,
-  resource: Resource,
-  namespace?: string,
-): Promise<readonly RawObject[]> {
-  try {
-    return await listTyped(client, resource, namespace);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    const message = `list ${resourceName(resource)}: not found: HookPolicy is not installed in this cluster`;
-    throw new KubeError(message, { code: 404, reason: "NotFound" });
-  }
+  return unread.map((text) => `${text}: what these hold is not shown`);
 }
 
 /** Runs until `signal` fires. `namespace`: of HookPolicies; absent: all. `onHolders` gets all objects of these kinds. */
@@ -89,13 +71,13 @@ export async function followHolders(
   }
 }
 
-/** When the leader last renewed its Lease (NEVER_SEEN: there is none), or why that is unknown: most users may not read it. */
+/** When the leader last renewed its Lease, or why that is unknown: most users may not read it. */
 export async function operatorSeen(
   client: KubeClient,
 ): Promise<Pick<HeldFleet, "operatorSeen" | "operatorUnread">> {
   try {
     const { items } = await client.list(LEASES, { name: LEADER_LEASE });
-    if (items.length === 0) return { operatorSeen: NEVER_SEEN };
+    if (items.length === 0) return { operatorUnread: "no operator has a Lease, as without --leader-elect" };
     const times = items.map((lease) => Date.parse(String(fieldsOf(lease["spec"])["renewTime"])));
     const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
     return Number.isFinite(latest) ? { operatorSeen: new Date(latest) } : {};

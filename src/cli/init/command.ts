@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
-import { codeOf } from "../../lib/thrown.ts";
+import { codeOf, messageOf } from "../../lib/thrown.ts";
 import { addExamples, clusterName, collecting, CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -98,7 +98,7 @@ async function init(dir: string): Promise<void> {
     } catch (error) {
       const code = codeOf(error);
       if (code === "") throw error;
-      if (code !== "EEXIST") throw new CommandError(FAILED, `cannot write ${path}: ${REASONS[code] ?? code}`);
+      if (code !== "EEXIST") throw new CommandError(FAILED, `cannot write ${path}: ${messageOf(error)}`);
       stderr.line(`${path} exists: left as it is`);
     }
   }
@@ -108,16 +108,6 @@ async function init(dir: string): Promise<void> {
   );
   stdout.line("variables HOOKPOLICY_PACKAGE, to its URL, and HOOKPOLICY_SHA256, to its line in SHA256SUMS.");
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: "you may not write there; name another folder (EACCES)",
-  EPERM: "you may not write there; name another folder (EPERM)",
-  ENOENT: "its folder cannot be made; name another folder (ENOENT)",
-  EROFS: "the file system is read-only; name another folder (EROFS)",
-  ENOTDIR: "a part of the path is a file; name another folder (ENOTDIR)",
-  EISDIR: "it is a folder; move it away (EISDIR)",
-  ENOSPC: "the disk is full (ENOSPC)",
-};
 
 /** Node's own recursive mkdir never ends on a file system without room for folders, such as /proc. */
 async function makeFolder(path: string, parentIsMade = false): Promise<void> {

@@ -18,7 +18,7 @@ import { parseOptions, UsageError } from "../../operator/options.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
-import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
+import type { ClusterName, LiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -98,6 +98,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   const given = { hooks, reason: flags.reason, forMs: flags.for };
   // What the API server would refuse, before it is asked; only the uid is not known.
   refuse(overrideProblems(newOverride({ metadata: { ...name, uid: "unknown" } }, given, new Date())));
+  const { withLiveCluster } = await import("../fleet/live-fleet.ts");
   await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");

@@ -1,82 +1,50 @@
 /** Compares a plan that was made earlier with what has happened since. */
 
 import type { HookRollout, RolloutStageStatus } from "../../api/hook-policy.ts";
-import { fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
+import { fieldsOf, isFields, parseJson, textOf } from "../../lib/fields.ts";
 import { readTimestamp, timestamp } from "../../lib/instant.ts";
+import type { PlanReport } from "../../page/wire.ts";
 import { readText } from "../files/paths.ts";
 import { CommandError, USAGE } from "../command.ts";
 import { tableLines } from "../terminal/table.ts";
 
-export interface EarlierPlan {
-  readonly rollout: string;
-  readonly target: string | undefined;
-  readonly from: Date;
-  readonly stages: readonly EarlierStage[];
-}
-
-interface EarlierStage {
-  readonly name: string;
-  readonly succeeded: number;
-  readonly passed: boolean;
-  readonly passes: Date | undefined;
-  readonly ends: readonly Date[];
-}
-
-export async function readPlan(path: string): Promise<EarlierPlan> {
-  const plan = planIn(await textIn(path));
-  if (plan === undefined)
-    throw new CommandError(USAGE, `${path}: is no plan: save one with 'hookpolicy rollout plan -o json'`);
-  return plan;
-}
-
-async function textIn(path: string): Promise<string> {
+/** As plan -o json prints it. */
+export async function readPlan(path: string): Promise<PlanReport> {
   const read = await readText({ name: path, named: true }, {});
-  if (read.ok) return read.text;
-  throw new CommandError(USAGE, `${path}: ${read.message}`);
+  if (!read.ok) throw new CommandError(USAGE, `${path}: ${read.message}`);
+  const plan = parseJson(read.text);
+  if (isPlan(plan)) return plan;
+  throw new CommandError(USAGE, `${path}: is no plan: save one with 'hookpolicy rollout plan -o json'`);
 }
 
-function planIn(text: string): EarlierPlan | undefined {
-  const { rollout, target, from, stages, clusters } = fieldsOf(parseJson(text));
-  const made = instantOf(from);
-  if (typeof rollout !== "string" || made === undefined || !Array.isArray(stages)) return undefined;
-  const planned = listOf(clusters).map(fieldsOf);
-  return {
-    rollout,
-    target: typeof target === "string" ? target : undefined,
-    from: made,
-    stages: listOf(stages)
-      .map(fieldsOf)
-      .map(({ name, succeeded, passed, passes }) => ({
-        name: textOf(name),
-        succeeded: typeof succeeded === "number" ? succeeded : 0,
-        passed: passed === true,
-        passes: instantOf(passes),
-        ends: planned.filter(({ stage }) => stage === name).flatMap(({ ends }) => instantOf(ends) ?? []),
-      })),
-  };
+function isPlan(value: unknown): value is PlanReport {
+  const { rollout, from, stages, clusters } = fieldsOf(value);
+  const isDated = readTimestamp(textOf(from)) !== undefined;
+  const areLists = [stages, clusters].every((list) => Array.isArray(list) && list.every(isFields));
+  return typeof rollout === "string" && isDated && areLists;
 }
 
-function instantOf(value: unknown): Date | undefined {
-  return typeof value === "string" ? readTimestamp(value) : undefined;
-}
-
-export function againstPlan({ status }: HookRollout, plan: EarlierPlan, now: Date): string[] {
+export function againstPlan({ status }: HookRollout, plan: PlanReport, now: Date): string[] {
   const targets = status?.targets ?? [];
   const target = targets.find(({ version }) => version === plan.target) ?? targets[0];
-  const rows = plan.stages.map((stage) => {
-    const found = target?.stages.find(({ name }) => name === stage.name);
-    const expected = stage.succeeded + stage.ends.filter((end) => end <= now).length;
+  const rows = plan.stages.map(({ name, succeeded, passed, passes: planned }) => {
+    const found = target?.stages.find((stage) => stage.name === name);
+    const ended = plan.clusters.filter(
+      ({ stage, ends }) => stage === name && Date.parse(ends) <= now.getTime(),
+    );
+    const expected = succeeded + ended.length;
+    const passes = readTimestamp(planned);
     return [
-      stage.name,
+      name,
       String(expected),
       String(found?.succeeded ?? 0),
-      stage.passed ? "before" : stage.passes === undefined ? "unknown" : timestamp(stage.passes),
-      comparison(stage, found, expected, now),
+      passed ? "before" : passes === undefined ? "unknown" : timestamp(passes),
+      comparison(found, { passes, expected, now }),
     ];
   });
   const version = target?.version === undefined ? "" : ` to ${target.version}`;
   return [
-    `Plan of ${timestamp(plan.from)}, against what has happened${version}:`,
+    `Plan of ${plan.from}, against what has happened${version}:`,
     ...tableLines(["STAGE", "PLANNED BY NOW", "SUCCEEDED", "PLANNED TO PASS", ""], rows).map(
       (line) => `  ${line}`,
     ),
@@ -84,10 +52,12 @@ export function againstPlan({ status }: HookRollout, plan: EarlierPlan, now: Dat
 }
 
 function comparison(
-  { passes }: EarlierStage,
   found: RolloutStageStatus | undefined,
-  expected: number,
-  now: Date,
+  {
+    passes,
+    expected,
+    now,
+  }: { readonly passes: Date | undefined; readonly expected: number; readonly now: Date },
 ): string {
   if (found === undefined) return "the status does not know this stage";
   if (found.passed) return "passed";

@@ -5,10 +5,21 @@ import type { HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { UsageError } from "../../operator/options.ts";
-import { addExamples, choice, collect, CommandError, FAILED, instant, USAGE, version } from "../command.ts";
+import {
+  addExamples,
+  checkOwners,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  instant,
+  USAGE,
+  version,
+} from "../command.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
+  notServed,
   parseTime,
   reading,
   tellLost,
@@ -93,7 +104,7 @@ export function addRollout(program: Command): void {
   });
 }
 
-const ONLY = {
+const OWNERS = {
   watch: "status",
   filename: "plan",
   duration: "plan",
@@ -105,23 +116,14 @@ const ONLY = {
 } as const satisfies Partial<Record<keyof Flags, Action>>;
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  checkOwners(action, flags);
+  checkOwners(action, flags, OWNERS);
+  if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
+  if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
+    throw new UsageError("--plan prints text, once: leave out -w and -o");
   if (action === "plan") return checkPlan(name, flags);
   if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
   if (action === "pause" && (flags.reason ?? "").trim() === "")
     throw new UsageError("pause: say why with --reason, for those who find it paused");
-}
-
-function checkOwners(action: Action, flags: Flags): void {
-  for (const [flag, owner] of Object.entries(ONLY)) {
-    if (owner !== action && Object.hasOwn(flags, flag))
-      throw new UsageError(
-        `--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for ${owner}`,
-      );
-  }
-  if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
-  if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
-    throw new UsageError("--plan prints text, once: leave out -w and -o");
 }
 
 function checkPlan(name: string | undefined, { filename, duration }: Flags): void {
@@ -183,11 +185,7 @@ async function listIfServed(client: KubeClient): Promise<readonly HookRollout[] 
 
 async function find(client: KubeClient, name: string): Promise<HookRollout> {
   const all = await listIfServed(client);
-  if (all === undefined) {
-    const why =
-      "the API server serves no HookRollouts: HookPolicy, or its CRDs, are not installed in this cluster";
-    throw new CommandError(USAGE, why);
-  }
+  if (all === undefined) throw notServed("HookRollouts");
   const found = all.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
   const { noRollout } = await import("./planned.ts");
@@ -197,10 +195,20 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
   if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
-  if (flags.output === "json") return stdout.json(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
+  (await printer(flags))(rollouts);
+}
+
+/** A terminal that watches is redrawn; any other output gets the whole status again after each change. */
+async function printer(flags: Flags): Promise<(rollouts: readonly HookRollout[]) => void> {
   const { rolloutLines } = await import("./status-report.ts");
-  stdout.lines(rolloutLines(rollouts, viewFor(flags)));
+  return (rollouts) => {
+    if (flags.output === "json") return stdout.json(rollouts);
+    const lines = rolloutLines(rollouts, viewFor(flags));
+    if (flags.watch !== true) stdout.lines(lines);
+    else if (process.stdout.isTTY) stdout.screen(lines);
+    else stdout.lines([...lines, ""]);
+  };
 }
 
 async function compare(
@@ -222,20 +230,13 @@ function viewFor(flags: Flags): RolloutView {
   return { now: new Date(), colour: colourFor(process.stdout, flags) };
 }
 
-/** A terminal is redrawn; any other output gets the whole status again after each change. */
 async function keepPrinting(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
   if (name !== undefined) await find(client, name);
   const { follow } = await import("../fleet/follow.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../memory/stored-views.ts");
-  const { rolloutLines } = await import("./status-report.ts");
-  const onObjects = (objects: readonly KubeObject[]): void => {
-    const rollouts = objects.map((each) => viewRollout(each));
-    if (flags.output === "json") return stdout.json(rollouts);
-    const lines = rolloutLines(rollouts, viewFor(flags));
-    if (process.stdout.isTTY) stdout.screen(lines);
-    else stdout.lines([...lines, ""]);
-  };
+  const show = await printer(flags);
+  const onObjects = (objects: readonly KubeObject[]): void => show(objects.map((each) => viewRollout(each)));
   const scope = { resource: ROLLOUTS, ...(name !== undefined && { name }) };
   await follow(client, scope, { onObjects, onLost: tellLost }, untilReaderIsGone());
 }
@@ -245,13 +246,8 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { canHappen, planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet, unused } = await reading(() => readPlanned(name, filename, flags));
-  const planned = planFleet(object, fleet, {
-    from,
-    durationMs,
-    version: toVersion,
-  });
-  if (unused.length > 0) stderr.line(`note: the plan does not use ${unused.join(", ")}`);
+  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
+  const planned = planFleet(object, fleet, { from, durationMs, version: toVersion });
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") {
     stderr.lines([...planned.impossible, ...planned.doubts].map((text) => `warning: ${text}`));

@@ -35,7 +35,7 @@ export interface FleetWish {
 export interface FleetPlan extends Plan, KnownPlan, Doubts {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
-  readonly target?: string;
+  readonly target: string | undefined;
   /** Clusters that do not ask for the version yet: the plan assumes that they do. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
@@ -96,7 +96,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     ...unplanned(rollout, fleet),
     impossible,
     doubts: [...doubts, ...known.doubts],
-    ...(target !== undefined && { target }),
+    target,
   };
 }
 
@@ -212,17 +212,15 @@ function split(
   { version }: FleetWish,
 ): readonly [assumed: readonly RolloutAwaited[], waitsFor: readonly RolloutAwaited[]] {
   const known = new Map(states.map((state) => [namespacedName(state.cluster.metadata), state]));
-  const { true: assumed = [], false: waitsFor = [] } = Object.groupBy(
-    awaited,
-    ({ namespace, name, reason }) => {
-      const state = known.get(namespacedName({ namespace, name }));
-      if (state === undefined || state.cluster.paused) return "false";
-      const isAssumed =
-        reason === "NotAsked" ? version !== undefined : reason === "NotCalled" && !isShown(state);
-      return `${isAssumed}`;
-    },
-  );
-  return [assumed.filter(({ reason }) => reason === "NotAsked"), waitsFor];
+  const isAssumed = (each: RolloutAwaited): boolean => {
+    const state = known.get(namespacedName(each));
+    if (state === undefined || state.cluster.paused) return false;
+    return each.reason === "NotAsked"
+      ? version !== undefined
+      : each.reason === "NotCalled" && !isShown(state);
+  };
+  const assumed = awaited.filter((each) => each.reason === "NotAsked" && isAssumed(each));
+  return [assumed, awaited.filter((each) => !isAssumed(each))];
 }
 
 function soakOf(

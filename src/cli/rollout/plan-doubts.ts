@@ -17,9 +17,7 @@ import type { Plan } from "../../rollouts/plan.ts";
 import { holdersAt, holdsAt, type Parts, pastGate } from "./planned-member.ts";
 
 const SHOWN = 5;
-
-export const NO_POLICY =
-  "There is no policy, so the plan has only the windows and other gates of the stages.";
+const NO_POLICY = "There is no policy, so the plan has only the windows and other gates of the stages.";
 
 interface PlanAssumptions {
   readonly rollout: CompiledRollout;
@@ -36,46 +34,50 @@ export interface Doubts {
 export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   const { rollout, states, wish, target } = assumed;
   const deadlineMs = rollout.progressDeadlineMs;
-  const isLate = wish.durationMs > deadlineMs;
-  const all = rollout.operation === "Upgrade" && target !== undefined ? stepsTo(target, states) : [];
-  const steps = wish.version === undefined ? all.filter(({ step }) => step === "Same") : all;
-  const lower = told(
-    steps,
-    "Lower",
-    (count) => `${count} would go to a lower version, which Cluster API refuses`,
-  );
-  const noneIsHigher = steps.length > 0 && steps.every(({ step }) => step === "Lower");
-  const [nothing, emptyStage] = selectionsOf(assumed, fleet);
+  const steps = stepsOf(assumed);
+  const lower = listed("Cluster API refuses to go to a lower version", steps.Lower);
+  const [refused, lowered] = steps.Lower?.length === states.length ? [lower, []] : [[], lower];
+  const empty = emptySelections(rollout, fleet);
+  const isEmpty = states.length === 0;
+  const [why, emptyStage] = isEmpty ? [empty, []] : [[], empty];
   const missing = namespaceWarning([fleet]);
   return {
     impossible: [
-      ...nothing,
-      isLate &&
+      isEmpty && `HookRollout ${rollout.name} selects no Cluster with spec.topology, so there is no plan.`,
+      ...why,
+      wish.durationMs > deadlineMs &&
         `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
-      ...(noneIsHigher ? lower : []),
+      ...refused,
     ].filter((text) => text !== false),
     doubts: [
       missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
-      ...(noneIsHigher ? [] : lower),
-      ...stepDoubts(steps, target),
+      ...lowered,
+      ...listed(
+        `${target} is in spec.topology already, without a status that shows how far that is, so no upgrade begins there and these count as succeeded`,
+        steps.Same,
+      ),
+      ...listed(
+        "Cluster API refuses to skip a minor version, unless the ClusterClass lists the versions between (1.12 and newer)",
+        steps.Far,
+      ),
       ...statusDoubts(assumed),
       ...otherRollouts(assumed, fleet),
-      fleet.policies.length === 0 && nothing.length === 0 && NO_POLICY,
+      fleet.policies.length === 0 && !isEmpty && NO_POLICY,
     ].filter((text) => text !== false),
   };
 }
 
-function selectionsOf(
-  { rollout: { name }, states }: PlanAssumptions,
-  fleet: Fleet,
-): readonly [nothing: readonly string[], emptyStage: readonly string[]] {
+/** "Cluster API refuses to go to a lower version: team-a/a, team-a/b." */
+function listed(what: string, names: readonly string[] = [], why = ""): string[] {
+  return names.length === 0 ? [] : [`${what}: ${firstNames(names, SHOWN)}${why}.`];
+}
+
+/** Of the rollout, or of its stages. */
+function emptySelections({ name }: CompiledRollout, fleet: Fleet): readonly string[] {
   const spec = fleet.rollouts.find(({ compiled }) => compiled.name === name)?.spec;
   const found = spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
-  const texts = found.map(({ path, message }) => `${path}: ${message}${message.endsWith("?") ? "" : "."}`);
-  if (states.length > 0) return [[], texts];
-  const reason = texts.length > 0 ? texts : ["It is about no Cluster that has spec.topology."];
-  return [[`HookRollout ${name} selects nothing, so there is no plan. ${reason.join(" ")}`], []];
+  return found.map(({ path, message }) => `${path}: ${message}`);
 }
 
 /** Cluster API proceeds once every rollout has given a slot. */
@@ -85,57 +87,32 @@ function otherRollouts({ rollout: { name, operation }, states }: PlanAssumptions
     const { compiled } = each;
     if (compiled.name === name || compiled.operation !== operation || compiled.mode === "Audit") return [];
     const shared = fleet.selectedBy(each).filter((cluster) => members.has(cluster));
-    if (shared.length === 0) return [];
-    const names = firstNames(shared.map(clusterKey), SHOWN);
-    const paused = compiled.paused ? ", which is paused," : "";
-    return `${counted(shared.length, "Cluster")} also need${shared.length === 1 ? "s" : ""} a slot of HookRollout ${compiled.name}${paused} and the plan leaves that out: ${names}.`;
+    const paused = compiled.paused ? " (paused)" : "";
+    const what = `The plan leaves out that HookRollout ${compiled.name}${paused} must give a slot, too`;
+    return listed(what, shared.map(clusterKey));
   });
 }
 
 /** A Cluster in Git has no status. */
 function statusDoubts({ rollout, states, target }: PlanAssumptions): string[] {
+  if (rollout.operation !== "Upgrade" || target !== undefined) return [];
   const unshown = states.filter((state) => !isShown(state)).map(({ cluster }) => clusterKey(cluster));
-  if (rollout.operation !== "Upgrade" || target !== undefined || unshown.length === 0) return [];
-  return [
-    `The version that ${counted(unshown.length, "Cluster")} run${unshown.length === 1 ? "s" : ""} is unknown, as there is no status, so the plan is about the next upgrade, to whatever version; --to-version plans one: ${firstNames(unshown, SHOWN)}.`,
-  ];
-}
-
-/** What Cluster API's webhook refuses, or what changes nothing. */
-function stepDoubts(steps: readonly PlannedStep[], version: string | undefined): string[] {
-  return [
-    ...told(
-      steps,
-      "Same",
-      (count) =>
-        `${version} is in spec.topology of ${count} already, without a status that shows how far that is; it counts as succeeded, so no upgrade begins there`,
-    ),
-    ...told(
-      steps,
-      "Far",
-      (count) =>
-        `${count} would skip a minor version, which Cluster API refuses unless the ClusterClass lists the versions between (1.12 and newer)`,
-    ),
-  ];
-}
-
-interface PlannedStep {
-  readonly state: MemberState;
-  readonly step: Step;
-}
-
-function stepsTo(version: string, states: readonly MemberState[]): readonly PlannedStep[] {
-  const wanted = semver.parse(version);
-  return wanted === null ? [] : states.map((state) => ({ state, step: stepTo(wanted, state) }));
-}
-
-function told(steps: readonly PlannedStep[], step: Step, text: (count: string) => string): string[] {
-  const names = steps.filter((each) => each.step === step).map(({ state }) => clusterKey(state.cluster));
-  if (names.length === 0) return [];
-  return [`${text(counted(names.length, "Cluster"))}: ${firstNames(names, SHOWN)}.`];
+  return listed(
+    "The plan is about the next upgrade, to whatever version (--to-version plans one), because no status shows what these run",
+    unshown,
+  );
 }
 
 type Step = "Lower" | "Same" | "Far" | "Near";
+
+/** The Clusters by what Cluster API's webhook refuses, or what changes nothing; most of it only for a version that is given. */
+function stepsOf({ rollout, states, wish, target }: PlanAssumptions): Partial<Record<Step, string[]>> {
+  const wanted = rollout.operation === "Upgrade" ? semver.parse(target) : null;
+  if (wanted === null) return {};
+  const steps: Partial<Record<Step, string[]>> = {};
+  for (const state of states) (steps[stepTo(wanted, state)] ??= []).push(clusterKey(state.cluster));
+  return wish.version === undefined ? { Same: steps.Same ?? [] } : steps;
+}
 
 function stepTo(wanted: SemVer, state: MemberState): Step {
   const present = semver.parse(state.cluster.topology?.version);
@@ -198,11 +175,8 @@ function withoutUnevaluable(
     count += Math.min(1, unevaluable.length);
     return { ...cluster, needsAction };
   });
-  if (count === 0) return { clusters, doubts: [] };
-  const [are, them] = count === 1 ? ["is", "it"] : ["are", "them"];
-  const held = `${counted(count, "Cluster")} ${are} held by rules that are not evaluable`;
-  const doubt = `${held}; the plan assumes that these rules, with all their windows, release ${them}: ${firstNames([...reasons], SHOWN)}.`;
-  return { clusters, doubts: [doubt] };
+  const what = `The plan assumes that rules which are not evaluable, with all their windows, release ${counted(count, "Cluster")}`;
+  return { clusters, doubts: listed(what, [...reasons]) };
 }
 
 function pastGates({ closed, from }: Plan, members: Members): ReadonlyMap<string, string> {
@@ -215,23 +189,15 @@ function pastGates({ closed, from }: Plan, members: Members): ReadonlyMap<string
   );
 }
 
-/** "1 Cluster never begins, because a window does not open again: team-a/a (…)" */
 function pastDoubt(gates: ReadonlyMap<string, string>): readonly string[] {
   const [first] = gates.values();
-  if (first === undefined) return [];
-  const begin = gates.size === 1 ? "begins" : "begin";
-  const names = firstNames([...gates.keys()], SHOWN);
-  return [
-    `${counted(gates.size, "Cluster")} never ${begin}, because a window does not open again: ${names} (${first}).`,
-  ];
+  return listed("Never begun, because a window does not open again", [...gates.keys()], ` (${first})`);
 }
 
 /** Whether they ever are open together is not computed. */
 function closedDoubt(closed: readonly string[], from: Date, members: Members): readonly string[] {
   const own = members.get(closed[0] ?? "");
   if (own === undefined) return [];
-  const [does, whose] = closed.length === 1 ? ["does", "its"] : ["do", "their"];
-  const why = `${does} not begin within the next ${MAX_STEPS} changes of ${whose} windows, which are never open together until then`;
-  const holders = holdersAt(own, from).replaceAll("; then ", "; ");
-  return [`${counted(closed.length, "Cluster")} ${why}: ${firstNames(closed, SHOWN)} (${holders}).`];
+  const what = `Not begun within the next ${MAX_STEPS} changes of windows, which are never open together until then`;
+  return listed(what, closed, ` (${holdersAt(own, from).replaceAll("; then ", "; ")})`);
 }

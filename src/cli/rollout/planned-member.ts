@@ -86,7 +86,6 @@ function isEvaluable(parts: Parts, at: Date): boolean {
 
 /** The gate of a policy or of its stage that holds it, and whose window does not open again. */
 export function pastGate(parts: Parts, at: Date): string | undefined {
-  const { rollout, member } = parts;
   const { decision } = decisionAt(ofTime(parts, at), at);
   const gates = heldRules(decision.trace).flatMap(({ policy, rule }) =>
     pendingGates(rule)
@@ -94,13 +93,16 @@ export function pastGate(parts: Parts, at: Date): string | undefined {
       .map(({ gate }) => `${policyName(policy)}, rule ${rule.rule}, gate ${gate}`),
   );
   // A search that ends without an opening proves nothing.
-  const own = member.stage?.until.find(
+  const own = parts.member.stage?.until.find(
     (gate) =>
       gate.opensAt?.(at) === "Never" &&
       (gate.windows ?? []).every(({ window }) => window.at(at).changesAt === undefined),
   );
-  const ofStage = own && `HookRollout ${rollout.name}, stage ${member.stage?.name}, gate ${own.name}`;
-  return gates[0] ?? ofStage;
+  return gates[0] ?? (own && ofStage(parts, own.name));
+}
+
+function ofStage({ rollout, member }: Parts, gate: string): string {
+  return `HookRollout ${rollout.name}, stage ${member.stage?.name}, gate ${gate}`;
 }
 
 /** Without the gates, of policies and of the stage, of which it is not known when time alone meets them. */
@@ -119,7 +121,7 @@ function ofTime(parts: Parts, now: Date): Parts {
 }
 
 function decisionAt(
-  { policies, world, call, stateAt }: Pick<Parts, "policies" | "world" | "call" | "stateAt">,
+  { policies, world, call, stateAt }: Parts,
   at: Date,
 ): { readonly operation: OperationInputs<PendingOperation>; readonly decision: Decision } {
   const operation = { policies, world, call, state: stateAt(at) };
@@ -131,31 +133,29 @@ interface PlannedHolds {
   readonly needsAction: boolean;
 }
 
-export function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): PlannedHolds {
-  const held = heldRules(decisionAt(situation, at).decision.trace);
-  const unmet = stage && unmetGate(stage, { ...situation, now: at });
+export function holdsAt(parts: Parts, at: Date): PlannedHolds {
+  const held = heldRules(decisionAt(parts, at).decision.trace);
+  const unmet = unmetAt(parts, at);
   const unread = held.filter(({ rule: { verdict } }) => verdict === "NotEvaluable");
   const rules = unread.map(({ policy, rule }) => {
     const place = rule.rule === "" ? "" : `, rule ${rule.rule}`;
     return `${policyName(policy)}${place} (${rule.message})`;
   });
-  const gates =
-    unmet?.problem === undefined
-      ? []
-      : [`HookRollout ${rollout.name}, stage ${stage?.name}, gate ${unmet.gate} (${unmet.problem})`];
+  const gates = unmet?.problem === undefined ? [] : [`${ofStage(parts, unmet.gate)} (${unmet.problem})`];
   const others = held.length - unread.length + (unmet === undefined ? 0 : 1) - gates.length;
   return { unevaluable: [...rules, ...gates], needsAction: others > 0 || rules.length + gates.length === 0 };
 }
 
+function unmetAt({ member: { stage }, world, call }: Parts, now: Date): ReturnType<typeof unmetGate> {
+  return stage && unmetGate(stage, { world, call, now });
+}
+
 /** What holds the Cluster at the instant, and what follows until time has released it. */
-export function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
-  const { operation, decision } = decisionAt(situation, at);
-  const { world, call } = situation;
+export function holdersAt(parts: Parts, at: Date): string {
+  const { operation, decision } = decisionAt(parts, at);
   const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
-  const unmet = stage && unmetGate(stage, { world, call, now: at });
-  const ofStage =
-    unmet === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${unmet.gate}`];
-  return [...new Set([...all, ...ofStage])].join("; then ");
+  const unmet = unmetAt(parts, at);
+  return [...new Set([...all, ...(unmet === undefined ? [] : [ofStage(parts, unmet.gate)])])].join("; then ");
 }
 
 function gatesIn({ trace }: Decision): string[] {
@@ -172,16 +172,12 @@ const MAX_EDGES = 1000;
 const LOOK_AGAIN_MS = 3_600_000;
 
 /** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
-function releasedByAll(
-  { rollout, member: { stage }, policies, world, call, stateAt }: Parts,
-  from: Date,
-): Date | undefined {
+function releasedByAll(parts: Parts, from: Date): Date | undefined {
+  const { rollout, policies, world, call, stateAt } = parts;
   let [at, state] = [from, stateAt(from)];
   for (let edges = 0; edges < MAX_EDGES; edges += 1) {
     const released = forecast(policies, { ...world, state }, call, at);
-    const isOpen = (now: Date): boolean =>
-      stage === undefined || unmetGate(stage, { world, call, now }) === undefined;
-    if (released === undefined || isOpen(released)) return released;
+    if (released === undefined || unmetAt(parts, released) === undefined) return released;
     const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
     if (!(next instanceof Date)) return undefined;
     state = remembered({ policies, world, call, state }, at, next);

@@ -4,16 +4,13 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { parseOptions } from "../../operator/options.ts";
-import { objectKindKey } from "../../policy/objects.ts";
 import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
-import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { nearest } from "../../lib/did-you-mean.ts";
-import { CommandError, meantText, USAGE } from "../command.ts";
+import { CommandError, nearestText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
+import { isCluster, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
@@ -23,8 +20,6 @@ import { readAllObjects } from "../fleet/object-files.ts";
 export interface RolloutInFleet {
   readonly rollout: HookRollout;
   readonly fleet: Fleet;
-  /** What the files have beyond that, such as "2 HookPolicyTests". */
-  readonly unused: readonly string[];
 }
 
 /** Files without Clusters are planned as if they were applied to the API server. */
@@ -33,15 +28,10 @@ export async function readPlanned(
   paths: readonly string[],
   connection: ConnectionFlags,
 ): Promise<RolloutInFleet> {
-  const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
-  if (files.some(isCluster)) {
-    const rollout = rolloutIn(files, name, IN_FILES);
-    const fleet = await fleetOf(files, settings());
-    const wanted = new Set(demandsIn(fleet, rollout).map(({ kind }) => objectKindKey(kind)));
-    return { rollout, fleet, unused: unusedIn(files, rollout, (raw) => wanted.has(kindKeyOf(raw))) };
-  }
   if (paths.length === 0) return await withApiServer(connection, (client) => readLivePlanned(client, name));
-  rolloutIn(files, name, IN_FILES);
+  const files = (await readAllObjects(paths)).map(({ object }) => object);
+  const rollout = rolloutIn(files, name, IN_FILES);
+  if (files.some(isCluster)) return { rollout, fleet: await fleetOf(files, settings()) };
   try {
     return await withApiServer(connection, (client) => readLivePlanned(client, name, files));
   } catch (error) {
@@ -57,14 +47,13 @@ export async function readLivePlanned(
   files?: readonly RawObject[],
 ): Promise<RolloutInFleet> {
   const live = await readFleet(client);
-  const found = files === undefined ? rolloutIn(live, name) : rolloutIn(files, name, IN_FILES);
-  const rollout = files === undefined ? found : withStatus(found, live);
+  const rollout = withStatus(rolloutIn(files ?? live, name, files && IN_FILES), live);
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
   const demands = demandsIn(await fleetOf(objects, settings()), rollout);
   const reader = await readAsOperator(client, demands, live);
   const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
-  return { rollout, fleet, unused: unusedIn(files ?? [], rollout, () => false) };
+  return { rollout, fleet };
 }
 
 /** A rollout that is applied again keeps its status. */
@@ -78,24 +67,6 @@ function demandsIn({ policies }: Fleet, rollout: HookRollout): readonly ObjectDe
     ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
     ...stageDemands(compileRollout(rollout)),
   ];
-}
-
-/** `isSeen`: whether a gate looks at objects of its kind. */
-function unusedIn(
-  files: readonly RawObject[],
-  { metadata: { name } }: HookRollout,
-  isSeen: (raw: RawObject) => boolean,
-): readonly string[] {
-  const unused = files.filter((raw) => {
-    const own = ownKind(raw);
-    if (own === "HookRollout") return viewRollout(raw).metadata.name !== name;
-    return own === undefined && !isCluster(raw) && !isNamespace(raw) && !isSeen(raw);
-  });
-  return [...Map.groupBy(unused, ({ kind }) => String(kind))].map(([kind, all]) =>
-    kind === "HookRollout"
-      ? all.map((raw) => `HookRollout ${viewRollout(raw).metadata.name}`).join(", ")
-      : counted(all.length, kind),
-  );
 }
 
 function settings(): FleetSettings {
@@ -122,10 +93,7 @@ function rolloutIn(objects: readonly RawObject[], name: string | undefined, plac
 /** With the name that may be meant, or those that there are. */
 export function noRollout(name: string, existing: readonly HookRollout[], place = ""): CommandError {
   const names = existing.map(({ metadata }) => metadata.name);
-  const meant = nearest(name, names);
   const others = names.length === 0 ? ", and no other" : ` (there are ${firstNames(names.toSorted(), 5)})`;
-  return new CommandError(
-    USAGE,
-    `there is no HookRollout ${name}${place}${meant === undefined ? others : meantText(meant)}`,
-  );
+  const hint = nearestText(name, names) || others;
+  return new CommandError(USAGE, `there is no HookRollout ${name}${place}${hint}`);
 }

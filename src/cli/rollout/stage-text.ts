@@ -4,35 +4,24 @@ import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../..
 import { namespacedName } from "../../lib/keys.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { after, readTimestamp, timestamp } from "../../lib/instant.ts";
-import { since } from "../terminal/age.ts";
 
 /** `stages`: of one target, with `stage` at `index`. */
-export function stageState(
-  stages: readonly RolloutStageStatus[],
-  index: number,
-  { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
-): string {
+export function stageState(stages: readonly RolloutStageStatus[], index: number, soak = "0s"): string {
   const [stage, before] = [stages[index], stages[index - 1]];
   if (stage === undefined) return "";
   if (stage.passed) return "passed";
-  const isIdle = stage.members > 0 && stage.soakingSince === undefined && !stages.some(isUnderWay);
+  const soaking = readTimestamp(stage.soakingSince);
+  const isIdle = stage.members > 0 && soaking === undefined && !stages.some(isUnderWay);
   if (isIdle) return "no Cluster asks for it";
   if (before !== undefined && !before.passed) return `waits for ${before.name}`;
-  if (stage.soakingSince !== undefined)
-    return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far${soakEndText(stage.soakingSince, parseDuration(soak) ?? 0)}`;
-  if (stage.members === 0) return "has no Clusters";
-  return "open";
+  if (soaking !== undefined)
+    return `soaks for ${soak}, until ${timestamp(after(soaking, parseDuration(soak) ?? 0))}`;
+  return stage.members === 0 ? "has no Clusters" : "open";
 }
 
 /** Another version may have come since, and left the row of this one. */
 function isUnderWay({ waiting, running, failed }: RolloutStageStatus): boolean {
   return waiting + running + failed > 0;
-}
-
-/** ", until 2026-11-22T12:00:00Z" */
-export function soakEndText(soakingSince: string, soakMs: number): string {
-  const from = readTimestamp(soakingSince);
-  return from === undefined ? "" : `, until ${timestamp(after(from, soakMs))}`;
 }
 
 const WHY: Readonly<Record<string, string>> = {

@@ -1,13 +1,7 @@
 /** Prints how far rollouts are, from their statuses alone, so that every reader sees the same. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import {
-  CONDITION,
-  type HookRollout,
-  REASON,
-  type RolloutStageStatus,
-  type RolloutTarget,
-} from "../../api/hook-policy.ts";
+import { CONDITION, type HookRollout, REASON, type RolloutTarget } from "../../api/hook-policy.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
@@ -20,8 +14,6 @@ export interface RolloutView {
   readonly now: Date;
   readonly colour: Colour;
 }
-
-const BAR = 16;
 
 export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView): string[] {
   return paragraphs(rollouts.map((rollout) => linesOf(rollout, view)));
@@ -53,11 +45,7 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
   if (ready.status !== "True") return colour.red(ready.message);
   if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
   if (rollout.spec.paused === true) return colour.yellow("paused: nothing more begins");
-  return ready.reason === REASON.SelectsNothing ? colour.yellow(decapitalised(ready.message)) : "in force";
-}
-
-function decapitalised(text: string): string {
-  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+  return ready.reason === REASON.SelectsNothing ? colour.yellow(ready.message) : "in force";
 }
 
 function unseenProblem(rollout: HookRollout): string | undefined {
@@ -68,7 +56,7 @@ function unseenProblem(rollout: HookRollout): string | undefined {
 function stageLines(
   { spec }: HookRollout,
   { version, stages }: RolloutTarget,
-  { colour, now }: RolloutView,
+  { colour }: RolloutView,
 ): string[] {
   if (spec.operation !== "Upgrade") {
     const [stage] = stages;
@@ -77,31 +65,17 @@ function stageLines(
   }
   const rows = stages.map((stage, index) => [
     stage.name,
-    bar(stage, colour),
     `${stage.succeeded}/${stage.members}`,
     ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
-    stageState(stages, index, { soak: spec.stages?.[index]?.minSuccessTime, now }),
+    stageState(stages, index, spec.stages?.[index]?.minSuccessTime),
   ]);
-  const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
+  const headings = ["STAGE", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);
   return [
     ...(version === undefined ? [] : [`To ${version}:`]),
     ...indented(headings, rows),
     ...awaited.map((text) => `  ${colour.yellow(text)}`),
   ];
-}
-
-function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour: Colour): string {
-  const share = (count: number): number => (members === 0 ? 0 : Math.round((count * BAR) / members));
-  const done = share(succeeded);
-  const bad = Math.min(share(failed), BAR - done);
-  const busy = Math.min(share(running), BAR - done - bad);
-  return [
-    colour.green("█".repeat(done)),
-    colour.cyan("▒".repeat(busy)),
-    colour.red("x".repeat(bad)),
-    colour.dim("·".repeat(BAR - done - busy - bad)),
-  ].join("");
 }
 
 function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {

@@ -1,5 +1,6 @@
 /** Converts a decision to what a simulation compares: the answer, and what cannot be evaluated. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import {
   blockedFirst,
@@ -29,9 +30,9 @@ export interface AnswerRule {
   readonly reason: string;
 }
 
-/** Answers with the same key count as equal. */
-export function keyOf({ verdict, holds, rules }: SimulatedAnswer): string {
-  return JSON.stringify([verdict, holds, rules]);
+/** Whether nothing differs but texts and the time to the next call. */
+export function isSameAnswer(a: SimulatedAnswer, b: SimulatedAnswer): boolean {
+  return isDeepStrictEqual([a.verdict, a.holds, a.rules], [b.verdict, b.holds, b.rules]);
 }
 
 export function answerOf(decision: Decision): SimulatedAnswer {

@@ -1,12 +1,11 @@
 /** Makes two fleets: the present one, and the one with the new objects applied. */
 
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { HookName } from "../../api/runtime-hooks.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
-import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
+import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { emptySelections, placesIn } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import {
@@ -27,8 +26,6 @@ import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
 export interface FleetPair {
   readonly before: Fleet;
   readonly after: Fleet;
-  /** The policies among the applied objects. */
-  readonly applied: readonly FleetPolicy[];
   /** By the uid of the policy: some of its clocks restart when its spec changes. */
   readonly edits: readonly { readonly uid: string; readonly edit: Edit }[];
   readonly specs: readonly SpecChange[];
@@ -42,7 +39,7 @@ export interface FleetPair {
 export function fleetPair(
   present: readonly RawObject[],
   applied: readonly RawObject[],
-  options: Omit<FleetOptions, "namespace"> & { readonly prune: boolean },
+  options: FleetOptions & { readonly prune: boolean },
 ): FleetPair {
   const byIdentity = new Map(present.map((object) => [identityOf(object), object]));
   const updated = applied.map((object) => apply(byIdentity.get(identityOf(object)), object));
@@ -63,7 +60,6 @@ export function fleetPair(
     edits: editsBetween(before.policies, after.policies),
     specs: specChanges(present, future),
     changed: changedRules(present, future),
-    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
     selectsNothing: selectsNothing(applied, after),
   };
 }
@@ -86,7 +82,7 @@ function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolic
   });
 }
 
-export function identityOf(object: RawObject): string {
+function identityOf(object: RawObject): string {
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
   return [groupOf(object), object["kind"], place, name].join(" ");
@@ -103,23 +99,6 @@ function apply(before: RawObject | undefined, object: RawObject): RawObject {
     ...object,
     metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
   };
-}
-
-/** The policies that could give another result on the hook than before: new, changed and deleted ones. */
-export function changedPolicies({ before, after }: FleetPair, hook: HookName): CompiledPolicy[] {
-  const versions = Map.groupBy([...before.policies, ...after.policies], ({ compiled }) =>
-    policyName(compiled.ref),
-  );
-  return [...versions.values()]
-    .filter((each) => each.length === 1 || new Set(each.map((policy) => relevantText(policy, hook))).size > 1)
-    .flatMap((each) => each.map(({ compiled }) => compiled));
-}
-
-/** Leaves out the rules on other hooks, if the rules are distinguishable. */
-function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
-  if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
-  const onHook = listOf(spec["rules"]).filter((rule) => listOf(fieldsOf(rule)["hooks"]).includes(hook));
-  return JSON.stringify({ ...spec, rules: onHook });
 }
 
 /** The kinds of objects that gates of the policies and rollouts look at. */

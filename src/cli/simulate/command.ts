@@ -18,7 +18,7 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { CHANGES } from "./comparison.ts";
+import { CHANGES } from "./change.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 import type { PresentState } from "./preparation.ts";
@@ -140,9 +140,11 @@ async function runSimulation(flags: Flags): Promise<void> {
     throw new CommandError(USAGE);
   }
   if (prepared.pair.after.clusters().length === 0) {
-    const places = [flags.against === LIVE ? "the API server" : flags.against, ...flags.filename].join(", ");
-    const hint = "add Clusters with --against or -f";
-    throw new CommandError(USAGE, `there is no Cluster to simulate in ${places}: ${hint}`);
+    const places = [flags.against, ...flags.filename].join(", ");
+    throw new CommandError(
+      USAGE,
+      `there is no Cluster to simulate in ${places}: add Clusters with --against or -f`,
+    );
   }
   if (lacksPolicies(prepared.pair, present)) warnOfNothingBefore(flags);
   const simulation = await compare(prepared.pair, flags, times);
@@ -152,26 +154,18 @@ async function runSimulation(flags: Flags): Promise<void> {
 }
 
 /** docs/cli.md gives the same advice. */
-const NONE_BEFORE =
-  "--fail-on never, or in --against the empty list that 'kubectl get --raw /apis/hookpolicy.dev/v1alpha1/hookpolicies' prints";
+const ADVICE =
+  "If there were some before this change, --against needs them, too, such as the whole folder of the main branch; if there were none, --fail-on never, or in --against the empty list that 'kubectl get --raw /apis/hookpolicy.dev/v1alpha1/hookpolicies' prints";
 
 /** Without a policy to compare with, a weakened policy is a new one, of which only additional blocks could fail. */
 function warnOfNothingBefore({ against, failOn }: Flags): void {
-  if (against === LIVE) {
-    stderr.line("warning: the API server has no policy and no HookRollout: nothing can be newly allowed");
-    return;
-  }
-  const lacking = `${against === "-" ? "standard input" : against} has no policy and no HookRollout: nothing can be newly allowed`;
-  const hint =
-    "If there were some before this change, --against needs them, too, such as the whole folder of the main branch";
-  if (failOn === "never" || failOn === "newly-blocked") {
-    stderr.line(`warning: ${lacking}. ${hint}`);
-    return;
-  }
-  throw new CommandError(
-    USAGE,
-    `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${hint}; if there were none, ${NONE_BEFORE}`,
-  );
+  const lacking = `--against ${against} has no policy and no HookRollout: nothing can be newly allowed`;
+  if (against !== LIVE && failOn !== "never" && failOn !== "newly-blocked")
+    throw new CommandError(
+      USAGE,
+      `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${ADVICE}`,
+    );
+  stderr.line(`warning: ${lacking}`);
 }
 
 /**
@@ -208,28 +202,32 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
 async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
   const { advertised } = pair.after.served;
-  const run = simulate(pair, {
-    ...times,
-    hooks: HOOK_NAMES.filter((hook) => advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
-    ...(flags.toVersion !== undefined && { version: flags.toVersion }),
-    ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
-  });
   const progress = new Progress();
-  let step = run.next();
-  for (; step.done !== true; step = run.next()) {
-    const { done, total } = step.value;
-    progress.tell(() => `simulated ${done} of ${total} Clusters`);
-  }
+  const simulation = await simulate(
+    pair,
+    {
+      ...times,
+      hooks: HOOK_NAMES.filter((hook) => advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
+      ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+      ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
+    },
+    (done, total) => progress.tell(() => `simulated ${done} of ${total} Clusters`),
+  );
   progress.end();
-  return step.value;
+  return simulation;
 }
 
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {
-  const writers = await import("./report.ts");
-  if (flags.output === "json") stdout.json(writers.simulationJson(simulation, times));
-  else if (flags.output === "yaml") {
-    const { yamlText } = await import("../terminal/yaml-text.ts");
-    stdout.document(yamlText(writers.simulationJson(simulation, times)));
-  } else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
-  else stdout.lines(writers.simulationLines(simulation, times, terminalOf(process.stdout, flags)));
+  const { simulationJson, simulationLines, simulationMarkdown } = await import("./report.ts");
+  const { yamlText } = await import("../terminal/yaml-text.ts");
+  switch (flags.output) {
+    case "json":
+      return stdout.json(simulationJson(simulation, times));
+    case "yaml":
+      return stdout.document(yamlText(simulationJson(simulation, times)));
+    case "markdown":
+      return stdout.document(simulationMarkdown(simulation, times));
+    case "text":
+      return stdout.lines(simulationLines(simulation, times, terminalOf(process.stdout, flags)));
+  }
 }

@@ -1,29 +1,10 @@
 /** Compares the answers of two sides to the same operation through time. */
 
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
-import type { RequestName } from "../fleet/request-names.ts";
-import type { Doubt, SimulatedAnswer } from "./answer.ts";
+import { isSameAnswer, type SimulatedAnswer } from "./answer.ts";
+import type { Change, ChangeKind } from "./change.ts";
 import type { WalkTurn } from "./walks.ts";
-
-export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
-export type ChangeKind = (typeof CHANGES)[number];
-
-export interface Change {
-  readonly change: ChangeKind;
-  readonly cluster: string;
-  readonly hook: HookName;
-  /** Set for a request at admission, which is judged by the rules on this hook. */
-  readonly request?: RequestName;
-  readonly before: SimulatedAnswer;
-  readonly after: SimulatedAnswer;
-  /** The first instant of the change within a time range. */
-  readonly from: Date;
-  /** The total duration of the change within the range. */
-  readonly seconds: number;
-  /** What could not be evaluated, of an unknown change. */
-  readonly doubts?: readonly Doubt[];
-}
 
 export interface OperationAnswers {
   readonly call: HookCall;
@@ -92,7 +73,7 @@ function differenceOf(
   const doubts = [...new Map(all.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
   const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
   if (own.length > 0) return { change: "unknown", doubts: own };
-  if (old.key === now.key) return undefined;
+  if (isSameAnswer(old.answer, now.answer)) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
 }
 

@@ -5,15 +5,14 @@ import { servedHooks } from "../../api/hook-catalog.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
-import { counted } from "../../lib/counted.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
-import { groupOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
+import { groupOf, holderRef, type RawObject } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
-import { demandsIn, type FleetPair, fleetPair, identityOf } from "./changed-fleet.ts";
+import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
 export interface PresentState {
@@ -50,24 +49,22 @@ export function prepare(
   return { pair, problems: invalidIn(pair, sources) };
 }
 
-function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
-  const policies = applied.flatMap(({ raw, compiled: { ref, errors } }) => {
-    const source = sources.findLast(({ object }) => identityOf(object) === identityOf(raw));
-    return errors.map(({ path, message }) => ({
-      file: source?.file ?? "-",
-      ...source?.position(path),
-      message: `${policyName(ref)}: ${path}: ${message}`,
+function invalidIn({ after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
+  const policies = after.policies.map(({ compiled: { ref, errors } }) => [policyName(ref), errors] as const);
+  const rollouts = after.rollouts.map(({ compiled: { name, problem } }) => {
+    const errors = problem === undefined ? [] : [{ path: "", message: problem }];
+    return [`HookRollout ${name}`, errors] as const;
+  });
+  const errors = new Map([...policies, ...rollouts]);
+  return sources.flatMap((source) => {
+    const holder = holderRef(source.object);
+    const name = holder === undefined ? "" : policyName(holder);
+    return (errors.get(name) ?? []).map(({ path, message }) => ({
+      file: source.file,
+      ...source.position(path),
+      message: [name, path, message].filter((text) => text !== "").join(": "),
     }));
   });
-  const rollouts = after.rollouts.flatMap(({ compiled: { name, problem } }): FileProblem[] => {
-    const source = sources.findLast(
-      ({ object }) => ownKind(object) === "HookRollout" && viewRollout(object).metadata.name === name,
-    );
-    if (problem === undefined || source === undefined) return [];
-    const message = `HookRollout ${name} is not valid: ${problem} ('hookpolicy validate' says where)`;
-    return [{ file: source.file, ...source.position(""), message }];
-  });
-  return [...policies, ...rollouts];
 }
 
 /**
@@ -84,25 +81,22 @@ export function lacksPolicies(
 
 const LISTED: ReadonlySet<string | undefined> = new Set(["HookPolicy", "ClusterHookPolicy", "HookRollout"]);
 
-const MAX_WARNINGS = 20;
-
 export function warningsOf(
   { after, before }: FleetPair,
-  { clusters, notEvaluable, skippingMinor, selectsNothing }: Simulation,
+  { totals, notEvaluable, skippingMinor, selectsNothing }: Simulation,
 ): string[] {
-  const lines: string[] = [...selectsNothing];
   const missing = namespaceWarning([after, before]);
-  if (missing !== undefined) lines.push(missing);
-  for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
+  const unevaluable = notEvaluable.map(({ policy, rule, message, operations }) => {
     const name = rule === "" ? policy : `${policy} rule ${rule}`;
-    lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
-  }
-  if (notEvaluable.length > MAX_WARNINGS)
-    lines.push(
-      `${counted(notEvaluable.length - MAX_WARNINGS, "more rule")} not evaluable: 'hookpolicy explain' names those of one Cluster`,
-    );
-  if (skippingMinor > 0) lines.push(MINOR_STEPS);
-  if (clusters === 0)
-    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
-  return lines;
+    return `${name} is not evaluable (operations: ${operations}): ${message}`;
+  });
+  return [
+    ...selectsNothing,
+    ...(missing === undefined ? [] : [missing]),
+    ...unevaluable,
+    ...(skippingMinor > 0 ? [MINOR_STEPS] : []),
+    ...(totals.clusters === 0
+      ? ["Cluster API calls no hook for any of the Clusters: they have no topology, or are paused"]
+      : []),
+  ];
 }

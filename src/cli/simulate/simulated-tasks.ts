@@ -11,6 +11,7 @@ import { firstRun } from "../../policy/tasks/judge-tasks.ts";
 import type { SimulationReport } from "../../page/wire.ts";
 import { renderIntent } from "../../policy/tasks/render-action.ts";
 import type { Situation } from "../../policy/world.ts";
+import { ruleKey } from "./comparison.ts";
 
 export interface SimulatedTask {
   readonly cluster: string;
@@ -28,18 +29,17 @@ export interface SimulatedTask {
   readonly problem?: string;
 }
 
-/** `trace`: what these policies say about the operation. */
+/** `policies`: in the order of the trace. `changed`: as of changedRules(). */
 export function simulatedTasks(
   trace: readonly PolicyTrace[],
-  changed: readonly CompiledPolicy[],
+  policies: readonly CompiledPolicy[],
+  changed: ReadonlySet<string>,
   situation: Situation,
 ): readonly SimulatedTask[] {
-  return trace.flatMap(({ policy: ref, rules }) => {
-    const name = policyName(ref);
-    // The last is the new one.
-    const policy = changed.findLast((each) => policyName(each.ref) === name);
-    return policy === undefined ? [] : rules.flatMap((rule) => tasksOf(policy, rule, situation));
-  });
+  return policies
+    .map((policy, index) => ({ policy, rules: trace[index]?.rules ?? [] }))
+    .filter(({ policy }) => changed.has(ruleKey(policyName(policy.ref), "")))
+    .flatMap(({ policy, rules }) => rules.flatMap((rule) => tasksOf(policy, rule, situation)));
 }
 
 function tasksOf(

@@ -4,15 +4,16 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
+import { windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
-import { changedPolicies, type FleetPair } from "./changed-fleet.ts";
+import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
-import { type SimulatedAnswer, keyOf } from "./answer.ts";
-import { type OperationAnswers, type Change, type ChangeKind, differences } from "./comparison.ts";
+import type { SimulatedAnswer } from "./answer.ts";
+import { type Change } from "./change.ts";
+import { type OperationAnswers, differences } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -32,7 +33,8 @@ export interface NotEvaluableRule {
   readonly operations: number;
 }
 
-export interface Simulation extends Readonly<Counts> {
+export interface Simulation {
+  readonly totals: Readonly<Totals>;
   readonly specs: readonly SpecChange[];
   readonly unseen: readonly string[];
   readonly selectsNothing: readonly string[];
@@ -40,19 +42,19 @@ export interface Simulation extends Readonly<Counts> {
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The policies of either side with windows. */
   readonly windowed: readonly string[];
-  readonly clusters: number;
-  /** The number of Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
-  readonly skipped: number;
-  readonly operations: number;
-  /** The number of policies and rollouts before the change; 0: nothing can be newly allowed. */
-  readonly policiesBefore: number;
+  /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
+  readonly skippingMinor: number;
   /** What tasks of new and changed policies do, as of the beginning. */
   readonly tasks: readonly SimulatedTask[];
 }
 
-interface Counts {
-  /** Simulated calls that Cluster API never makes, because they skip a minor version. */
-  skippingMinor: number;
+interface Totals {
+  clusters: number;
+  /** Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
+  skipped: number;
+  operations: number;
+  /** Policies and rollouts before the change; 0: nothing can be newly allowed. */
+  policiesBefore: number;
   /** Operations that are held at the beginning. */
   blockedBefore: number;
   blockedAfter: number;
@@ -64,27 +66,26 @@ interface Counts {
   deniedAfter: number;
 }
 
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-}
-
-/** Yields the progress after each Cluster. */
-export function* simulate(pair: FleetPair, options: SimulationOptions): Generator<Progress, Simulation> {
+/** `onProgress` is awaited after each Cluster, so that a long simulation can let other work run. */
+export async function simulate(
+  pair: FleetPair,
+  options: SimulationOptions,
+  onProgress: (done: number, total: number) => Promise<void> | void = () => undefined,
+): Promise<Simulation> {
   const all = pair.after.clusters();
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
-  const total = clusters.length;
   const comparison = new Comparison(pair, options, clusters);
   for (const [index, cluster] of clusters.entries()) {
     comparison.compareOperations(cluster);
-    yield { done: index + 1, total };
+    await onProgress(index + 1, clusters.length);
   }
   for (const cluster of all) {
     comparison.compareRequests(cluster);
-    yield { done: total, total };
+    await onProgress(clusters.length, clusters.length);
   }
-  const { changes, notEvaluable, tasks, counts } = comparison;
+  const { changes, notEvaluable, tasks, totals, skippingMinor } = comparison;
   return {
+    totals,
     specs: pair.specs,
     unseen: unseenChanges(pair.changed, pair.specs, changes),
     selectsNothing: pair.selectsNothing,
@@ -93,11 +94,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
       (same) => same.slice(0, 1).map((first) => ({ ...first, operations: same.length })),
     ),
     windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
-    clusters: total,
-    skipped: all.length - total,
-    operations: total * options.hooks.length,
-    policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
-    ...counts,
+    skippingMinor,
     tasks,
   };
 }
@@ -118,20 +115,12 @@ class Comparison {
   readonly changes: Change[] = [];
   readonly tasks: SimulatedTask[] = [];
   readonly notEvaluable: Omit<NotEvaluableRule, "operations">[] = [];
-  readonly counts: Counts = {
-    skippingMinor: 0,
-    blockedBefore: 0,
-    blockedAfter: 0,
-    heldByRolloutAlone: 0,
-    requests: 0,
-    deniedBefore: 0,
-    deniedAfter: 0,
-  };
+  skippingMinor = 0;
+  readonly totals: Totals;
   readonly #pair: FleetPair;
   readonly #options: SimulationOptions;
   readonly #before: Side;
   readonly #after: Side;
-  readonly #changed: ReadonlyMap<HookName, readonly CompiledPolicy[]>;
 
   constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
     const sideOf = (fleet: Fleet): Side => ({
@@ -143,7 +132,18 @@ class Comparison {
     this.#options = options;
     this.#before = sideOf(pair.before);
     this.#after = sideOf(pair.after);
-    this.#changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
+    this.totals = {
+      clusters: clusters.length,
+      skipped: pair.after.clusters().length - clusters.length,
+      operations: clusters.length * options.hooks.length,
+      policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
+      blockedBefore: 0,
+      blockedAfter: 0,
+      heldByRolloutAlone: 0,
+      requests: 0,
+      deniedBefore: 0,
+      deniedAfter: 0,
+    };
   }
 
   compareOperations(cluster: Cluster): void {
@@ -156,28 +156,20 @@ class Comparison {
     const freed = this.#options.hooks.map((hook) =>
       this.#compareOperation(hook, { cluster: known, pending }, { cluster, pending: edited }),
     );
-    this.counts.heldByRolloutAlone += Number(freed.includes(true));
+    this.totals.heldByRolloutAlone += Number(freed.includes(true));
   }
 
   /** Whether policies no longer hold the operation at some time, and a HookRollout still does. */
   #compareOperation(hook: HookName, known: KnownCluster, now: KnownCluster): boolean {
-    const { counts } = this;
+    const { totals } = this;
     const cluster = clusterKey(now.cluster);
-    const changed = this.#changed.get(hook) ?? [];
     const before = answers(this.#before, known, hook, this.#options);
     const after = answers(this.#after, now, hook, this.#options);
-    counts.blockedBefore += Number(before.turns[0]?.answer.holds === true);
-    counts.blockedAfter += Number(after.turns[0]?.answer.holds === true);
-    counts.skippingMinor += Number(skipsMinor(after.call));
+    totals.blockedBefore += Number(before.turns[0]?.answer.holds === true);
+    totals.blockedAfter += Number(after.turns[0]?.answer.holds === true);
+    this.skippingMinor += Number(skipsMinor(after.call));
     this.notEvaluable.push(...notEvaluableIn(after));
-    if (changed.some(({ account }) => account !== undefined)) {
-      const situation = {
-        world: this.#pair.after.world(now.cluster),
-        call: after.call,
-        now: this.#options.from,
-      };
-      this.tasks.push(...simulatedTasks(after.first.decision.trace, changed, situation));
-    }
+    this.#addTasks(now.cluster, after);
     for (const { old, now: turn, ...change } of this.#differences(before.turns, after.turns)) {
       const answered = { before: before.answerAt(old), after: after.answerAt(turn) };
       this.changes.push({ ...change, ...answered, hook, cluster });
@@ -187,6 +179,14 @@ class Comparison {
     return own.some(({ change }) => change === "newly-allowed");
   }
 
+  #addTasks(cluster: Cluster, { call, first }: OperationAnswers): void {
+    const { after: fleet, changed } = this.#pair;
+    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+    if (!policies.some(({ account }) => account !== undefined)) return;
+    const situation = { world: fleet.world(cluster), call, now: this.#options.from };
+    this.tasks.push(...simulatedTasks(first.decision.trace, policies, changed, situation));
+  }
+
   /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
   compareRequests(cluster: Cluster): void {
     const { before: old, after: now } = this.#pair;
@@ -194,9 +194,9 @@ class Comparison {
       const before = requestTurns(old, request, this.#inBefore(cluster), this.#options);
       const after = requestTurns(now, request, cluster, this.#options);
       if (before === undefined || after === undefined) continue;
-      this.counts.requests += 1;
-      this.counts.deniedBefore += Number(before[0]?.answer.holds === true);
-      this.counts.deniedAfter += Number(after[0]?.answer.holds === true);
+      this.totals.requests += 1;
+      this.totals.deniedBefore += Number(before[0]?.answer.holds === true);
+      this.totals.deniedAfter += Number(after[0]?.answer.holds === true);
       const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
       for (const { old: first, now: second, ...change } of this.#differences(before, after))
         this.changes.push({ ...change, before: first.answer, after: second.answer, ...subject });
@@ -253,13 +253,7 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
   const turns = answered.turns.map((turn) =>
     turn.answer.holds
       ? turn
-      : {
-          ...turn,
-          answer: own,
-          key: keyOf(own),
-          doubts: [...turn.doubts, ...doubts],
-          isDoubtful: problem !== undefined,
-        },
+      : { ...turn, answer: own, doubts: [...turn.doubts, ...doubts], isDoubtful: problem !== undefined },
   );
   return {
     ...answered,
@@ -294,10 +288,7 @@ function answers(
     turns,
     answerAt: (turn) => ({
       ...turn.answer,
-      // Computed on demand, because only JSON has the message.
-      get message() {
-        return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
-      },
+      message: turn.at > from ? decisionAt(operation, turn).message : first.decision.message,
     }),
   };
   return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
@@ -315,8 +306,4 @@ function operationOf(
   const state = newOperation(call, cluster, from, known);
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return { policies, world: fleet.world(cluster, state), call, state };
-}
-
-export function countOf({ changes }: Simulation, kind: ChangeKind): number {
-  return changes.filter(({ change }) => change === kind).length;
 }

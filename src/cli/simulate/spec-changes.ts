@@ -7,7 +7,8 @@ import { viewMetadata } from "../../views/cluster.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";
-import { type Change, ruleKey } from "./comparison.ts";
+import { type Change } from "./change.ts";
+import { ruleKey } from "./comparison.ts";
 
 export interface FieldChange {
   /** Such as rules[backup].until[fresh].object.minCount. */

@@ -8,15 +8,20 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
-import { answerOf, type Doubt, doubtsIn, holdsForCertain, keyOf, type SimulatedAnswer } from "./answer.ts";
+import {
+  answerOf,
+  type Doubt,
+  doubtsIn,
+  holdsForCertain,
+  isSameAnswer,
+  type SimulatedAnswer,
+} from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
 export interface WalkTurn {
   readonly at: Date;
   /** The answer about the first operation that was followed; others differ only in the names in their messages. */
   readonly answer: SimulatedAnswer;
-  /** keyOf() of the answer. */
-  readonly key: string;
   readonly doubts: readonly Doubt[];
   /** Whether it is held only by rules that are not evaluable. */
   readonly isDoubtful: boolean;
@@ -60,12 +65,13 @@ export function turnWith(
   { holds, trace }: Decision,
 ): WalkTurn {
   const isDoubtful = holds && !holdsForCertain(trace);
-  return { ...turn, key: keyOf(turn.answer), doubts: doubtsIn(trace), isDoubtful };
+  return { ...turn, doubts: doubtsIn(trace), isDoubtful };
 }
 
 /** Whether nothing that is compared differs. */
 export function isSameTurn(before: WalkTurn | undefined, turn: WalkTurn): boolean {
-  return before?.key === turn.key && isDeepStrictEqual(before.doubts, turn.doubts);
+  if (before === undefined || !isSameAnswer(before.answer, turn.answer)) return false;
+  return isDeepStrictEqual(before.doubts, turn.doubts);
 }
 
 /** The decision about another operation with the same turns at one of them. */

@@ -2,6 +2,7 @@
 
 import { newOperation } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { type RuleTimers, timerKey } from "../../policy/world.ts";
 import type { Suite } from "./suite.ts";
 import { SuiteError, within } from "./suite-error.ts";
@@ -25,21 +26,15 @@ export interface SuiteWorld {
 }
 
 export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld> {
-  if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "tasks", "timeline"])) {
-    const fields = "`expect`, `events`, `metrics`, `rollouts`, `tasks` or `timeline`";
-    throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
-  }
+  if (!spec.steps.some(expectsAny))
+    throw new SuiteError(`no step has ${EXPECTATIONS.join(", ")}, so that nothing is tested`, "steps");
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now, tasks: memory });
   objects.create(given, now);
-  const session = new Session(objects, {
-    served,
-    now,
-    ...(expectsAny(spec.steps, ["events", "metrics"]) && { reports: memory }),
-  });
+  const session = new Session(objects, { served, now, tasks: memory });
   const tasks = new SuiteTasks(session, memory);
   const begun = { session, rollouts: new SuiteRollouts(session, tasks), tasks };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
@@ -50,8 +45,10 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   return begun;
 }
 
-function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec)[]): boolean {
-  return steps.some((step) => fields.some((field) => step[field] !== undefined));
+const EXPECTATIONS = ["expect", "events", "metrics", "rollouts", "tasks", "timeline"] as const;
+
+export function expectsAny(step: StepSpec): boolean {
+  return EXPECTATIONS.some((field) => step[field] !== undefined);
 }
 
 function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, asked: AskedSpec): void {
@@ -69,7 +66,7 @@ function adopt({ session, rollouts }: Pick<SuiteWorld, "session" | "rollouts">, 
       checkNames({ policy: spec.policy, rule: spec.rule }, { policies: candidates, rollouts: [] }),
     );
     return candidates
-      .filter(({ compiled }) => namesPolicy(spec.policy, compiled.ref))
+      .filter(({ compiled }) => namesPolicy(spec.policy, policyName(compiled.ref)))
       .map(({ compiled }) => [timerKey(compiled.uid, spec.rule), timersOf(spec)] as const);
   });
   session.adopt({ ...operation, rules: new Map(timers) }, cluster);

@@ -5,27 +5,26 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { SuiteError } from "./suite-error.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 
 type Names = Partial<
   Readonly<Record<"policy" | "rule" | "gate" | "task" | "rollout" | "stage", string | undefined>>
 >;
 
-/** "protect", "team-a/protect" or "HookPolicy team-a/protect"; as for `override --policy`, "HookPolicy/protect". */
-export function namesPolicy(text: string, ref: PolicyRef): boolean {
-  const full = policyName(ref);
-  const short = text === ref.name || text === `${ref.kind}/${ref.name}`;
-  return short || text === full || `${ref.kind} ${text}` === full;
+/** `policy`: "HookPolicy team-a/protect", which is named in full, "team-a/protect", "protect" or "HookPolicy/protect". */
+export function namesPolicy(text: string, policy: string): boolean {
+  const [kind = "", path = ""] = policy.split(" ");
+  const name = path.split("/").at(-1);
+  return [policy, path, name, `${kind}/${name}`].includes(text);
 }
 
 /** Throws for the first name that does not exist: of a policy, its rule, the rule's gate or task, a rollout or its stage. */
 export function checkNames(
   { policy, rule, gate, task, rollout, stage }: Names,
   fleet: Pick<Fleet, "policies" | "rollouts">,
-  taskField = "task",
 ): void {
   const compiled = fleet.policies.map((each) => each.compiled);
-  const meant = compiled.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  const meant = compiled.filter(({ ref }) => policy === undefined || namesPolicy(policy, policyName(ref)));
   const names = compiled.flatMap(({ ref }) => [policyName(ref), ref.name]);
   if (meant.length === 0) check("policy", policy, names, "there is no policy");
   const rules = meant.flatMap((each) => each.rules);
@@ -35,7 +34,7 @@ export function checkNames(
   const gates = own.flatMap((each) => namesOf([...each.gates, ...each.waits]));
   check("gate", gate, gates, lacks(owner, "rule", "gate"));
   const tasks = own.flatMap((each) => namesOf(each.tasks));
-  check(taskField, task, tasks, lacks(owner, "rule", "task"));
+  check("task", task, tasks, lacks(owner, "rule", "task"));
   const rollouts = fleet.rollouts.map((each) => each.compiled);
   check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
   const stages = rollouts

@@ -1,6 +1,6 @@
 /** Writes on the Clusters of a suite what Cluster API writes while their operations wait, run and end. */
 
-import { type Fields, fieldsOf, listOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
@@ -8,24 +8,23 @@ import { lookup } from "../../api/selector.ts";
 import { markOfOperation } from "../../rollouts/member.ts";
 import type { Operation } from "../../rollouts/rollout.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { merged } from "./suite-objects.ts";
 
 /** The Cluster shows that Cluster API waits for the answer before the operation. */
 export function asWaiting(cluster: RawObject, operation: Operation, now: Date): RawObject {
   if (operation === "Create") return cluster;
-  if (operation === "Delete")
-    return withMetadata(cluster, { deletionTimestamp: timestamp(now), ...fieldsOf(cluster["metadata"]) });
+  const { deletionTimestamp = timestamp(now) } = fieldsOf(cluster["metadata"]);
+  if (operation === "Delete") return merged(cluster, { metadata: { deletionTimestamp } });
   const message = "Following hooks are blocking upgrade: BeforeClusterUpgrade: not yet";
   return withConditions(cluster, { TopologyReconciled: ["False", "LifecycleHookBlocking", message] }, now);
 }
 
 /** The Cluster as Cluster API writes it in the reconcile in which the operation was released. */
 export function asBegun(cluster: RawObject, operation: Operation, now: Date): RawObject {
-  if (operation === "Delete") return withAnnotation(cluster, OK_TO_DELETE_ANNOTATION, "");
+  if (operation === "Delete") return annotated(cluster, OK_TO_DELETE_ANNOTATION, "");
   const marked = withMark(cluster, markOfOperation(operation), true);
-  if (operation === "Create") {
-    const { name } = viewMetadata(cluster["metadata"]);
-    return { ...marked, spec: { ...fieldsOf(cluster["spec"]), infrastructureRef: { name } } };
-  }
+  const { name } = viewMetadata(cluster["metadata"]);
+  if (operation === "Create") return merged(marked, { spec: { infrastructureRef: { name } } });
   return withConditions(
     marked,
     { TopologyReconciled: ["False", "ClusterUpgrading", "Cluster is upgrading"] },
@@ -60,45 +59,25 @@ export function asNotBegun(cluster: RawObject, created: boolean): RawObject {
   } = fieldsOf(annotations);
   const spec = fieldsOf(cluster["spec"]);
   const { infrastructureRef: _infrastructure, controlPlaneRef: _controlPlane, ...asked } = spec;
-  const status = fieldsOf(cluster["status"]);
-  const newer = fieldsOf(status["v1beta2"]);
+  // A condition without a generation does not show that the Cluster has its version; expressions read no generation.
+  const text = JSON.stringify(cluster, (key, value: unknown) =>
+    key === "observedGeneration" ? undefined : value,
+  );
   return {
-    ...cluster,
+    ...fieldsOf(JSON.parse(text)),
     metadata: { ...metadata, ...(annotations !== undefined && { annotations: kept }) },
     spec: created ? spec : asked,
-    ...(cluster["status"] !== undefined && {
-      status: {
-        ...status,
-        ...withoutGeneration(status),
-        ...(status["v1beta2"] !== undefined && { v1beta2: { ...newer, ...withoutGeneration(newer) } }),
-      },
-    }),
   };
 }
 
-/** A condition without a generation does not show that the Cluster has its version; expressions read no generation. */
-function withoutGeneration({ conditions }: Fields): Fields {
-  if (conditions === undefined) return {};
-  return {
-    conditions: listOf(conditions)
-      .map(fieldsOf)
-      .map(({ observedGeneration: _, ...condition }) => condition),
-  };
-}
-
-function withMetadata(cluster: RawObject, metadata: Fields): RawObject {
-  return { ...cluster, metadata: { ...fieldsOf(cluster["metadata"]), ...metadata } };
-}
-
-function withAnnotation(cluster: RawObject, key: string, value: string): RawObject {
-  const { annotations } = viewMetadata(cluster["metadata"]);
-  return withMetadata(cluster, { annotations: { ...annotations, [key]: value } });
+function annotated(cluster: RawObject, key: string, value: string): RawObject {
+  return merged(cluster, { metadata: { annotations: { [key]: value } } });
 }
 
 function withMark(cluster: RawObject, mark: string, isThere: boolean): RawObject {
   const pending = lookup(viewMetadata(cluster["metadata"]).annotations, PENDING_HOOKS_ANNOTATION) ?? "";
   const others = pending.split(",").filter((each) => each !== "" && each !== mark);
-  return withAnnotation(cluster, PENDING_HOOKS_ANNOTATION, [...others, ...(isThere ? [mark] : [])].join(","));
+  return annotated(cluster, PENDING_HOOKS_ANNOTATION, [...others, ...(isThere ? [mark] : [])].join(","));
 }
 
 type ShownCondition = readonly [status: "True" | "False", reason: string, message: string];
@@ -120,6 +99,6 @@ function withConditions(
   });
   const others = before.filter(({ type }) => typeof type !== "string" || !Object.hasOwn(shown, type));
   const conditions = [...others, ...written];
-  const changed = newer["conditions"] === undefined ? { conditions } : { v1beta2: { ...newer, conditions } };
-  return { ...withMetadata(cluster, { generation }), status: { ...status, ...changed } };
+  const changed = newer["conditions"] === undefined ? { conditions } : { v1beta2: { conditions } };
+  return merged(cluster, { metadata: { generation }, status: changed });
 }

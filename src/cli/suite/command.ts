@@ -142,7 +142,7 @@ function unreadable(problem: FileProblem): SuiteResult {
 }
 
 async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
-  const { suitesJson, suitesMarkdown } = await import("./report.ts");
+  const { suitesJson, suitesLines, suitesMarkdown } = await import("./report.ts");
   switch (flags.output) {
     case "junit": {
       const { suitesJunit } = await import("./junit.ts");
@@ -152,19 +152,14 @@ async function report(results: readonly SuiteResult[], flags: Flags): Promise<vo
       return stdout.document(suitesMarkdown(results));
     case "json":
       return stdout.document(suitesJson(results));
-    case "text":
-      return await reportText(results, flags);
+    case "text": {
+      if (results.length === 0) return;
+      const colour = colourFor(process.stdout, flags);
+      stdout.lines(suitesLines(results, colour));
+      if (flags.coverage !== true) return;
+      const { coverageLines } = await import("./coverage.ts");
+      const covered = results.flatMap(({ coverage = [] }) => coverage);
+      stdout.lines(["", ...coverageLines(covered, colour)]);
+    }
   }
-}
-
-async function reportText(results: readonly SuiteResult[], flags: Flags): Promise<void> {
-  if (results.length === 0) return;
-  const colour = colourFor(process.stdout, flags);
-  const { suitesLines } = await import("./report.ts");
-  stdout.lines(suitesLines(results, colour));
-  if (flags.coverage !== true) return;
-  const { together } = await import("./coverage.ts");
-  const { coverageLines } = await import("./coverage-report.ts");
-  const seen = together(results.flatMap(({ coverage = [] }) => coverage));
-  stdout.lines(["", ...coverageLines(seen, colour)]);
 }

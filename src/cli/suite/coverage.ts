@@ -1,4 +1,4 @@
-/** Which rules, gates, tasks and verdicts a suite has seen. */
+/** Which rules, gates, tasks and verdicts a suite has seen, also as text and as the properties of a JUnit suite. */
 
 import { entryOf } from "../../lib/entry-of.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
@@ -7,6 +7,8 @@ import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/po
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { paragraphs } from "../terminal/tree.ts";
 
 /** The results of a rule, or of a part of it, that the suites have seen, and those that are missing. */
 export interface NameCoverage {
@@ -29,13 +31,6 @@ export interface PolicyCoverage {
   readonly rules: readonly RuleCoverage[];
 }
 
-/** In the order in which they are listed: of rules, of rules at admission, of gates and of tasks. */
-const RESULTS: readonly string[] = [
-  "Allowed, Observed, Blocked, Skipped, NotEvaluable",
-  "Denied, Warned, Passed",
-  "holds, waits, not evaluable",
-  "not begun, Running, retried, Succeeded, Failed",
-].flatMap((results) => results.split(", "));
 /** The others are no phases to look for. */
 const PHASE_OF: Partial<Record<TaskState, string>> = {
   NotNeeded: "not begun",
@@ -100,8 +95,7 @@ function named(parts: readonly NameCoverage[] | undefined, name: string): NameCo
 
 function see(part: NameCoverage | undefined, result: string | undefined): void {
   if (part === undefined || result === undefined || part.seen.includes(result)) return;
-  const seen = new Set([...part.seen, result]);
-  part.seen = RESULTS.filter((each) => seen.has(each));
+  part.seen = [...part.seen, result];
   part.unseen = part.unseen.filter((each) => each !== result);
 }
 
@@ -137,56 +131,74 @@ function stateOf({ met }: GateTrace): string {
   return met ? "holds" : "waits";
 }
 
-/** Merges the coverage of several suites: a result counts if any of them has seen it. */
-export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
-  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => ({
-    policy,
-    rules: byName(
-      versions.flatMap(({ rules }) => rules),
-      rulesTogether,
-    ),
-  }));
+/** A rule or a part of it, with its names in the text and in JUnit. */
+interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
+  readonly policy: string;
+  readonly rule: string;
+  readonly label: string;
+  readonly path: string;
 }
 
-function byName<T extends NameCoverage>(all: readonly T[], merge: (same: readonly T[]) => T): readonly T[] {
-  return [...Map.groupBy(all, ({ name }) => name).values()].map(merge);
+/** The parts of all rules, each once: what any of several suites has seen counts. */
+function coveredParts(covered: readonly PolicyCoverage[]): readonly CoveredPart[] {
+  const found = covered.flatMap(({ policy, rules }) => rules.flatMap((rule) => partsOf(policy, rule)));
+  const parts = new Map<string, CoveredPart>();
+  for (const part of [...Map.groupBy(found, ({ rule }) => rule).values()].flat()) {
+    const known = parts.get(part.path) ?? part;
+    const seen = new Set([...known.seen, ...part.seen]);
+    const unseen = new Set([...known.unseen, ...part.unseen]).difference(seen);
+    parts.set(part.path, { ...known, seen: [...seen], unseen: [...unseen] });
+  }
+  return [...parts.values()];
 }
 
-function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
-  const admission = rules.flatMap((rule) => rule.admission ?? []);
-  const tasks = rules.flatMap((rule) => rule.tasks ?? []);
-  return {
-    ...seenTogether(rules),
-    ...(admission.length > 0 && { admission: seenTogether(admission) }),
-    gates: byName(
-      rules.flatMap(({ gates }) => gates),
-      seenTogether,
-    ),
-    ...(tasks.length > 0 && { tasks: byName(tasks, seenTogether) }),
+function partsOf(policy: string, covered: RuleCoverage): CoveredPart[] {
+  const { name, admission, gates, tasks = [] } = covered;
+  const rule = `${policy} ${name}`;
+  const part = (label: string, below: string, { seen, unseen }: NameCoverage): CoveredPart => {
+    return { policy, rule, label, path: `${rule}${below}`, seen, unseen };
   };
+  return [
+    part(`rule ${name}`, "", covered),
+    ...(admission === undefined ? [] : [part("  admission", " admission", admission)]),
+    ...gates.map((gate) => part(`  gate ${gate.name}`, `/${gate.name}`, gate)),
+    ...tasks.map((task) => part(`  task ${task.name}`, `/tasks/${task.name}`, task)),
+  ];
 }
 
-function seenTogether(versions: readonly NameCoverage[]): NameCoverage {
-  const seen = new Set(versions.flatMap((version) => version.seen));
-  const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
-  return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
+/** How many results were seen, of how many, and in percent, rounded down. Those that are not evaluable do not count. */
+function totalOf(parts: readonly CoveredPart[]): Readonly<Record<"seen" | "of" | "percent", number>> {
+  const seen = parts.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
+  const of = seen + parts.flatMap(({ unseen }) => unseen).length;
+  return { seen, of, percent: of === 0 ? 100 : Math.floor((seen / of) * 100) };
 }
 
-export interface CoverageTotal {
-  readonly seen: number;
-  readonly of: number;
+export function coverageLines(covered: readonly PolicyCoverage[], colour: Colour): string[] {
+  const parts = coveredParts(covered);
+  const { seen, of, percent } = totalOf(parts);
+  const summary = `${seen} of ${of} verdicts, gates and phases of tasks seen: ${percent} %`;
+  return paragraphs([
+    ...[...Map.groupBy(parts, ({ policy }) => policy)].map(([policy, own]) => [
+      colour.bold(policy),
+      ...own.map((part) => `  ${part.label}: ${seenText(part, colour)}`),
+    ]),
+    [seen === of ? colour.green(summary) : summary],
+  ]);
 }
 
-/** Results that are not evaluable do not count. */
-export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
-  const all = policies.flatMap(({ rules }) =>
-    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates, ...(rule.tasks ?? [])].flat()),
-  );
-  const seen = all.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
-  return { seen, of: seen + all.flatMap(({ unseen }) => unseen).length };
+function seenText({ seen, unseen }: CoveredPart, colour: Colour): string {
+  const never = unseen.length === 0 ? [] : [colour.red(`never ${inWords(unseen)}`)];
+  return [...(seen.length === 0 ? [] : [inWords(seen)]), ...never].join("; ");
 }
 
-/** In percent, rounded down; 100 if there is nothing to see. */
-export function percentOf({ seen, of }: CoverageTotal): number {
-  return of === 0 ? 100 : Math.floor((seen / of) * 100);
+/** In -o json, the state of a gate that is met is "holds". */
+function inWords(states: readonly string[]): string {
+  return states.map((state) => (state === "holds" ? "met" : state)).join(", ");
+}
+
+export function coverageProperties(covered: readonly PolicyCoverage[]): [string, string][] {
+  const parts = coveredParts(covered);
+  if (parts.length === 0) return [];
+  const percent = String(totalOf(parts).percent);
+  return [["coverage", percent], ...parts.map(({ path, seen }): [string, string] => [path, seen.join(", ")])];
 }

@@ -19,11 +19,9 @@ export function compareEvents(
   const reasons = new Set<string>(expected.map(({ reason }) => reason));
   const left = actual.filter(({ reason }) => expected.length === 0 || reasons.has(reason));
   const rows = expected.map((spec) => ({ spec, event: take(left, (event) => isMeant(spec, event)) }));
-  const compared = rows.map(({ spec, event }) => {
-    // A missing Event is shown beside another Event with the same reason.
-    const shown = event ?? take(left, ({ reason }) => reason === spec.reason);
-    return row(describeSpec(spec), shown === undefined ? NONE : describeEvent(shown), event !== undefined);
-  });
+  const compared = rows.map(({ spec, event }) =>
+    row(describeSpec(spec), event === undefined ? NONE : describeEvent(event), event !== undefined),
+  );
   return [...compared, ...left.map((event) => row(NONE, describeEvent(event), false))];
 }
 
@@ -64,7 +62,7 @@ export function compareMetric(
 ): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
   checkNames(labels, session.objects.fleet);
-  const samples = session.reported?.samples(name, rollouts.all(), session.now) ?? [];
+  const samples = session.reported.samples(name, rollouts.all(), session.now);
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
   const sum = meant.reduce((total, sample) => total + sample.value, 0);

@@ -14,7 +14,7 @@ import { SuiteError } from "./suite-error.ts";
 export function compareTask(expect: TaskExpectSpec, { session, tasks }: SuiteWorld): FieldComparison[] {
   const { name, cluster, phase, attempts, object } = expect;
   const { fleet } = session.objects;
-  checkNames({ task: name }, fleet, "name");
+  checkNames({ task: name }, fleet);
   if (cluster !== undefined) clusterNamed(cluster, fleet, "cluster");
   const named = tasks.all().filter(({ spec }) => spec.task === name);
   const found = named.filter((task) => cluster === undefined || ownerOf(task) === cluster);

@@ -1,7 +1,6 @@
 /** Compares what a step expects with the decision. */
 
 import { RE2JS } from "@bufbuild/re2";
-import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import {
   blockedFirst,
   type Decision,
@@ -17,8 +16,6 @@ import { checkNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
-import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
-import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -61,17 +58,6 @@ export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }
 
-function gateOf(finding: DecidingRule | undefined, name: string | undefined): GateTrace | undefined {
-  const gates = finding === undefined ? [] : decidingGates(finding);
-  return gates.find(({ gate }) => gate === name) ?? gates[0];
-}
-
-/** The named one if the rule waits for it, else the first that it waits for. */
-function taskOf(finding: DecidingRule | undefined, name?: string): TaskTrace | undefined {
-  const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
-  return left.find(({ task }) => task === name) ?? left[0];
-}
-
 export function reasonOf({ policy, rule }: DecidingRule): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
@@ -85,74 +71,76 @@ export interface StepAnswer {
 /** Compares every expected field. The name of a policy or rollout that the suite does not have is an error. */
 export function compare(expect: ExpectSpec, answered: StepAnswer, fleet: Fleet): FieldComparison[] {
   checkNames(expect, fleet);
-  checkFields(expect, answered);
-  const { decision, admission } = answered;
+  const expected: Texts = {
+    ...expect,
+    retryAfterSeconds: expect.retryAfterSeconds?.toString(),
+    nextChange: normal(expect.nextChange),
+  };
+  return comparedFields(expected, actualFields(expected, answered));
+}
+
+/** The values of the fields that a step can expect. */
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** Every field that there is, of the rule that fits the expectation best. */
+function actualFields(expected: Texts, { decision, admission }: StepAnswer): Texts {
   const { verdict, message } = admission ?? decision;
-  const { rollout: hold, retryAfterSeconds } = decision;
-  return [
-    ...comparedText("verdict", expect.verdict, verdict),
-    ...compareFinding(expect, likeliest(expect, findings(decision)), hold?.reason),
-    ...comparedText("rollout", expect.rollout, hold?.rollout),
-    ...comparedText("stage", expect.stage, hold?.stage),
-    ...comparedText("retryAfterSeconds", expect.retryAfterSeconds?.toString(), String(retryAfterSeconds)),
-    ...compareMessage(expect.message, message),
-    ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
-  ];
+  const { rollout: hold } = decision;
+  return {
+    verdict,
+    ...partsOf(likeliest(expected, findings(decision)), expected),
+    ...(hold && { reason: hold.reason }),
+    rollout: hold?.rollout,
+    stage: hold?.stage,
+    retryAfterSeconds: admission === undefined ? String(decision.retryAfterSeconds) : undefined,
+    message,
+    nextChange: nextChange(decision),
+  };
 }
 
-const OF_HOOKS = ["rollout", "stage", "task", "retryAfterSeconds"] as const;
-const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
-
-/** Throws if no answer of this kind can fulfil the expectation. */
-function checkFields(expect: ExpectSpec, { admission }: StepAnswer): void {
-  const { verdict } = expect;
-  if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
-    const verdicts = ADMISSION_VERDICTS.join(", ");
-    const which =
-      admission === undefined ? `which only a request gets (call.admission)` : `expected one of ${verdicts}`;
-    throw new SuiteError(`found ${JSON.stringify(verdict)}, ${which}`, "verdict");
-  }
-  const wrong = OF_HOOKS.find((field) => admission !== undefined && expect[field] !== undefined);
-  if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
+function comparedFields(expected: Texts, actual: Texts): FieldComparison[] {
+  return Object.entries(actual).flatMap(([field, found = ""]) => {
+    const wanted = expected[field];
+    if (wanted === undefined) return [];
+    const shown = field === "message" ? `/${wanted}/` : wanted;
+    return [{ field, expected: shown, actual: found || NONE, same: isSame(field, wanted, found) }];
+  });
 }
 
-function compareMessage(expected: string | undefined, message: string): FieldComparison[] {
-  if (expected === undefined) return [];
-  const same = RE2JS.compile(expected).test(message);
-  return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
+function isSame(field: string, expected: string, actual: string): boolean {
+  if (field === "policy") return namesPolicy(expected, actual);
+  return field === "message" ? RE2JS.compile(expected).test(actual) : expected === actual;
 }
 
 /** Shown for an absent value. */
 export const NONE = "-";
 
 /** The deciding rule that fits the expectation best; the first if several fit equally. */
-function likeliest(expect: ExpectSpec, candidates: readonly DecidingRule[]): DecidingRule | undefined {
+function likeliest(expected: Texts, candidates: readonly DecidingRule[]): DecidingRule | undefined {
   const fits = (finding: DecidingRule): number =>
-    compareFinding(expect, finding).filter(({ same }) => same).length;
+    comparedFields(expected, partsOf(finding, expected)).filter(({ same }) => same).length;
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
-function compareFinding(
-  expect: ExpectSpec,
-  finding: DecidingRule | undefined,
-  why?: string,
-): FieldComparison[] {
-  const gate = gateOf(finding, expect.gate);
-  const task = taskOf(finding, expect.task);
-  const reasons = { gate: gate?.reason, task: task?.reason, rule: finding && reasonOf(finding) };
-  const expected = (["gate", "task"] as const).find((part) => expect[part] !== undefined) ?? "rule";
-  const reason = why ?? reasons[expected];
-  const ref = finding?.policy.policy;
-  return [
-    ...comparedText("policy", expect.policy, ref && policyName(ref)).map((each) => ({
-      ...each,
-      same: ref !== undefined && namesPolicy(each.expected, ref),
-    })),
-    ...comparedText("rule", expect.rule, finding?.rule.rule),
-    ...comparedText("gate", expect.gate, gate?.gate),
-    ...comparedText("task", expect.task, task?.task),
-    ...comparedText("reason", expect.reason, reason),
-  ];
+const NO_PARTS = { policy: undefined, rule: undefined, gate: undefined, task: undefined, reason: undefined };
+
+/** The named gate or task, if the rule waits for it, or else the first. */
+function partsOf(finding: DecidingRule | undefined, expected: Texts): Texts {
+  if (finding === undefined) return NO_PARTS;
+  const { policy, rule } = finding;
+  const gates = decidingGates(finding);
+  const gate = gates.find((each) => each.gate === expected["gate"]) ?? gates[0];
+  const left = (rule.tasks ?? []).filter((each) => !isDone(each));
+  const task = left.find((each) => each.task === expected["task"]) ?? left[0];
+  const reasons = { gate: gate?.reason, task: task?.reason, rule: reasonOf(finding) };
+  const part = (["gate", "task"] as const).find((each) => expected[each] !== undefined) ?? "rule";
+  return {
+    policy: policyName(policy.policy),
+    rule: rule.rule,
+    gate: gate?.gate,
+    task: task?.task,
+    reason: reasons[part],
+  };
 }
 
 export function comparedText(field: string, expected: string | undefined, actual = NONE): FieldComparison[] {
@@ -194,13 +182,10 @@ export function compareTimeline(
     to: span.to === undefined ? to : new Date(span.to),
   }));
   const found = actual.filter(({ verdict }) => named.has(verdict)).map(spanText);
-  const inOrder = wanted.toSorted((a, b) => a.from.getTime() - b.from.getTime()).map(spanText);
-  const missing = inOrder.filter((text) => !found.includes(text));
-  // Equal texts are pairs, and the others in the order of the spans.
-  const rows = found.map((text) => [inOrder.includes(text) ? text : missing.shift(), text] as const);
-  return [...rows, ...missing.map((text) => [text, undefined] as const)].flatMap(
-    ([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText),
-  );
+  const listed = wanted.map(spanText);
+  const rows = found.map((text) => [listed.includes(text) ? text : NONE, text] as const);
+  const missing = listed.filter((text) => !found.includes(text)).map((text) => [text, NONE] as const);
+  return [...rows, ...missing].flatMap(([expect, span]) => comparedText("timeline", expect, span));
 }
 
 function spanText({ verdict, from, to }: Span): string {
@@ -210,31 +195,13 @@ function spanText({ verdict, from, to }: Span): string {
 /** Adds the fields without an expectation that have a value. */
 export function fullComparison(
   compared: readonly FieldComparison[],
-  { decision, admission }: StepAnswer,
+  answered: StepAnswer,
 ): readonly FieldComparison[] {
-  const { verdict, message } = admission ?? decision;
-  const { rollout: hold } = decision;
-  const [finding] = findings(decision);
-  const actual: Readonly<Record<string, string | undefined>> = {
-    verdict,
-    ...(finding && partsOf(finding)),
-    rollout: hold?.rollout,
-    stage: hold?.stage,
-    reason: hold?.reason ?? (finding && reasonOf(finding)),
-    retryAfterSeconds: admission === undefined ? String(decision.retryAfterSeconds) : undefined,
-    message,
-    nextChange: nextChange(decision),
-  };
-  const ofDecision = Object.entries(actual).flatMap(([field, found]) => {
-    const known = compared.filter((each) => each.field === field);
-    if (known.length > 0) return known;
-    return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
+  const known = new Map(compared.map((each) => [each.field, each]));
+  const expected = Object.fromEntries(compared.map((each) => [each.field, each.expected]));
+  const ofDecision = Object.entries(actualFields(expected, answered)).flatMap(([field, actual = ""]) => {
+    const own = actual === "" ? [] : [{ field, expected: "", actual, same: true }];
+    return known.get(field) ?? own;
   });
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
-}
-
-function partsOf(finding: DecidingRule): Readonly<Record<string, string | undefined>> {
-  const { policy, rule } = finding;
-  const gate = unmetGates(rule)[0]?.gate;
-  return { policy: policyName(policy.policy), rule: rule.rule, gate, task: taskOf(finding)?.task };
 }

@@ -4,8 +4,7 @@ import { printable } from "../../lib/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { PolicyCoverage } from "./coverage.ts";
-import { coverageProperties } from "./coverage-report.ts";
+import { coverageProperties, type PolicyCoverage } from "./coverage.ts";
 import { failureLines, problemText } from "./report.ts";
 import { casesOf, type StepResult, type SuiteResult, totalsOf } from "./result.ts";
 
@@ -67,8 +66,7 @@ function outcomeOf(step: StepResult, file: string): readonly Lines[] {
 
 function errorElement(problems: readonly FileProblem[]): Lines {
   const lines = problems.map(problemText);
-  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : "";
-  return textElement("error", `${lines[0] ?? ""}${more}`, lines);
+  return textElement("error", lines[0] ?? "", lines);
 }
 
 /** The text is not indented, because the indentation would become part of it. */

@@ -3,23 +3,15 @@
 import { counted } from "../../lib/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
-import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
+import { markdownReport } from "../terminal/markdown.ts";
 import { fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
-import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
-import {
-  afterWords,
-  type Decision,
-  type GateTrace,
-  type PolicyTrace,
-  type RuleTrace,
-} from "../../policy/decision.ts";
+import { afterWords, type Decision, type RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
-import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
@@ -32,11 +24,8 @@ function suiteLines(result: SuiteResult, colour: Colour): string[] {
   const { name, file, problems, unreadable } = result;
   const head = unreadable === true ? colour.dim(file) : `${colour.bold(name)}  ${colour.dim(file)}`;
   const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
-  const lines = casesOf(result)
-    .flatMap((step) => stepLines(step, file, colour))
-    .map((line) => `  ${line}`.trimEnd());
-  // A failed step ends with an empty line.
-  return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
+  const lines = casesOf(result).flatMap((step) => stepLines(step, file, colour));
+  return [head, ...broken, ...lines.map((line) => `  ${line}`.trimEnd())];
 }
 
 /** All labels have the same width. */
@@ -48,7 +37,7 @@ function stepLines(step: StepResult, file: string, colour: Colour): string[] {
   const head = `${paint(LABELS[status])}  ${name}`;
   if (problem !== undefined) return [head, `       ${problemText(problem)}`];
   if (status !== "failed") return [head];
-  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
+  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`)];
 }
 
 /** Where a step failed, expected and actual values, and the trace. */
@@ -56,28 +45,7 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
   const { call, at, line, decision } = step;
   const what = call === undefined ? "" : `${callText(call)} at ${at}`;
   const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
-  return [
-    colour.dim(`${file}:${line}: ${what}`),
-    ...comparison(step, colour),
-    ...trace,
-    ...unlistedNamespace(step, colour),
-  ];
-}
-
-/** Advice for a suite whose call is not evaluable because the Cluster's Namespace is missing. */
-function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
-  const [namespace] = call?.cluster.split("/") ?? [];
-  const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
-  const isUnknown = rules
-    .flatMap((rule) => [rule.reason, ...rule.gates.map(({ reason }) => reason)])
-    .includes(NAMESPACE_UNKNOWN);
-  if (!isUnknown || namespace === undefined) return [];
-  const entry = `- { apiVersion: v1, kind: Namespace, metadata: { name: ${namespace}, labels: {} } }`;
-  return [
-    "",
-    `${colour.cyan("help:")} the suite has no Namespace ${namespace}: add it below spec.namespaces, with its labels:`,
-    `      ${entry}`,
-  ];
+  return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
 }
 
 function comparison(step: StepResult, colour: Colour): string[] {
@@ -110,28 +78,14 @@ function isGood({ failed, errors }: Totals): boolean {
   return failed + errors === 0;
 }
 
+/** Suites that have passed come last, because a comment may not be long enough for all. */
 export function suitesMarkdown(results: readonly SuiteResult[]): string {
   const totals = totalsOf(results);
-  const rows = results.map((result) => {
-    const { passed, failed, errors, skipped } = totalsOf([result]);
-    const counts = [passed, failed, errors, skipped].map(String);
-    return [markdownText(result.name), markdownText(result.file), ...counts];
-  });
-  const headings = ["Suite", "File", "Passed", "Failed", "Errors", "Skipped"];
-  const head = `### HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}\n\n${totalsText(totals)}\n\n`;
-  const parts = results.flatMap(failures);
-  return markdownParts(`${head}${markdownTable(headings, rows)}`, parts, "failures");
-}
-
-function failures({ name, file, problems, steps }: SuiteResult): string[] {
-  const title = (step: string): string => `\n#### ${markdownText(`${name}${step}`)}\n\n`;
-  const broken = problems.map((problem) => `${title("")}${markdownBlock([problemText(problem)])}`);
-  const failed = steps.flatMap((step) => {
-    const lines = step.problem === undefined ? failureLines(step, file, PLAIN) : [problemText(step.problem)];
-    const wrong = step.status === "failed" || step.status === "error";
-    return wrong ? [`${title(`: ${step.name}`)}${markdownBlock(lines)}`] : [];
-  });
-  return [...broken, ...failed];
+  const ranked = results.toSorted((a, b) => Number(a.status === "passed") - Number(b.status === "passed"));
+  return markdownReport(`HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}`, [
+    [totalsText(totals)],
+    ...ranked.map((result) => suiteLines(result, PLAIN)),
+  ]);
 }
 
 /** Schema: schemas/output/test.json. */
@@ -168,44 +122,36 @@ function gateShown({ gate, met, wantedInFull, ...rest }: Fields): Fields {
 function traceLines({ trace }: Decision, colour: Colour): string[] {
   const matched = trace.filter((policy) => policy.matched);
   if (matched.length === 0) return ["no policy matches the Cluster"];
-  return matched.flatMap((policy) => policyLines(policy, colour));
-}
-
-function policyLines(policy: PolicyTrace, colour: Colour): string[] {
-  const { mode, verdict, overriddenBy, rules } = policy;
-  const notes = [
-    ...(mode === "Audit" ? ["mode Audit"] : []),
-    ...(overriddenBy === undefined ? [] : [`overridden by ${overriddenBy}`]),
-    ...(rules.length === 0 ? ["no rule on this hook"] : []),
-  ];
-  const head = [`${policyName(policy.policy)}: ${verdict}`, ...notes].join(", ");
-  return [head, ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`)];
+  return matched.flatMap(({ policy, mode, verdict, overriddenBy, rules }) => [
+    listed(`${policyName(policy)}: ${verdict}`, [
+      mode === "Audit" && "mode Audit",
+      overriddenBy !== undefined && `overridden by ${overriddenBy}`,
+      rules.length === 0 && "no rule on this hook",
+    ]),
+    ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`),
+  ]);
 }
 
 function ruleLines(trace: RuleTrace, colour: Colour): string[] {
   const { rule, verdict, reason, gates, tasks = [], deadlineAt } = trace;
-  const head = `rule ${rule}: ${verdict} (${reason})`;
-  const deadline = deadlineAt === undefined ? [] : [`  deadline ${timestamp(deadlineAt)}`];
   return [
-    head,
-    ...gates.map((gate) => `  ${gateLine(gate, colour)}`),
-    ...tasks.map((task) => `  ${taskLine(task, colour)}`),
-    ...deadline,
+    listed(`rule ${rule}: ${verdict} (${reason})`, [deadlineAt && `deadline ${timestamp(deadlineAt)}`]),
+    ...gates.map(({ gate, met, wanted, wantedInFull = wanted, observed }) => {
+      const state = met === undefined ? "unknown" : met ? "is met" : "waits";
+      const paint = met === true ? colour.green : colour.red;
+      return `  gate ${gate} ${paint(state)}: ${wantedInFull}; ${observed}`;
+    }),
+    ...tasks.map((task) => {
+      const { state, message, observed = message, nextAttempt: next } = task;
+      const paint = isDone(task) ? colour.green : colour.red;
+      return listed(`  task ${task.task}: ${paint(state)}`, [
+        next && `attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`,
+        observed,
+      ]);
+    }),
   ];
 }
 
-function taskLine(trace: TaskTrace, colour: Colour): string {
-  const { task, state, message, observed = message, nextAttempt: next } = trace;
-  const paint = isDone(trace) ? colour.green : colour.red;
-  const attempt = next && `; attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`;
-  return `task ${task}: ${paint(state)}${attempt ?? ""}${observed === "" ? "" : `; ${observed}`}`;
-}
-
-function gateLine({ gate, met, wanted, wantedInFull = wanted, observed }: GateTrace, colour: Colour): string {
-  const marks = {
-    true: colour.green("is met"),
-    false: colour.red("waits"),
-    undefined: colour.yellow("unknown"),
-  };
-  return `gate ${gate} ${marks[`${met}`]}: ${wantedInFull}; ${observed}`;
+function listed(head: string, notes: readonly (string | false | undefined)[]): string {
+  return [head, ...notes.filter(Boolean)].join(", ");
 }

@@ -7,34 +7,34 @@ import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
-import { begin, type SuiteWorld } from "./begin.ts";
+import { begin, expectsAny, type SuiteWorld } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";
 import { type StepAnswer, compare, type FieldComparison, compareTimeline } from "./expect.ts";
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
 import { compareTask } from "./expect-tasks.ts";
-import type { StepSpec, TimelineSpec } from "./spec.gen.ts";
+import type { ExpectSpec, StepSpec, TimelineSpec } from "./spec.gen.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
 export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
-  const began = performance.now();
-  return { ...(await resultOf(loaded)), seconds: (performance.now() - began) / 1000 };
-}
-
-async function resultOf(loaded: LoadedSuite): Promise<Omit<SuiteResult, "seconds">> {
   const { name, source, suite, problems } = loaded;
-  const result = { name, file: source.file };
-  if (suite === undefined) return { ...result, status: "error", problems, steps: [] };
+  const began = performance.now();
+  const result = { name, file: source.file, problems: [], steps: [], seconds: 0 };
+  if (suite === undefined) return { ...result, status: "error", problems };
   try {
     const begun = await begin(suite);
     const steps = await runSteps(suite, begun);
     const coverage = begun.session.coverage.policies();
-    return { ...result, status: worst(steps), problems: [], steps, coverage };
+    return { ...result, status: worst(steps), steps, coverage, seconds: secondsSince(began) };
   } catch (error) {
-    return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
+    return { ...result, status: "error", problems: [problemOf(suite, error, "spec")] };
   }
+}
+
+function secondsSince(began: number): number {
+  return (performance.now() - began) / 1000;
 }
 
 function worst(steps: readonly StepResult[]): SuiteResult["status"] {
@@ -64,7 +64,7 @@ async function runSteps(suite: Suite, begun: SuiteWorld): Promise<StepResult[]> 
       line,
       at,
       ...outcome,
-      seconds: (performance.now() - began) / 1000,
+      seconds: secondsSince(began),
     });
   }
   return results;
@@ -94,9 +94,15 @@ async function tryStep(
   try {
     await moveClock(world, step);
     await changeObjects(world, step, created);
-    const outcome =
-      step.timeline === undefined ? await checkCall(world, step) : checkTimeline(world, step.timeline);
-    return withReports(outcome, step, checkReports(world, step));
+    const answered = await answer(world, step.call);
+    const compared = [
+      ...(answered && step.expect ? compareAnswer(step.expect, answered, world) : []),
+      ...(step.timeline ? checkTimeline(world, step.timeline) : []),
+      ...checkReports(world, step),
+    ];
+    const isRight = compared.every(({ same }) => same);
+    const status = !expectsAny(step) ? "done" : isRight ? "passed" : "failed";
+    return { status, compared, ...answered };
   } catch (error) {
     return { status: "error", compared: [], problem: problemOf(suite, error, path) };
   }
@@ -127,15 +133,19 @@ async function changeObjects(
   if (failed.length > 0) await withinAsync("failed", async () => await rollouts.end(failed, false));
 }
 
-async function checkCall(world: SuiteWorld, { call: spec, expect }: StepSpec): Promise<Outcome> {
-  if (spec === undefined) return { status: "done", compared: [] };
-  const answered =
-    "admission" in spec
-      ? within("call", () => admit(world, spec))
-      : await withinAsync("call", async () => await ask(world, spec));
-  if (expect === undefined) return { status: "done", compared: [], ...answered };
-  const compared = within("expect", () => compare(expect, answered, world.session.objects.fleet));
-  return judged(compared, answered);
+async function answer(world: SuiteWorld, call: StepSpec["call"]): Promise<StepAnswer | undefined> {
+  if (call === undefined) return undefined;
+  return await withinAsync("call", async () =>
+    "admission" in call ? admit(world, call) : await ask(world, call),
+  );
+}
+
+function compareAnswer(
+  expect: ExpectSpec,
+  answered: StepAnswer,
+  { session }: SuiteWorld,
+): readonly FieldComparison[] {
+  return within("expect", () => compare(expect, answered, session.objects.fleet));
 }
 
 async function ask({ session, rollouts }: SuiteWorld, spec: CallSpec): Promise<StepAnswer> {
@@ -148,7 +158,10 @@ function admit({ session }: SuiteWorld, spec: RequestSpec): StepAnswer {
   return { decision, admission };
 }
 
-function checkTimeline({ session, rollouts }: SuiteWorld, timeline: TimelineSpec): Outcome {
+function checkTimeline(
+  { session, rollouts }: SuiteWorld,
+  timeline: TimelineSpec,
+): readonly FieldComparison[] {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
   if (rollouts.selectedOperation(cluster, asked) !== undefined)
     throw new SuiteError(
@@ -160,13 +173,13 @@ function checkTimeline({ session, rollouts }: SuiteWorld, timeline: TimelineSpec
     throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "timeline.to");
   }
   const spans = within("timeline", () => session.timeline(cluster, asked, to));
-  return judged(compareTimeline(timeline.expect, spans, session.now, to));
+  return compareTimeline(timeline.expect, spans, session.now, to);
 }
 
 /** Takes the Events of this step even if it expects none, so that the next step does not get them. */
 function checkReports(world: SuiteWorld, step: StepSpec): FieldComparison[] {
   const { events, metrics = [], rollouts = [], tasks = [] } = step;
-  const caused = world.session.reported?.takeEvents() ?? [];
+  const caused = world.session.reported.takeEvents();
   return [
     ...compareEach("rollouts", rollouts, (spec) => compareRollout(spec, world)),
     ...compareEach("tasks", tasks, (spec) => compareTask(spec, world)),
@@ -181,18 +194,4 @@ function compareEach<T>(
   compareOne: (spec: T) => FieldComparison[],
 ): FieldComparison[] {
   return specs.flatMap((spec, index) => within(`${field}[${index}]`, () => compareOne(spec)));
-}
-
-function withReports(
-  outcome: Outcome,
-  { events, metrics, rollouts, tasks }: StepSpec,
-  compared: readonly FieldComparison[],
-): Outcome {
-  if ([events, metrics, rollouts, tasks].every((expected) => expected === undefined)) return outcome;
-  return { ...outcome, ...judged([...outcome.compared, ...compared]) };
-}
-
-function judged(compared: readonly FieldComparison[], answered?: StepAnswer): Outcome {
-  const status = compared.every(({ same }) => same) ? "passed" : "failed";
-  return { status, compared, ...answered };
 }

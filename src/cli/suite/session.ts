@@ -1,7 +1,7 @@
 /** Runs a suite's clock and its calls, and remembers what the operator would remember. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
 import { type Memory, worldOf } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import type { Lister } from "../../memory/ports.ts";
@@ -28,55 +28,44 @@ import { Coverage } from "./coverage.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { SuiteReports } from "./suite-reports.ts";
 import type { SuiteObjects } from "./suite-objects.ts";
-import type { ClusterCall, World } from "../../policy/world.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 export interface CallDecision extends ClusterCall {
   readonly decision: Decision;
 }
 
-export interface OperationBegin {
-  readonly at: Date;
-  /** It had waited, and no step called when it began. */
-  readonly byItself: boolean;
-  /** A step has ended it. */
-  readonly isOver?: true;
-}
-
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
-  /** Absent: the suite expects neither Events nor metrics. */
-  readonly reported?: SuiteReports;
+  readonly reported: SuiteReports;
   readonly coverage = new Coverage();
-  /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
-  readonly begun = new Map<string, OperationBegin>();
+  /** By clusterKey(): the suite itself has begun an operation. A step may still call about it. */
+  readonly running = new Set<string>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */
   #followed: Lister<Cluster> | undefined;
   #now: Date;
 
-  /** `reports`: the tasks of a suite that expects Events or metrics. */
   constructor(
     objects: SuiteObjects,
-    options: {
-      readonly served: ServedHooks;
-      readonly now: Date;
-      readonly reports?: Pick<TaskMemory, "all">;
-    },
+    {
+      served,
+      now,
+      tasks,
+    }: { readonly served: ServedHooks; readonly now: Date; readonly tasks: Pick<TaskMemory, "all"> },
   ) {
-    const { served, now, reports } = options;
     this.objects = objects;
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
+    this.reported = new SuiteReports(objects.memory, tasks);
     this.#life = new OperationLife(objects.memory, {
       served,
       now: () => this.#now,
       enqueue: () => undefined,
-      onTransition: (transition) => this.reported?.emit([transition], this.#now),
+      onTransition: (transition) => this.reported.emit([transition], this.#now),
     });
-    if (reports !== undefined) this.reported = new SuiteReports(this.#memory, reports);
   }
 
   get now(): Date {
@@ -87,12 +76,12 @@ export class Session {
   adopt(operation: PendingOperation, cluster: Cluster): void {
     this.#policiesChanged();
     this.#put(lookAt(this.#inputs(cluster, operation), this.#now));
-    this.reported?.takeEvents();
+    this.reported.takeEvents();
   }
 
   /** Re-evaluates the pending operations wherever the operator's alarm would. */
   advanceTo(to: Date): void {
-    this.reported?.pass(this.#now, to);
+    this.reported.pass(this.#now, to);
     for (const inputs of this.#allInputs()) {
       for (const look of walk(inputs, this.#now, to)) this.#put(look);
     }
@@ -108,7 +97,7 @@ export class Session {
 
   #policiesChanged(): void {
     this.coverage.know(this.objects.fleet.policies);
-    this.reported?.policiesChanged(this.#now);
+    this.reported.policiesChanged(this.#now);
   }
 
   #clustersChanged(): void {
@@ -120,20 +109,6 @@ export class Session {
       this.#life.clusterChanged(before?.get(key), clusters.get(key));
       while (this.#life.record(key));
     }
-  }
-
-  /** When the pending operation of the Cluster began; `undefined`: there is none. */
-  firstAsked(clusterUID: string, hook: HookName): Date | undefined {
-    return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
-  }
-
-  policiesHold(cluster: Cluster, hook: HookName): boolean {
-    const operation = this.#memory.operations.get(cluster.metadata.uid, hook);
-    return operation !== undefined && lookAt(this.#inputs(cluster, operation), this.#now).decision.holds;
-  }
-
-  worldOf(cluster: Cluster): World {
-    return this.objects.fleet.world(cluster);
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {
@@ -186,7 +161,7 @@ export class Session {
   #put({ state, decision, at }: Look<PendingOperation>): void {
     this.#memory.operations.put(state);
     this.coverage.see(decision);
-    this.reported?.decided(state, decision, at);
+    this.reported.decided(state, decision, at);
   }
 
   #allInputs(): OperationInputs<PendingOperation>[] {

@@ -2,12 +2,12 @@
 
 import type { ErrorObject } from "ajv";
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { isFields } from "../../lib/fields.ts";
+import { found } from "../../lib/found.ts";
 import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { withoutQuotes } from "../fleet/text-fields.ts";
 import { schemaAt, toType } from "../validate/suggestion.ts";
-import { stepsOf } from "../validate/value-at.ts";
+import { pathOf, stepsOf } from "../validate/value-at.ts";
 import type { HookPolicyTest } from "./spec.gen.ts";
 import { SUITE_SCHEMA } from "./suite-schema.ts";
 import { isSuite } from "./suite-validators.ts";
@@ -29,7 +29,7 @@ export function checkSuite(
 }
 
 function fieldError(error: ErrorObject): FieldError {
-  const [path, message] = [pathOf(error), describe(error)];
+  const [path, message] = [pathOf(error).slice(1), describe(error)];
   const { keyword, data, params } = error;
   const wrongValue = keyword === "format" || (keyword === "type" && !Array.isArray(params["type"]));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no other keywords that toType() reads
@@ -38,30 +38,10 @@ function fieldError(error: ErrorObject): FieldError {
   return { path, message: hint === undefined ? message : `${withoutQuotes(message)}; ${hint}` };
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  "date-time": 'an instant such as "2026-11-21T12:00:00Z"',
-  duration: 'a duration such as "90s", "1h30m" or "168h"',
-  regex: "a regular expression (RE2)",
-};
-
 function describe(error: ErrorObject): string {
-  const { keyword, params, data, parentSchema } = error;
-  const shown = JSON.stringify(data);
-  if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
-  if (keyword === "anyOf" && isFields(data)) return "needs policies, rollouts or both";
-  if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
-  if (keyword === "oneOf") return "needs hook or admission, one of them";
-  if (keyword === "minProperties") return "must not be empty";
-  if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;
-  if (keyword === "type" && Array.isArray(params["type"])) return "expected a path or an object";
-  return describeSchemaError(error);
-}
-
-/** spec.steps[0].call.hook, in the API server's notation. */
-function pathOf({ instancePath, keyword, params }: ErrorObject): string {
-  const keys = instancePath.split("/").slice(1);
-  const path = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`)).join("");
-  const extra: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  const field = typeof extra === "string" && keyword !== "dependencies" ? `.${extra}` : "";
-  return `${path}${field}`.slice(1);
+  const { keyword, data, parentSchema } = error;
+  const isWorded = keyword === "format" || keyword === "anyOf" || keyword === "oneOf";
+  return isWorded
+    ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
+    : describeSchemaError(error);
 }

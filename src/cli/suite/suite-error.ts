@@ -23,11 +23,9 @@ export function within<T>(field: string, work: () => T): T {
 
 /** The same for asynchronous work. */
 export async function withinAsync<T>(field: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
+  return await work().catch((error: unknown) => {
     throw inField(field, error);
-  }
+  });
 }
 
 function inField(field: string, error: unknown): Error {

@@ -7,13 +7,12 @@ import type { Cluster } from "../../api/meta.ts";
 import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { nearest } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
-import type { ObjectRefSpec } from "./spec.gen.ts";
 
 export class SuiteObjects {
   /** The operator's memory, as its informers would have filled it; its lists show the present objects. */
@@ -67,8 +66,7 @@ export class SuiteObjects {
   /** Applies JSON merge patches (RFC 7386). */
   patch(patches: readonly RawObject[]): void {
     for (const patch of patches) {
-      const { name, namespace } = viewMetadata(patch["metadata"]);
-      const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
+      const found = this.#find(refOf(patch));
       this.put(found, edited(found, patch));
     }
     this.#checkPolicies();
@@ -88,7 +86,7 @@ export class SuiteObjects {
     if (found !== undefined) this.put(found, change(found));
   }
 
-  delete(refs: readonly ObjectRefSpec[]): void {
+  delete(refs: readonly Wanted[]): void {
     for (const ref of refs) this.put(this.#find(ref), undefined);
   }
 
@@ -99,8 +97,7 @@ export class SuiteObjects {
   }
 
   /** `namespace` absent: of a kind without namespaces. */
-  named({ apiVersion, kind, namespace, name }: ObjectRef): RawObject | undefined {
-    const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+  named(ref: ObjectRef): RawObject | undefined {
     return this.#objects.find((object) => isMeant(object, ref));
   }
 
@@ -122,35 +119,29 @@ export class SuiteObjects {
     this.#fleet = undefined;
   }
 
-  #find(ref: ObjectRefSpec): RawObject {
+  #find(ref: Wanted): RawObject {
     const found = this.#objects.filter((object) => isMeant(object, ref));
     const [first, second] = found;
     if (second !== undefined)
       throw new SuiteError(`${nameOf(ref)} could be several objects: say its apiVersion and namespace`);
     if (first !== undefined) return first;
-    const names = this.#objects.map(describe);
-    const meant = nearest(nameOf(ref), names);
     throw new SuiteError(
-      `${nameOf(ref)} is not there${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+      `${nameOf(ref)} is not there${didYouMean(nameOf(ref), this.#objects.map(describe))}`,
     );
   }
 
   /** Throws for an object that the API server would reject. */
   #checkPolicies(): void {
-    for (const { compiled } of this.fleet.policies) {
-      const [error] = compiled.errors;
-      if (error === undefined) continue;
-      const message = `${policyName(compiled.ref)} is not valid: ${error.path}: ${error.message}`;
-      throw new SuiteError(`${message} ('hookpolicy validate' shows all errors)`);
-    }
-    for (const { name, problem } of this.fleet.overrides) {
-      if (problem !== undefined)
-        throw new SuiteError(`HookOverride ${name} is not valid: ${problem.message}`);
-    }
-    for (const { compiled } of this.fleet.rollouts) {
-      const { name, problem } = compiled;
-      if (problem !== undefined) throw new SuiteError(`HookRollout ${name} is not valid: ${problem}`);
-    }
+    const { policies, overrides, rollouts } = this.fleet;
+    const problems = [
+      ...policies.flatMap(({ compiled: { ref, errors } }) =>
+        errors.map(({ path, message }) => [policyName(ref), `${path}: ${message}`]),
+      ),
+      ...overrides.map(({ name, problem }) => [`HookOverride ${name}`, problem?.message]),
+      ...rollouts.map(({ compiled: { name, problem } }) => [`HookRollout ${name}`, problem]),
+    ];
+    for (const [name, problem] of problems)
+      if (problem !== undefined) throw new SuiteError(`${name} is not valid: ${problem}`);
   }
 }
 
@@ -164,11 +155,16 @@ function created(object: RawObject, now: Date): RawObject {
   return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
 }
 
-function refOf({ apiVersion, kind }: RawObject): Pick<ObjectRefSpec, "kind" | "apiVersion"> {
-  return { kind: String(kind), ...(typeof apiVersion === "string" && { apiVersion }) };
+/** `undefined`: any. */
+type Wanted = Omit<ObjectRef, "apiVersion"> & { readonly apiVersion?: string | undefined };
+
+function refOf({ apiVersion, kind, metadata }: RawObject): Wanted {
+  const { name, namespace } = viewMetadata(metadata);
+  const version = typeof apiVersion === "string" ? apiVersion : undefined;
+  return { apiVersion: version, kind: String(kind), namespace, name };
 }
 
-function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: ObjectRefSpec): boolean {
+function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: Wanted): boolean {
   const metadata = viewMetadata(object["metadata"]);
   return (
     object["kind"] === kind &&
@@ -183,11 +179,10 @@ function identityOf(object: RawObject): string {
 }
 
 function describe(object: RawObject): string {
-  const { name, namespace } = viewMetadata(object["metadata"]);
-  return nameOf({ ...refOf(object), name, ...(namespace !== undefined && { namespace }) });
+  return nameOf(refOf(object));
 }
 
-function nameOf(ref: ObjectRefSpec): string {
+function nameOf(ref: Wanted): string {
   return `${ref.kind} ${namespacedName(ref)}`;
 }
 

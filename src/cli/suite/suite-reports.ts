@@ -9,13 +9,12 @@ import { describeTransition } from "../../report/transition-events.ts";
 import {
   countDeadlines,
   countDecisions,
+  countHeld,
   countOverrides,
-  HeldClusters,
   openWindows,
 } from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
-import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
@@ -29,9 +28,6 @@ interface MetricSample {
 export interface ReportedEvent extends EventText {
   readonly at: Date;
 }
-
-/** A suite exceeds this only by mistake, such as windows of a minute over months. */
-const MAX_EDGES = 100_000;
 
 export class SuiteReports {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
@@ -59,7 +55,7 @@ export class SuiteReports {
       hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
       hookpolicy_window_open: () => entries.flatMap(openWindows),
       hookpolicy_overrides: () => countOverrides({ overrides }, now),
-      hookpolicy_held_clusters: () => heldClusters(entries, rollouts).samples(),
+      hookpolicy_held_clusters: () => countHeld(heldOperations(entries, rollouts)),
       hookpolicy_rollout_clusters: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
@@ -76,17 +72,9 @@ export class SuiteReports {
 
   /** Called when time passes: windows open and close, whether or not an operation waits for them. */
   pass(from: Date, to: Date): void {
-    for (const entry of this.#memory.policies.entries()) {
-      let at = windowEdge(entry, from);
-      for (let edges = 0; at !== undefined && at <= to; edges += 1) {
-        if (edges > MAX_EDGES)
-          throw new TooManyChanges(
-            `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
-          );
+    for (const entry of this.#memory.policies.entries())
+      for (let at = windowEdge(entry, from); at !== undefined && at <= to; at = windowEdge(entry, at))
         this.emit(windowTransitions(entry, at), at);
-        at = windowEdge(entry, at);
-      }
-    }
   }
 
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
@@ -106,12 +94,11 @@ export class SuiteReports {
   }
 }
 
-function heldClusters(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]): HeldClusters {
-  const held = new HeldClusters();
-  for (const entry of entries) for (const row of entry.held.values()) held.addRow(row);
-  for (const { spec, status } of rollouts) {
-    if (spec.mode === "Audit") continue;
-    for (const { uid } of status?.held ?? []) held.add(BEGINS[spec.operation], uid);
-  }
-  return held;
+function heldOperations(entries: readonly PolicyEntry[], rollouts: readonly HookRollout[]) {
+  const rows = entries.flatMap(({ held }) => [...held.values()].filter(({ holds }) => holds));
+  const enforced = rollouts.filter(({ spec }) => spec.mode !== "Audit");
+  const waiting = enforced.flatMap(({ spec, status }) =>
+    (status?.held ?? []).map(({ uid }) => ({ hook: BEGINS[spec.operation], clusterUID: uid })),
+  );
+  return [...rows, ...waiting];
 }

@@ -3,6 +3,7 @@
  * released operation, and ends it when a step says so.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
@@ -12,6 +13,8 @@ import { Rollouts } from "../../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/hook-lives.ts";
+import { Decider } from "../../memory/decider.ts";
+import { Revisions } from "../../memory/revisions.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
@@ -20,8 +23,9 @@ import { type Health, healthOf } from "../../rollouts/health.ts";
 import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
+import type { RolloutApi } from "../../rollouts/rollout-api.ts";
+import { viewRollout } from "../fleet/kinds.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
-import { SuiteRolloutApi } from "./rollout-api.ts";
 import type { CallDecision, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { SuiteTasks } from "./suite-tasks.ts";
@@ -33,7 +37,10 @@ const LOOK_AGAIN_MS = 60_000;
 
 export class SuiteRollouts {
   readonly #session: Session;
-  readonly #api: SuiteRolloutApi;
+  /** As an API server stores them, by name. */
+  readonly #stored = new Map<string, HookRollout>();
+  /** Of the last write. */
+  #version = 0;
   readonly #rollouts: Rollouts;
   readonly #reconciler: RolloutReconciler;
   /** The held calls, by clusterKey(). */
@@ -48,9 +55,8 @@ export class SuiteRollouts {
     this.#tasks = tasks;
     this.#session = session;
     this.#changedAt = session.now;
-    this.#api = new SuiteRolloutApi(objects);
     const shared = {
-      api: this.#api,
+      api: this.#api(),
       clusters: objects.memory.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
@@ -59,7 +65,7 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      decider: session,
+      decider: new Decider(objects.memory, new Revisions(), served),
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,
@@ -75,16 +81,54 @@ export class SuiteRollouts {
       loaded: () => true,
       tasks: tasks.slots,
       onStored: (object, before, status) =>
-        session.reported?.tell(rolloutEvents(object, before, status), session.now),
+        session.reported.tell(rolloutEvents(object, before, status), session.now),
     });
   }
 
-  get(name: string): HookRollout | undefined {
-    return this.#api.stored(name);
+  all(): readonly HookRollout[] {
+    return [...this.#stored.values()];
   }
 
-  all(): readonly HookRollout[] {
-    return this.#api.all();
+  #api(): RolloutApi {
+    const { objects } = this.#session;
+    return {
+      getRollout: async (name) => await Promise.resolve(this.#stored.get(name)),
+      members: async () => await Promise.resolve(objects.fleet.clusters().map(({ metadata }) => metadata)),
+      findCluster: async (...name) => await Promise.resolve(objects.fleet.cluster(...name)),
+      replaceRolloutStatus: async ({ metadata }, status) => {
+        const known = this.#stored.get(metadata.name);
+        return await Promise.resolve(known && this.#put({ ...known, status }));
+      },
+      // A suite has one clock and one replica, which writes one status after the other.
+      clockAheadMs: () => 0,
+      isConflict: () => false,
+    };
+  }
+
+  /**
+   * Stores the rollouts that a step has created, edited or deleted, and returns their names. The stored status is newer than
+   * that of the file.
+   */
+  #follow(): readonly string[] {
+    const raw = this.#session.objects.rollouts();
+    const found = new Map(raw.map(viewRollout).map((each) => [each.metadata.name, each]));
+    const names = new Set([...this.#stored.keys(), ...found.keys()]);
+    return [...names].filter((name) => {
+      const [known, object] = [this.#stored.get(name), found.get(name)];
+      if (isDeepStrictEqual(known?.spec, object?.spec)) return false;
+      const { status = object?.status } = known ?? {};
+      const generation = (known?.metadata.generation ?? 0) + 1;
+      if (object === undefined) this.#stored.delete(name);
+      else this.#put({ ...object, metadata: { ...object.metadata, generation }, ...(status && { status }) });
+      return true;
+    });
+  }
+
+  #put(object: HookRollout): HookRollout {
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.#stored.set(stored.metadata.name, stored);
+    return stored;
   }
 
   /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
@@ -160,7 +204,7 @@ export class SuiteRollouts {
     const cluster = this.#find(key) ?? asked;
     const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
     if (answer.holds) this.#held.set(key, call);
-    else this.#begin(cluster, operation, false);
+    else this.#begin(cluster, operation);
     await this.#beginTasks({ cluster, call, decision: answer });
     await this.settle();
     return answer;
@@ -201,8 +245,7 @@ export class SuiteRollouts {
       throw new SuiteError(
         `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
       );
-    const begun = this.#session.begun.get(key);
-    if (begun !== undefined) this.#session.begun.set(key, { ...begun, isOver: true });
+    this.#session.running.delete(key);
     if (operation === "Delete") return this.#write(cluster, () => undefined);
     this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
     if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
@@ -221,21 +264,21 @@ export class SuiteRollouts {
     }
   }
 
-  #begin(cluster: Cluster, operation: Operation, byItself: boolean): void {
+  #begin(cluster: Cluster, operation: Operation): void {
     const { now } = this.#session;
     this.#held.delete(clusterKey(cluster));
-    this.#session.begun.set(clusterKey(cluster), { at: now, byItself });
+    this.#session.running.add(clusterKey(cluster));
     if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
   }
 
   async #reconcile(): Promise<void> {
-    for (const name of this.#api.follow()) this.#rollouts.rolloutChanged(name, this.#api.stored(name));
+    for (const name of this.#follow()) this.#rollouts.rolloutChanged(name, this.#stored.get(name));
     for (const { rollout } of this.#rollouts.entries()) {
       let before: HookRollout | undefined;
       do {
-        before = this.#api.stored(rollout.name);
+        before = this.#stored.get(rollout.name);
         await this.#reconciler.reconcile(rollout.name);
-      } while (this.#api.stored(rollout.name) !== before);
+      } while (this.#stored.get(rollout.name) !== before);
     }
   }
 
@@ -247,7 +290,7 @@ export class SuiteRollouts {
       const operation = operationOf(each.call.hook);
       if (operation === undefined) continue;
       const decision = await this.#answer(each);
-      if (!decision.holds) this.#begin(each.cluster, operation, true);
+      if (!decision.holds) this.#begin(each.cluster, operation);
       if (!decision.holds || (await this.#beginTasks({ ...each, decision }))) return true;
     }
     return false;
@@ -286,8 +329,8 @@ export class SuiteRollouts {
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
     snapshot?.hasAll(
-      this.#api.all().map(({ metadata }) => metadata),
-      this.#api.version,
+      this.all().map(({ metadata }) => metadata),
+      String(this.#version),
     );
     const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
@@ -295,7 +338,11 @@ export class SuiteRollouts {
   }
 
   #fromMemory({ cluster, call, decision }: CallDecision): Decision {
-    const basis = { source: "Memory" as const, world: this.#session.worldOf(cluster), policies: [] };
+    const basis = {
+      source: "Memory" as const,
+      world: this.#session.objects.fleet.world(cluster),
+      policies: [],
+    };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 

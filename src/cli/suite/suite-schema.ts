@@ -1,6 +1,6 @@
 /** The JSON Schema of a HookPolicyTest, for `hookpolicy test` and for completion in editors. */
 
-import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
+import { HOOK_NAMES, MAX_VERSION, VERSION_PATTERN } from "../../api/runtime-hooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { REQUESTS } from "../fleet/request-names.ts";
@@ -19,12 +19,21 @@ const word = (words: readonly string[], description: string): object => ({
 const instant = (description: string): object => ({
   type: "string",
   format: "date-time",
+  "x-expected": 'an instant such as "2026-11-21T12:00:00Z"',
   description: `${description} (RFC 3339: "2026-11-21T12:00:00Z")`,
 });
 const pattern = (description: string): object => ({
   type: "string",
   format: "regex",
+  "x-expected": "a regular expression (RE2)",
   description: `Regular expression (RE2) that ${description}`,
+});
+const version = (description: string): object => ({
+  type: "string",
+  pattern: VERSION_PATTERN,
+  maxLength: MAX_VERSION,
+  "x-expected": 'a version in full, such as "v1.36.0"',
+  description,
 });
 /** At least one item. */
 const list = (items: object, description: string): object => ({
@@ -62,7 +71,7 @@ function sources(what: string, more: object = {}): object {
     "x-type": "Sources",
     type: "array",
     description: `${what}: files, folders and globs, relative to this file, or objects`,
-    items: { type: ["string", "object"] },
+    items: { type: ["string", "object"], "x-expected": "a path or an object" },
     ...more,
   };
 }
@@ -84,10 +93,10 @@ const CALL_FIELDS = {
   fromKubernetesVersion: text(
     "For hooks before an upgrade; default: the version that the Cluster shows, otherwise it is unknown",
   ),
-  toKubernetesVersion: text(
+  toKubernetesVersion: version(
     "For hooks before an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of BeforeClusterUpgrade, another version becomes its spec.topology.version",
   ),
-  kubernetesVersion: text(
+  kubernetesVersion: version(
     "For hooks after an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of AfterClusterUpgrade, another version becomes its spec.topology.version",
   ),
   settings: { ...texts, description: "spec.settings of the ExtensionConfig" },
@@ -107,6 +116,7 @@ const CALL = record(
   {
     description: "A call by Cluster API, or a request to the API server that is not stored yet",
     oneOf: [{ required: ["hook"] }, { required: ["admission"] }],
+    "x-expected": "hook or admission, one of them",
   },
 );
 
@@ -211,7 +221,12 @@ const STEP = record(
   {
     name: text("Shown in reports"),
     at: instant("Moves the clock, never backwards"),
-    advance: { type: "string", format: "duration", description: 'Moves the clock ("90s", "1h30m")' },
+    advance: {
+      type: "string",
+      format: "duration",
+      "x-expected": 'a duration such as "90s", "1h30m" or "168h"',
+      description: 'Moves the clock ("90s", "1h30m")',
+    },
     create: sources("Objects to create", { minItems: 1 }),
     patch: list(
       { "x-type": "RawObject", type: "object" },
@@ -303,7 +318,10 @@ export const SUITE_SCHEMA = {
           steps: list(STEP, "In this order"),
         },
         ["at", "clusters", "steps"],
-        { anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }] },
+        {
+          anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }],
+          "x-expected": "policies, rollouts or both",
+        },
       ),
     },
     ["apiVersion", "kind", "metadata", "spec"],

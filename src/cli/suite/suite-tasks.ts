@@ -14,8 +14,9 @@ import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
-import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
+import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
+import { isOperationOver, type Permit, permitOf } from "../../tasks/permit.ts";
+import { mustWait } from "../../tasks/permits.ts";
 import {
   attemptBegun,
   cancelled,
@@ -24,7 +25,6 @@ import {
   lastAttempt,
   openAttempt,
   operationOver,
-  retried,
 } from "../../tasks/task-progress.ts";
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
@@ -34,7 +34,7 @@ import { taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
-import { SuiteTaskObjects } from "./task-objects.ts";
+import { suiteTaskObjects } from "./task-objects.ts";
 
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
@@ -43,14 +43,14 @@ export class SuiteTasks {
   readonly memory: TaskMemory;
   readonly slots: SlotTasks;
   readonly #session: Session;
-  readonly #objects: SuiteTaskObjects;
+  readonly #objects: ReturnType<typeof suiteTaskObjects>;
   readonly #tasks = new Map<string, HookTask>();
   #versions = 0;
 
   constructor(session: Session, memory: TaskMemory) {
     this.memory = memory;
     this.#session = session;
-    this.#objects = new SuiteTaskObjects(session.objects, () => session.now);
+    this.#objects = suiteTaskObjects(session.objects, () => session.now);
     const store = {
       ofCluster: async (_: unknown, uid: string) =>
         await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
@@ -125,7 +125,7 @@ export class SuiteTasks {
     const written = { ...task, status };
     this.#write(written);
     const event = taskEvent(task, written);
-    if (event !== undefined) this.#session.reported?.tell([event], this.#session.now);
+    if (event !== undefined) this.#session.reported.tell([event], this.#session.now);
   }
 
   /** What is created stays, so that the suite can look at it. */
@@ -143,18 +143,16 @@ export class SuiteTasks {
     switch (step.do) {
       case "MarkOver":
         return operationOver(status, now);
-      case "Cancel":
       case "Reconsider":
         return cancelled(status, step.why, now);
-      case "Retry":
-        return retried(task, step.value);
+      case "Write":
+        return step.status;
       case "Begin":
         return attemptBegun(task, this.#attemptOf(task), now);
       case "CarryOut":
         return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
-      case "MarkAltered":
       case "CleanUp":
       case "Rest":
         return undefined;
@@ -184,10 +182,9 @@ export class SuiteTasks {
     const operation = this.#pending(task);
     // A step has asked, so its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
-    const { served, begun } = this.#session;
-    const own = begun.get(namespacedName(spec.clusterRef));
+    const { served, running } = this.#session;
     // While it runs, a step may still ask about it.
-    if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
+    if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
     return isOperationOver(spec, this.#clusterOf(task), served, hasFinished(task));
   }
 
@@ -195,7 +192,7 @@ export class SuiteTasks {
     const { served, now, objects } = this.#session;
     const { spec } = task;
     const cluster = this.#clusterOf(task);
-    const mustWait = this.#mustWait(task);
+    const waits = mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef));
     const permit = permitOf({
       spec,
       home: task.metadata.namespace ?? "",
@@ -205,22 +202,11 @@ export class SuiteTasks {
       overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
       served,
       now,
-      mustWait,
+      mustWait: waits,
       lacksSlot: false,
     });
-    const isAsked = permit.may === "Wait" && !mustWait && this.#pending(task) !== undefined;
+    const isAsked = permit.may === "Wait" && !waits && this.#pending(task) !== undefined;
     return isAsked ? { may: "Begin" } : permit;
-  }
-
-  #mustWait({ metadata, spec }: HookTask): boolean {
-    const others = this.all().filter((other) => other.metadata.name !== metadata.name);
-    const run = taskRunKey({ spec });
-    if (others.some((other) => taskRunKey(other) === run && openAttempt(other.status) !== undefined))
-      return true;
-    if (spec.after === undefined) return false;
-    const before = others.find((other) => other.metadata.name === spec.after);
-    if (before?.status?.phase !== "Failed") return before?.status?.phase !== "Succeeded";
-    return taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure !== "Proceed";
   }
 
   #pending({ spec }: HookTask): PendingOperation | undefined {

@@ -3,8 +3,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
-import { type LoadedFiles, loadPaths } from "../files/load.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
+import { loadPaths } from "../files/load.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 import { clusterProblems, isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
@@ -44,11 +43,7 @@ export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
 
-/** `load`: reads paths, which are relative to the suite's folder. */
-export async function loadSuite(
-  source: SourceObject,
-  load: LoadFiles = async (paths) => await loadPaths(paths, { cwd: dirname(source.file) }),
-): Promise<LoadedSuite> {
+export async function loadSuite(source: SourceObject): Promise<LoadedSuite> {
   const checked = checkSuite(source.object);
   if ("errors" in checked) {
     const problems = checked.errors.map((error) => problemAt(source, error));
@@ -56,7 +51,7 @@ export async function loadSuite(
     return { name: named ?? SUITE_KIND, source, problems };
   }
   const { metadata, spec } = checked.suite;
-  const loading = new SuiteLoader(source, load);
+  const loading = new SuiteLoader(source);
   const objects: RawObject[] = [];
   for (const { section, ...belongs } of SECTIONS) {
     objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
@@ -66,14 +61,11 @@ export async function loadSuite(
     created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
     for (const [at, each] of patch.entries()) loading.check(each, `spec.steps[${index}].patch[${at}]`);
   }
-  const { places } = loading;
-  const problems = [...loading.errors.map((error) => problemAt(source, error)), ...loading.problems];
+  const { places, problems } = loading;
   const { name } = metadata;
   const suite = { name, source, spec, objects, created, places };
   return { name, source, problems, ...(problems.length === 0 && { suite }) };
 }
-
-type LoadFiles = (paths: readonly string[]) => Promise<LoadedFiles>;
 
 /** The objects that a section accepts; a file may contain others. */
 interface Belongs {
@@ -97,21 +89,17 @@ const SECTIONS = [
   },
   { section: "overrides", what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 ] as const satisfies readonly (Belongs & { readonly section: keyof SuiteSpec })[];
-const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
 class SuiteLoader {
-  readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
   readonly places = new Map<RawObject, FilePlace>();
   /** The Clusters and Namespaces of all files. */
   readonly #places: SourceObject[] = [];
   readonly #suite: SourceObject;
-  readonly #load: LoadFiles;
 
-  constructor(suite: SourceObject, load: LoadFiles) {
+  constructor(suite: SourceObject) {
     this.#suite = suite;
-    this.#load = load;
   }
 
   async read(sources: Sources, path: string, belongs: Belongs): Promise<RawObject[]> {
@@ -127,19 +115,18 @@ class SuiteLoader {
         });
         this.check(source, at);
         objects.push(source);
-      } else
-        this.errors.push({
-          path: `${at}.kind`,
-          message: `found ${describeKind(source)}, expected a ${belongs.what}`,
-        });
+      } else this.#wrong(`${at}.kind`, `found ${describeKind(source)}, expected a ${belongs.what}`);
     }
     return objects;
   }
 
   /** An object, or a part of one, that the suite itself contains. */
   check(object: RawObject, at: string): void {
-    const found = textErrors(object).map(({ path, message }) => ({ path: `${at}.${path}`, message }));
-    this.errors.push(...found);
+    for (const { path, message } of textErrors(object)) this.#wrong(`${at}.${path}`, message);
+  }
+
+  #wrong(path: string, message: string): void {
+    this.problems.push(problemAt(this.#suite, { path, message }));
   }
 
   /** Paths in a suite are relative to its folder. */
@@ -148,7 +135,8 @@ class SuiteLoader {
   }
 
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
-    const { objects, problems, kustomizations = [] } = await this.#load([file]);
+    const cwd = dirname(this.#suite.file);
+    const { objects, problems, kustomizations } = await loadPaths([file], { cwd });
     const own = objects.filter(({ object }) => is(object));
     const unbuilt = unbuiltIn(objects, kustomizations, is);
     this.#places.push(...own.filter(({ object }) => isPlace(object)));
@@ -167,8 +155,7 @@ class SuiteLoader {
       this.places.set(object, { file: this.#fromHere(name), position });
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
-      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_ELSEWHERE : "";
-      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}${hint}` });
+      this.#wrong(path, `${JSON.stringify(file)} holds no ${what}`);
     }
     return found;
   }

@@ -1,14 +1,13 @@
 /** Finds the Cluster of a step, and the call that Cluster API would send. */
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
-import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { showsEnd } from "../../operations/ended.ts";
 import { newOperation } from "../../operations/operation.ts";
-import { isAtVersion, isBeingDeleted } from "../../operations/hook-lives.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { isVersion, targetVersion } from "../../api/target-version.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { clusterNamed } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -27,9 +26,10 @@ export function target(session: Session, spec: CallSpec): ClusterCall {
     );
   }
   const { topology, paused } = cluster;
-  if (topology === undefined)
-    throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
-  if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
+  if (topology === undefined || paused) {
+    const why = paused ? "is paused" : "has no spec.topology";
+    throw new SuiteError(`${spec.cluster} ${why}: Cluster API calls no hook for it`, "cluster");
+  }
   const call = callOf(spec, cluster);
   const wanted = wanting(cluster, call);
   checkNotOver(session, wanted, call);
@@ -56,48 +56,27 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
   const cluster = clusterNamed(spec.cluster, session.objects.fleet, "cluster");
   const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];
-  const wrong = VERSIONS.find((field) => spec[field] !== undefined && !allowed.includes(field));
-  if (wrong !== undefined) throw new SuiteError(`admission: ${admission} has no such field`, wrong);
+  versionsIn(spec, `admission: ${admission}`, allowed);
   if (settings !== undefined) throw new SuiteError("no settings come with a request", "settings");
   if (admission === "Upgrade" && to === undefined)
     throw new SuiteError("an upgrade at admission needs the version that it goes to", "toKubernetesVersion");
-  if (to !== undefined && !isVersion(to)) throw incomplete(to, "toKubernetesVersion");
   const request = requestOf(admission, cluster, { to, from });
   if ("why" in request) throw new SuiteError(`${spec.cluster} ${request.why}`, "cluster");
   return request;
 }
 
 /** Throws where the Cluster shows that Cluster API does not call the hook any more. */
-function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: HookCall): void {
+function checkNotOver({ served, now, running }: Session, cluster: Cluster, call: HookCall): void {
   const operation = newOperation(call, cluster, now, undefined);
-  const own = begun.get(clusterKey(cluster));
-  const isRunning = own !== undefined && own.isOver !== true;
-  if (isRunning || !showsEnd(operation, cluster, served)) return;
-  const { hook } = call;
+  const key = clusterKey(cluster);
+  if (running.has(key) || !showsEnd(operation, cluster, served)) return;
   throw new SuiteError(
-    `Cluster API does not call ${hook}: ${clusterKey(cluster)} ${whyOver(hook, cluster)}`,
+    `Cluster API does not call ${call.hook}: ${key} shows that the operation has begun or ended, by ${SHOWN_BY}`,
     "hook",
   );
 }
 
-function whyOver(hook: HookName, cluster: Cluster): string {
-  if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete")
-    return "has a deletionTimestamp, after which only BeforeClusterDelete is called";
-  if (hook === "BeforeClusterCreate")
-    return "has references to its infrastructure or control plane, so it has been created";
-  if (hook === "BeforeClusterDelete")
-    return `has the annotation ${OK_TO_DELETE_ANNOTATION}, so its deletion was released`;
-  if (hook === "BeforeClusterUpgrade" && isAtVersion(cluster))
-    return `is at ${cluster.topology?.version ?? "its version"} already (write another toKubernetesVersion)`;
-  return `shows that the operation has begun (annotation ${PENDING_HOOKS_ANNOTATION})`;
-}
-
-function incomplete(version: string, field: string): SuiteError {
-  return new SuiteError(
-    `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
-    field,
-  );
-}
+const SHOWN_BY = `its version, its references, a deletionTimestamp or the annotations ${PENDING_HOOKS_ANNOTATION} and ${OK_TO_DELETE_ANNOTATION}`;
 
 /** Cluster API calls these hooks for the version in spec.topology, so a call about another version implies its edit. */
 function wanting(cluster: Cluster, call: HookCall): Cluster {
@@ -105,10 +84,6 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   const version = targetVersion(call);
   if (!VERSIONED.has(call.hook) || version === undefined || topology === undefined) return cluster;
   if (version === topology.version) return cluster;
-  if (!isVersion(version)) {
-    const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
-    throw incomplete(version, field);
-  }
   const { reconciled: _, ...progress } = cluster.progress ?? {};
   return { ...cluster, topology: { ...topology, version }, progress };
 }
@@ -118,15 +93,16 @@ const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVer
 /** Versions that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
-  const said = VERSIONS.filter((field) => spec[field] !== undefined);
-  const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
-  if (wrong !== undefined) {
-    const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
-    const hint = wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
-    throw new SuiteError(`${hook} has no such field${hint}`, wrong);
-  }
-  return {
-    ...expectedCall(hook, cluster),
-    ...Object.fromEntries(said.map((field) => [field, spec[field]])),
-  };
+  return { ...expectedCall(hook, cluster), ...versionsIn(spec, hook, VERSION_FIELDS[hook]) };
+}
+
+function versionsIn(
+  spec: CallSpec | RequestSpec,
+  what: string,
+  allowed: readonly string[],
+): Readonly<Record<string, string | undefined>> {
+  const given = VERSIONS.filter((field) => spec[field] !== undefined);
+  const wrong = given.find((field) => !allowed.includes(field));
+  if (wrong !== undefined) throw new SuiteError(`${what} has no such field`, wrong);
+  return Object.fromEntries(given.map((field) => [field, spec[field]]));
 }

@@ -6,81 +6,63 @@ import type { KubeObject } from "../../kube/resource.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
-import type { ObjectKind } from "../../policy/objects.ts";
 import type { ObjectRef, TaskObject, TaskObjects } from "../../tasks/task-objects.ts";
 import { type RawObject } from "../fleet/kinds.ts";
 import { merged, type SuiteObjects } from "./suite-objects.ts";
 
 type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
 
-export class SuiteTaskObjects implements Objects {
-  readonly #objects: SuiteObjects;
-  readonly #now: () => Date;
-  readonly #managers = new Map<string, string>();
-  #created = 0;
-
-  constructor(objects: SuiteObjects, now: () => Date) {
-    this.#objects = objects;
-    this.#now = now;
-  }
-
-  async create(_: unknown, object: TaskObject): Promise<KubeObject> {
-    this.#created += 1;
-    const { metadata } = object;
-    const creationTimestamp = timestamp(this.#now());
-    const made = {
-      ...object,
-      metadata: { uid: `task-object-${this.#created}`, creationTimestamp, ...metadata },
-    };
-    this.#objects.put(undefined, made);
+export function suiteTaskObjects(objects: SuiteObjects, now: () => Date): Objects {
+  const managers = new Map<string, string>();
+  let count = 0;
+  const create: Objects["create"] = async (_, object) => {
+    count += 1;
+    const metadata = { uid: `task-object-${count}`, creationTimestamp: timestamp(now()), ...object.metadata };
+    const made = { ...object, metadata };
+    objects.put(undefined, made);
     return await Promise.resolve(asStored(made));
-  }
-
-  /** Another field manager conflicts where it wants other values. */
-  async apply(account: unknown, object: TaskObject, fieldManager: string): Promise<KubeObject> {
-    const ref = refOf(object);
-    const key = JSON.stringify(ref);
-    const before = this.#objects.named(ref);
-    const manager = this.#managers.get(key) ?? fieldManager;
-    this.#managers.set(key, before === undefined ? fieldManager : manager);
-    if (before === undefined) return await this.create(account, object);
-    const after = merged(before, { ...object });
-    if (manager !== fieldManager && !isDeepStrictEqual(before, after))
-      throw new KubeError(`apply ${ref.kind} ${namespacedName(ref)}: another task has set its fields`, {
-        code: 409,
-        reason: "Conflict",
+  };
+  return {
+    create,
+    /** Another field manager conflicts where it wants other values. */
+    apply: async (account, object, fieldManager) => {
+      const ref = refOf(object);
+      const key = JSON.stringify(ref);
+      const before = objects.named(ref);
+      const manager = managers.get(key) ?? fieldManager;
+      managers.set(key, before === undefined ? fieldManager : manager);
+      if (before === undefined) return await create(account, object);
+      const after = merged(before, { ...object });
+      if (manager !== fieldManager && !isDeepStrictEqual(before, after))
+        throw new KubeError(`apply ${ref.kind} ${namespacedName(ref)}: another task has set its fields`, {
+          code: 409,
+          reason: "Conflict",
+        });
+      objects.put(before, after);
+      return asStored(after);
+    },
+    find: async (_, ref) => {
+      const found = objects.named(ref);
+      return await Promise.resolve(found && asStored(found));
+    },
+    select: async (_, kind, labelSelector) => {
+      const wanted = labelSelector.split(",").map((pair) => pair.split("="));
+      const found = objects.ofKind(kind).filter(({ metadata }) => {
+        const { labels = {}, namespace = kind.namespace } = viewMetadata(metadata);
+        return namespace === kind.namespace && wanted.every(([key = "", value]) => labels[key] === value);
       });
-    this.#objects.put(before, after);
-    return asStored(after);
-  }
-
-  async find(_: unknown, ref: ObjectRef): Promise<KubeObject | undefined> {
-    const found = this.#objects.named(ref);
-    return await Promise.resolve(found && asStored(found));
-  }
-
-  async select(
-    _: unknown,
-    kind: ObjectKind & { readonly namespace?: string | undefined },
-    labelSelector: string,
-  ): Promise<readonly KubeObject[]> {
-    const wanted = labelSelector.split(",").map((pair) => pair.split("="));
-    const found = this.#objects.ofKind(kind).filter(({ metadata }) => {
-      const { labels = {}, namespace = kind.namespace } = viewMetadata(metadata);
-      return namespace === kind.namespace && wanted.every(([key = "", value]) => labels[key] === value);
-    });
-    return await Promise.resolve(found.map(asStored));
-  }
-
-  /** As the API server does, keeps an object with finalizers until they are gone. */
-  async delete(_: unknown, ref: ObjectRef): Promise<void> {
-    await Promise.resolve();
-    const found = this.#objects.named(ref);
-    if (found === undefined) return;
-    const isKept = (viewMetadata(found["metadata"]).finalizers ?? []).length > 0;
-    const deletionTimestamp = timestamp(this.#now());
-    this.#objects.put(found, isKept ? merged(found, { metadata: { deletionTimestamp } }) : undefined);
-  }
+      return await Promise.resolve(found.map(asStored));
+    },
+    /** As the API server does, keeps an object with finalizers until they are gone. */
+    delete: async (_, ref) => {
+      await Promise.resolve();
+      const found = objects.named(ref);
+      if (found === undefined) return;
+      const isKept = (viewMetadata(found["metadata"]).finalizers ?? []).length > 0;
+      const deletionTimestamp = timestamp(now());
+      objects.put(found, isKept ? merged(found, { metadata: { deletionTimestamp } }) : undefined);
+    },
+  };
 }
 
 function refOf({ apiVersion, kind, metadata: { namespace, name } }: TaskObject): ObjectRef {

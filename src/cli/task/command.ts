@@ -2,15 +2,25 @@
 
 import { Argument, type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import { UsageError } from "../../operator/options.ts";
-import { addExamples, choice, clusterName, CommandError, FAILED, programName } from "../command.ts";
+import {
+  addExamples,
+  checkOwners,
+  choice,
+  clusterName,
+  CommandError,
+  FAILED,
+  programName,
+} from "../command.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import { inNamespace, shortName, type ShortName } from "../fleet/cluster-argument.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import type { TaskView } from "./report.ts";
-import type { ReadTask, TaskKey } from "./tasks.ts";
+import type { ReadTask } from "./tasks.ts";
 
 const ACTIONS = ["list", "show", "retry"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -42,12 +52,12 @@ export function addTask(program: Command): void {
   const command = program
     .command("task")
     .addArgument(new Argument("<action>", "what to do").choices(ACTIONS))
-    .argument("[task]", "show and retry: NAMESPACE/NAME, or NAME, of a HookTask")
+    .argument("[task]", "show and retry: NAMESPACE/NAME, or NAME, of a HookTask", shortName)
     .summary("what tasks of policies do; try a failed one again")
     .description(
       "Lists the HookTasks of policies, those that failed first; shows what one of them does and waits for; or lets a failed one have another attempt.\n\nExit code: 0 done, 1 the operator has not taken the retry, 2 input that cannot be read or wrong usage.",
     )
-    .option("-A, --all-namespaces", "list: HookTasks of all namespaces")
+    .addOption(new Option("-A, --all-namespaces", "list: HookTasks of all namespaces").conflicts("namespace"))
     .option("-n, --namespace <namespace>", "where the HookTask is; default: the context's namespace")
     .addOption(
       new Option("--for-cluster <namespace/name>", "list: those of this Cluster").argParser(clusterName),
@@ -56,31 +66,24 @@ export function addTask(program: Command): void {
     .addOption(choice("-o, --output <format>", "list and show: how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
-  command.action(async (action: Action, name: string | undefined, _: unknown, self: Command) => {
+  command.action(async (action: Action, name: ShortName | undefined, _: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
     checkFlags(action, name, flags);
     await run(action, name, { flags, program: programName(self) });
   });
 }
 
-function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  if (action === "list") return checkList(name, flags);
-  if ((name ?? "") === "") throw new UsageError(`${action}: name the HookTask`);
-  const ofList = Object.entries(OF_LIST).find(([flag]) => Object.hasOwn(flags, flag));
-  if (ofList !== undefined) throw new UsageError(`${ofList[1]} is for list`);
+const OWNERS = {
+  allNamespaces: "list",
+  forCluster: "list",
+  all: "list",
+} as const satisfies Partial<Record<keyof Flags, Action>>;
+
+function checkFlags(action: Action, name: ShortName | undefined, flags: Flags): void {
+  checkOwners(action, flags, OWNERS);
+  if (action === "list" && name !== undefined) throw new UsageError("list takes no name, as show does");
+  if (action !== "list" && name === undefined) throw new UsageError(`${action}: name the HookTask`);
   if (action === "retry" && flags.output !== "text") throw new UsageError("-o is for list and show");
-}
-
-const OF_LIST = {
-  allNamespaces: "-A",
-  forCluster: "--for-cluster",
-  all: "--all",
-} as const satisfies Partial<Record<keyof Flags, string>>;
-
-function checkList(name: string | undefined, { allNamespaces, namespace }: Flags): void {
-  if (name !== undefined) throw new UsageError(`list takes no name: 'task show ${name}'`);
-  if (allNamespaces === true && namespace !== undefined)
-    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
 }
 
 interface Query {
@@ -88,24 +91,27 @@ interface Query {
   readonly program: string;
 }
 
-async function run(action: Action, name: string | undefined, query: Query): Promise<void> {
-  const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
+async function run(action: Action, name: ShortName | undefined, query: Query): Promise<void> {
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { flags } = query;
-  const own = flags.namespace ?? (await reading(() => contextNamespace(flags)));
   await withApiServer(flags, async (client, server) => {
-    if (action === "list") return await list(client, flags.allNamespaces === true ? undefined : own, query);
-    const { readTask, taskKey } = await import("./tasks.ts");
-    const key = taskKey(name ?? "", own, flags.namespace);
+    if (name === undefined) return await list(client, query);
+    const { readTask } = await import("./tasks.ts");
+    const key = await inNamespace(name, flags);
     const task = await reading(() => readTask(client, key));
     if (action === "show") return await print([task], query, "details");
     nameServer(server);
-    await retry(client, task, key);
+    await retry(client, task);
   });
 }
 
-async function list(client: KubeClient, namespace: string | undefined, query: Query): Promise<void> {
+async function list(client: KubeClient, query: Query): Promise<void> {
+  const { contextNamespace } = await import("../fleet/live-fleet.ts");
   const { listTasks } = await import("./tasks.ts");
-  const { all, forCluster } = query.flags;
+  const { flags } = query;
+  const own = flags.namespace ?? (await reading(() => contextNamespace(flags)));
+  const namespace = flags.allNamespaces === true ? undefined : own;
+  const { all, forCluster } = flags;
   const found = await reading(() => listTasks(client, namespace, forCluster));
   const shown = all === true ? found : found.filter(({ isOver }) => !isOver);
   await print(shown, query, "rows");
@@ -130,7 +136,6 @@ async function print(
     now: new Date(),
     program,
     connection: connectionWords(flags),
-    allNamespaces: flags.allNamespaces === true,
     ...terminalOf(process.stdout, flags),
   };
   stdout.lines(form === "rows" ? taskRows(tasks, view) : tasks.flatMap((task) => taskLines(task, view)));
@@ -139,10 +144,10 @@ async function print(
 /** The operator looks at a changed HookTask at once. */
 const ANSWER_MS = 15_000;
 
-async function retry(client: KubeClient, task: ReadTask, key: TaskKey): Promise<void> {
+async function retry(client: KubeClient, task: ReadTask): Promise<void> {
   const { askForRetry, noRetry } = await import("./tasks.ts");
   const why = noRetry(task);
-  const name = `HookTask ${key.namespace}/${key.name}`;
+  const name = `HookTask ${namespacedName(task.key)}`;
   if (why !== undefined) throw new UsageError(`${name} ${why}`);
   const isTaken = await askForRetry(client, task, ANSWER_MS);
   if (isTaken) return stdout.line(`${name} has another attempt`);

@@ -6,44 +6,30 @@ import { shellQuote } from "../../policy/message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
-import { type CommandWords, typed } from "../get/report.ts";
 import { allowedAttempts, isHindered, openAttempt } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
-import { type Colour, width } from "../terminal/colour.ts";
-import { tableLines } from "../terminal/table.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
+import { fittingLines, tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
-import { taskCommand } from "./task-command.ts";
 import { noRetry, type Phase, type ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {
   readonly now: Date;
-  /** Whether rows name the namespace. */
-  readonly allNamespaces: boolean;
 }
 
 /** A line for each; blocks where the terminal is too narrow. */
 export function taskRows(tasks: readonly ReadTask[], view: TaskView): string[] {
-  const { columns = Infinity, allNamespaces, colour } = view;
-  const headings = [...(allNamespaces ? ["NAMESPACE"] : []), ...HEADINGS];
-  const rows = tasks.map((task) => [...(allNamespaces ? [task.key.namespace] : []), ...cellsOf(task, view)]);
-  const lines = tableLines(headings, rows);
-  if (lines.every((line) => width(line) <= columns)) return lines;
-  return tasks.flatMap((task) => {
-    const [, ...cells] = cellsOf(task, view);
-    const details = cells.map((text, column) => ({ label: HEADINGS[column + 1]?.toLowerCase() ?? "", text }));
-    const shown = details.filter(({ text }) => text !== "");
-    return [colour.bold(namespacedName(task.key)), ...indented(shown, columns)];
-  });
+  const rows = tasks.map((task) => cellsOf(task, view));
+  return fittingLines(["NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT", "AGE"], rows, view);
 }
-
-const HEADINGS = ["NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT", "AGE"] as const;
 
 function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
   const { key, cluster, object } = task;
   const { metadata, spec, status } = object;
   return [
-    key.name,
+    namespacedName(key),
     cluster,
     spec.hook,
     spec.version ?? "",
@@ -104,7 +90,7 @@ function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]):
 const ALTERED =
   "its action is not known to be what the operator stored, so nothing more is done, and no result counts";
 
-function stateDetails(task: ReadTask, { now }: TaskView): Detail[] {
+function stateDetails(task: ReadTask, { now }: TaskView): (Detail | false)[] {
   const { object, isOver, isAltered } = task;
   const { spec, status } = object;
   const attempts = `${status?.begun ?? 0} of ${allowedAttempts(object)}`;
@@ -112,25 +98,23 @@ function stateDetails(task: ReadTask, { now }: TaskView): Detail[] {
   const end = open?.askedAt === undefined ? undefined : timesOutAt(object, open).toISOString();
   return [
     { label: "attempts", text: `${attempts}, each for at most ${spec.timeout}` },
-    ...(end === undefined ? [] : [{ label: "times out", text: until(end, now) }]),
+    end !== undefined && { label: "times out", text: until(end, now) },
     ...waitDetails(task, now),
-    ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
-    ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
+    isAltered && { label: "altered", text: ALTERED },
+    isOver && { label: "over", text: "its operation has ended or is no longer wanted" },
   ];
 }
 
 /** What it waits for, or why it ended as it did. */
-function waitDetails(task: ReadTask, now: Date): Detail[] {
+function waitDetails(task: ReadTask, now: Date): (Detail | false)[] {
   const { object, phase } = task;
   const message = object.status?.message ?? "";
   const next = nextOf(task);
   const isWhy =
     next !== undefined || phase === "Failed" || phase === "Cancelled" || isHindered(object.status);
   return [
-    ...(next === undefined ? [] : [nextDetail(next, now)]),
-    ...(phase === "Succeeded" || message === ""
-      ? []
-      : [{ label: isWhy ? "because" : "waits for", text: message }]),
+    next !== undefined && { label: "waits for", text: attemptText(next, now) },
+    phase !== "Succeeded" && message !== "" && { label: isWhy ? "because" : "waits for", text: message },
   ];
 }
 
@@ -138,43 +122,36 @@ function nextOf({ object, isOver, isAltered }: ReadTask): NextAttempt | undefine
   return isAltered || isOver ? undefined : nextAttemptOf(object);
 }
 
-function nextDetail({ at, number, of }: NextAttempt, now: Date): Detail {
+function attemptText({ at, number, of }: NextAttempt, now: Date): string {
   const when = at > now ? `, ${until(at.toISOString(), now)}` : "";
-  return { label: "waits for", text: `attempt ${number} of ${of}${when}` };
+  return `attempt ${number} of ${of}${when}`;
 }
 
-function commandDetails(task: ReadTask, { colour, program, connection }: TaskView): Detail[] {
+function commandDetails(task: ReadTask, view: TaskView): (Detail | false)[] {
   const { key, phase, isOver, object } = task;
-  const name = shellQuote(key.name);
-  const command = (label: string, words: string): Detail => ({
-    label,
-    text: colour.cyan(typed(words, { program, connection })),
-    whole: true,
-  });
-  const remove = `kubectl delete hooktask -n ${key.namespace} ${name}`;
+  const remove = `kubectl delete hooktask -n ${key.namespace} ${shellQuote(key.name)}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
+  const logs = logsCommand(object);
   return [
-    ...logsCommands(object).map((words) => command("logs", words)),
-    ...(task.isAltered && !isOver ? [command("begin again", remove)] : []),
-    ...(noRetry(task) === undefined ? [command("try again", taskCommand("retry", key))] : []),
-    ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
+    logs !== undefined && commandDetail("logs", logs, view),
+    task.isAltered && !isOver && commandDetail("begin again", remove, view),
+    noRetry(task) === undefined && commandDetail("try again", taskCommand("retry", key), view),
+    isOpen && commandDetail("go on without it", overrideOf(task), view),
   ];
 }
 
-function overrideOf({ cluster, policy, object }: ReadTask, program: string): string {
-  return `${program} override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
+function overrideOf({ cluster, policy, object }: ReadTask): string {
+  return `hookpolicy override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
 }
 
 /** Of the last attempt; only a Job and a Pod have logs. */
-function logsCommands({ spec, status }: HookTask): readonly string[] {
+function logsCommand({ spec, status }: HookTask): string | undefined {
   const { create, apply } = spec.action;
   const template = create ?? apply;
   const last = status?.attempts?.at(-1);
   const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
-  if (type === undefined || last?.uid === undefined) return [];
-  return [
-    `kubectl logs -n ${last.namespace ?? ""} ${shellQuote(`${type}/${last.name}`)} --all-containers --prefix`,
-  ];
+  if (type === undefined || last?.uid === undefined) return undefined;
+  return `kubectl logs -n ${last.namespace ?? ""} ${shellQuote(`${type}/${last.name}`)} --all-containers --prefix`;
 }
 
 const LOGGED: Readonly<Record<string, string>> = { "batch/v1 Job": "job", "v1 Pod": "pod" };
@@ -205,7 +182,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     cluster,
     clusterUID: spec.clusterRef.uid,
     hook: spec.hook,
-    ...(spec.version !== undefined && { version: spec.version }),
+    version: spec.version,
     policy,
     rule: spec.rule,
     task: spec.task,
@@ -213,11 +190,11 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     action: spec.action,
     phase,
     over: isOver,
-    ...(isAltered && { altered: true }),
-    ...(made !== undefined && !isHindered(object.status) && { object: made }),
-    ...(message !== undefined && { message }),
-    ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),
-    ...(endedAt !== undefined && { endedAt }),
+    altered: isAltered || undefined,
+    object: isHindered(object.status) ? undefined : made,
+    message,
+    created: metadata.creationTimestamp,
+    endedAt,
     begun,
     allowed: allowedAttempts(object),
     attempts,

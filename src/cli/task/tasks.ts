@@ -6,30 +6,24 @@ import { compareText } from "../../lib/compare-text.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
-import type { KubeObject } from "../../kube/resource.ts";
+import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
-import { nearest } from "../../lib/did-you-mean.ts";
-import { CommandError, meantText, USAGE } from "../command.ts";
+import { CommandError, nearestText, USAGE } from "../command.ts";
+import { notServed } from "../fleet/connection.ts";
 import { followUntil } from "../fleet/follow.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { namesOf } from "../fleet/live-objects.ts";
-import { UsageError } from "../../operator/options.ts";
-
-export interface TaskKey {
-  readonly namespace: string;
-  readonly name: string;
-}
 
 export type Phase = NonNullable<HookTaskStatus["phase"]>;
 
 /** A HookTask with what a reader asks first. */
 export interface ReadTask {
-  readonly key: TaskKey;
+  readonly key: Required<ObjectKey>;
   readonly object: HookTask;
   /** "namespace/name" */
   readonly cluster: string;
@@ -39,17 +33,6 @@ export interface ReadTask {
   readonly isOver: boolean;
   /** Its action may not be the one that the operator stored, so it does not count. */
   readonly isAltered: boolean;
-}
-
-/** Parses "team-a/prod-1-backup", or a name in the namespace of -n or of the context. */
-export function taskKey(text: string, own: string, given: string | undefined): TaskKey {
-  const [first = "", second, ...rest] = text.split("/");
-  if (second === undefined) return { namespace: own, name: first };
-  if (first === "" || second === "" || rest.length > 0)
-    throw new UsageError(`${JSON.stringify(text)} is neither NAME nor NAMESPACE/NAME of a HookTask`);
-  if (given !== undefined && given !== first)
-    throw new UsageError(`${text} is not in namespace ${given}, which -n says`);
-  return { namespace: first, name: second };
 }
 
 /** What needs a person comes first, then what runs; of each, the newest. */
@@ -62,7 +45,7 @@ export async function listTasks(
   cluster: ClusterName | undefined,
 ): Promise<readonly ReadTask[]> {
   const list = await unlessNotFound(client.list(HOOK_TASKS, namespace === undefined ? {} : { namespace }));
-  if (list === undefined) throw notServed();
+  if (list === undefined) throw notServed("HookTasks");
   const name = cluster && namespacedName(cluster);
   return list.items
     .map((raw) => readTaskObject(raw))
@@ -78,7 +61,7 @@ function createdAt({ object }: ReadTask): string {
   return object.metadata.creationTimestamp ?? "";
 }
 
-export async function readTask(client: KubeClient, key: TaskKey): Promise<ReadTask> {
+export async function readTask(client: KubeClient, key: Required<ObjectKey>): Promise<ReadTask> {
   try {
     return readTaskObject(await client.get(HOOK_TASKS, key));
   } catch (error) {
@@ -86,23 +69,16 @@ export async function readTask(client: KubeClient, key: TaskKey): Promise<ReadTa
     const others = await unlessNotFound(
       namesOf(client, HOOK_TASKS, { namespace: key.namespace, signal: AbortSignal.timeout(NAMES_MS) }),
     );
-    if (others === undefined) throw notServed();
-    const meant = nearest(
-      key.name,
-      others.map(({ name }) => name),
+    if (others === undefined) throw notServed("HookTasks");
+    const names = others.map(({ name }) => name);
+    throw new CommandError(
+      USAGE,
+      `there is no HookTask ${namespacedName(key)}${nearestText(key.name, names)}`,
     );
-    throw new CommandError(USAGE, `there is no HookTask ${namespacedName(key)}${meantText(meant)}`);
   }
 }
 
 const NAMES_MS = 10_000;
-
-function notServed(): CommandError {
-  return new CommandError(
-    USAGE,
-    "the API server serves no HookTasks: HookPolicy, or its CRDs, are not installed in this cluster",
-  );
-}
 
 function readTaskObject(raw: KubeObject): ReadTask {
   const object = viewTask(raw);

@@ -1,37 +1,32 @@
 /** Formats an age as kubectl does (apimachinery: pkg/util/duration, HumanDuration). */
 
-const MINUTE = 60;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const YEAR = 365 * DAY;
+type Unit = readonly [seconds: number, name: string];
 
-interface Step {
-  /** Used for ages below this, in seconds. */
-  readonly below: number;
-  readonly unit: readonly [seconds: number, name: string];
-  /** A smaller unit, printed if it is not zero. */
-  readonly rest?: readonly [seconds: number, name: string];
-}
+const SECOND: Unit = [1, "s"];
+const MINUTE: Unit = [60, "m"];
+const HOUR: Unit = [3600, "h"];
+const DAY: Unit = [86_400, "d"];
+const YEAR: Unit = [365 * 86_400, "y"];
 
-const STEPS: readonly Step[] = [
-  { below: 2 * MINUTE, unit: [1, "s"] },
-  { below: 10 * MINUTE, unit: [MINUTE, "m"], rest: [1, "s"] },
-  { below: 3 * HOUR, unit: [MINUTE, "m"] },
-  { below: 8 * HOUR, unit: [HOUR, "h"], rest: [MINUTE, "m"] },
-  { below: 2 * DAY, unit: [HOUR, "h"] },
-  { below: 8 * DAY, unit: [DAY, "d"], rest: [HOUR, "h"] },
-  { below: 2 * YEAR, unit: [DAY, "d"] },
-  { below: Infinity, unit: [YEAR, "y"], rest: [DAY, "d"] },
+/** For ages below this, in seconds: a unit, and a smaller one that is printed if it is not zero. */
+const STEPS: readonly (readonly [below: number, unit: Unit, rest?: Unit])[] = [
+  [120, SECOND],
+  [600, MINUTE, SECOND],
+  [3 * 3600, MINUTE],
+  [8 * 3600, HOUR, MINUTE],
+  [2 * 86_400, HOUR],
+  [8 * 86_400, DAY, HOUR],
+  [2 * 365 * 86_400, DAY],
+  [Infinity, YEAR, DAY],
 ];
 
 export function ageText(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  const step = STEPS.find(({ below }) => seconds < below);
-  if (step === undefined) return "?";
-  const [size, name] = step.unit;
-  const [restSize, restName] = step.rest ?? [size, ""];
-  const rest = Math.floor((seconds % size) / restSize);
-  return `${Math.floor(seconds / size)}${name}${rest > 0 ? `${rest}${restName}` : ""}`;
+  const age = Math.max(0, Math.floor(ms / 1000));
+  const [, unit, rest] = STEPS.find(([below]) => age < below) ?? [];
+  if (unit === undefined) return "?";
+  const [seconds, name] = unit;
+  const more = rest === undefined ? 0 : Math.floor((age % seconds) / rest[0]);
+  return `${Math.floor(age / seconds)}${name}${more > 0 ? `${more}${rest?.[1]}` : ""}`;
 }
 
 /** "3d4h": the age of a timestamp; "?" if it is not valid. */

@@ -1,37 +1,20 @@
-/** Markdown for comments on pull requests. */
+/** Markdown for comments on pull requests: the text of a report in a block, in which nothing becomes a link or a mention. */
 
 import { printable } from "../../lib/printable.ts";
+import { paragraphs } from "./tree.ts";
 
 /** GitHub accepts at most 65,536 characters. */
 const MAX_CHARACTERS = 60_000;
 
-export function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, headings.map(() => "---"), ...rows];
-  return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
-}
-
-/** Escapes a name or message, so that it cannot become a table, a link or a mention. */
-export function markdownText(text: string): string {
-  return printable(text)
-    .replaceAll(/[\\`*_{}[\]<>()#|~@!]/g, String.raw`\$&`)
-    .trim();
-}
-
-export function markdownBlock(lines: readonly string[]): string {
-  const text = lines.map(printable).join("\n");
+/** The lines that fit, and then the number of those left out. */
+export function markdownReport(title: string, parts: readonly (readonly string[])[]): string {
+  const lines = paragraphs(parts).map(printable);
+  let size = 0;
+  const shown = lines.filter((line) => (size += line.length + 1) <= MAX_CHARACTERS);
+  const text = shown.join("\n");
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}\n`;
-}
-
-/** Adds whole parts while there is room, then the number of parts left out. */
-export function markdownParts(head: string, parts: readonly string[], what: string): string {
-  let text = head;
-  for (const [index, part] of parts.entries()) {
-    if (text.length + part.length > MAX_CHARACTERS) {
-      return `${text}\nand ${parts.length - index} more ${what}, left out here\n`;
-    }
-    text += part;
-  }
-  return text;
+  const left = lines.length - shown.length;
+  const more = left === 0 ? "" : `\nand ${left} more lines, left out here\n`;
+  return `### ${title}\n\n${fence}\n${text}\n${fence}\n${more}`;
 }

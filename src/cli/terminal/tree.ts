@@ -55,7 +55,7 @@ export function paragraphs(all: readonly (readonly string[])[]): string[] {
 const MIN_COLUMNS = 20;
 
 /** Wraps at word boundaries to this many columns; `indent` precedes all lines but the first. */
-export function wrapped(text: string, columns: number, indent = ""): string[] {
+export function wrapped(text: string, columns = Infinity, indent = ""): string[] {
   if (width(text) <= columns) return [text];
   const lines: string[] = [];
   let line = "";

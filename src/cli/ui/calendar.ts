@@ -35,9 +35,12 @@ export function calendarOf(
   const [from = at, end = at] = [midnights[0], midnights.at(-1)].map((each) => each?.at);
   return {
     zone,
-    days: midnights.slice(0, DAYS).map((each) => ({ at: timestamp(each.at), date: each.date })),
+    days: midnights.slice(0, DAYS).map((each, day) => ({
+      at: timestamp(each.at),
+      date: each.date,
+      change: clockChange(zone, each.at, midnights[day + 1]?.at ?? each.at),
+    })),
     end: timestamp(end),
-    changes: clockChanges(zone, midnights),
     windows: windows.map((window) => calendarWindow(window, from, end)),
     invalid: holders.filter((each) => each.windows === undefined).map(({ policy }) => policyName(policy)),
   };
@@ -71,14 +74,10 @@ function midnightsOf(zone: string, at: Date, weeks: number): readonly Midnight[]
 }
 
 /** The clocks change on a day whose midnights have different offsets. */
-function clockChanges(zone: string, midnights: readonly Midnight[]): Calendar["changes"] {
+function clockChange(zone: string, start: Date, end: Date): string | undefined {
   const offset = (at: Date): number => wallTime(at, zone).getTime() - at.getTime();
-  return midnights.slice(1).flatMap(({ at: end }, index) => {
-    const start = midnights[index]?.at ?? end;
-    const ms = offset(end) - offset(start);
-    const text = `clocks go ${ms > 0 ? "forward" : "back"} by ${durationText(Math.abs(ms))}`;
-    return ms === 0 ? [] : [{ at: timestamp(start), text }];
-  });
+  const ms = offset(end) - offset(start);
+  return ms === 0 ? undefined : `clocks go ${ms > 0 ? "forward" : "back"} by ${durationText(Math.abs(ms))}`;
 }
 
 function calendarWindow({ policy, rule, gate, spec }: PolicyWindow, from: Date, end: Date): CalendarWindow {

@@ -10,7 +10,13 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../lib/instant.ts";
-import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
+import type {
+  Calendar,
+  ClusterRow,
+  ClusterExplanation,
+  PlanAnswer,
+  SimulationReport,
+} from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain } from "../explain/explanation.ts";
 import { explanationJson } from "../explain/explanation-json.ts";
@@ -18,18 +24,19 @@ import { readExplainable } from "../explain/live-explanation.ts";
 import { overrideCommand } from "../explain/report.ts";
 import { spansAhead } from "../explain/spans-ahead.ts";
 import { loadPaths } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { readHolders } from "../get/holders.ts";
-import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
-import { planJson } from "../rollout/plan-report.ts";
+import { planJson, planLines } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { changeGroups, specLines, totals } from "../simulate/report.ts";
 import { taskGroups } from "../simulate/simulated-tasks.ts";
-import { simulate, type Simulation } from "../simulate/simulation.ts";
+import { simulate } from "../simulate/simulation.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
 import { calendarOf } from "./calendar.ts";
@@ -78,9 +85,11 @@ export async function explained(
   const name = namespacedName(wish.name);
   return {
     report: explanationJson(explanation),
-    spans: spansAhead(read.fleet, present, end).map((spans) =>
-      spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
-    ),
+    spans: spansAhead(read.fleet, present, end).map(({ verdict, from, to }) => ({
+      verdict,
+      from: timestamp(from),
+      to: timestamp(to),
+    })),
     overrides: explanation.operations.map((each) => overrideCommand(name, each, words)),
     from: timestamp(now),
     to: timestamp(end),
@@ -99,13 +108,14 @@ export async function calendar({ client }: Source, { zone, weeks = "0" }: Query)
 export async function plan(
   { client }: Source,
   { rollout, duration = "1h", toVersion }: Query,
-): Promise<unknown> {
+): Promise<Record<keyof PlanAnswer, object>> {
   const wish = await reading(() => ({
     durationMs: parseTime(duration),
     version: toVersion && version(toVersion),
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
-  return planJson(planFleet(object, fleet, { from: new Date(), ...wish }));
+  const planned = planFleet(object, fleet, { from: new Date(), ...wish });
+  return { plan: planJson(planned), lines: planLines(planned, wish.durationMs) };
 }
 
 /** ?file=NAME&prune=true, with the text of a file. */
@@ -116,39 +126,28 @@ export async function simulated(
 ): Promise<SimulationReport> {
   const loaded = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const { objects: sources } = loaded;
-  const wrong = [...loaded.problems, ...objectProblems(loaded).problems];
-  const refused = (found: typeof wrong): SimulationReport => ({
-    problems: found.map((each) => problemLine({ ...each, file })),
-    warnings: [],
-    objects: [],
-    totals: [],
-    groups: [],
-    tasks: [],
-  });
-  if (wrong.length > 0) return refused(wrong);
+  const refuse = (found: readonly FileProblem[]): void => {
+    if (found.length === 0) return;
+    throw new CommandError(USAGE, found.map((each) => problemLine({ ...each, file })).join("\n"));
+  };
+  refuse([...loaded.problems, ...objectProblems(loaded).problems]);
   const applied = sources.map(({ object }) => object);
   const now = new Date();
   const present = await readPresentFleet(client, applied);
   const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
-  if (prepared.problems.length > 0) return refused([...prepared.problems]);
+  refuse(prepared.problems);
   const { pair } = prepared;
-  const simulation = await run(simulate(pair, { hooks: hooksOf(options), from: now }));
+  // Other answers are not delayed.
+  const simulation = await simulate(pair, { hooks: hooksOf(options), from: now }, async (done) => {
+    if (done % 50 === 0) await breathe();
+  });
   return {
-    problems: [],
     warnings: warningsOf(pair, simulation),
     objects: simulation.specs.map(specLines),
     totals: totals(simulation, { from: now }),
     groups: changeGroups(simulation),
     tasks: taskGroups(simulation.tasks),
   };
-}
-
-/** Runs a simulation without delaying other answers. */
-async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) return step.value;
-    if (step.value.done % 50 === 0) await breathe();
-  }
 }
 
 export function hooksOf({ capiVersion }: Options): readonly HookName[] {

@@ -8,7 +8,7 @@ import { timingSafeEqual } from "node:crypto";
 import { messageOf } from "../../lib/thrown.ts";
 import { KubeError } from "../../kube/kube-error.ts";
 import { CommandError, FAILED } from "../command.ts";
-import type { FeedEvent, LiveFeed } from "./live-feed.ts";
+import type { LiveFeed } from "./live-feed.ts";
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
@@ -124,11 +124,10 @@ function addEvents(app: FastifyInstance, feed: LiveFeed): void {
     const { raw } = reply;
     raw.writeHead(200, { ...HEADERS, "content-type": "text/event-stream; charset=utf-8" });
     raw.write("retry: 1000\n\n");
-    const send = ({ name, data }: FeedEvent): void => {
+    const stop = feed.listen((state) => {
       if (raw.writableLength > MAX_UNREAD_BYTES) raw.destroy();
-      else raw.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
-    };
-    const stop = feed.listen(send);
+      else raw.write(`data: ${state}\n\n`);
+    });
     const heartbeat = setInterval(() => raw.write(":\n\n"), HEARTBEAT_MS);
     raw.on("close", () => {
       clearInterval(heartbeat);

@@ -5,7 +5,7 @@ import { codeOf } from "../../lib/thrown.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import type { About } from "../../page/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { type ConnectionFlags, tellLost } from "../fleet/connection.ts";
+import type { ConnectionFlags } from "../fleet/connection.ts";
 import { readHolders } from "../get/holders.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./page-answers.ts";
@@ -48,17 +48,13 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
     const code = codeOf(error) || String(error);
     throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
   });
-  const onLost = (message: string): void => {
-    tellLost(message);
-    feed.lost(message);
-  };
   let forget: (() => void) | undefined;
   try {
     stdout.line(page.url);
     stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
     if (flags.open)
       forget = openBrowser(page.url, (why) => stderr.line(`note: no browser was opened: ${why}`));
-    await followFleet(source.client, feed, { holders, words: source.words, onLost, signal });
+    await followFleet(source.client, feed, { holders, words: source.words, signal });
   } finally {
     forget?.();
     await page.close();

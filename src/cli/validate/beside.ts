@@ -1,27 +1,22 @@
 /** Finds what objects of the files mean for others beside them. */
 
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
-import type { HookRollout, WindowGateSpec } from "../../api/hook-policy.ts";
+import type { HookRollout } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS, WINDOWS_CONFLICT } from "../../policy/validation/accepted.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
-import { windowProblems } from "../../policy/window/window-check.ts";
-import { clusterProblems, isPlace, type UnbuiltFiles } from "../fleet/cluster-files.ts";
+import { clusterProblems, isPlace, type SourceError, type UnbuiltFiles } from "../fleet/cluster-files.ts";
 import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
-import { meets } from "./time-lint.ts";
+import { entryOf } from "../../lib/entry-of.ts";
+import { isAlone, meets, type PlacedWindow, windowsOf } from "./time-lint.ts";
 import type { SourceObject } from "../files/parsed.ts";
-
-interface Beside extends FieldError {
-  readonly source: SourceObject;
-}
 
 interface BesideOptions extends FleetOptions {
   readonly unbuilt: UnbuiltFiles;
@@ -32,7 +27,7 @@ export function besides(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   options: BesideOptions,
-): readonly Beside[] {
+): readonly SourceError[] {
   const policies = policiesIn(sound);
   return [
     ...besideRollouts(sound, policies),
@@ -78,7 +73,10 @@ function mayShare(a: Selection, b: Selection): boolean {
 }
 
 /** Rollouts that share Clusters, and policies that can hold a running upgrade. In mode Audit they hold nothing. */
-function besideRollouts(sources: readonly SourceObject[], policies: readonly Policy[]): readonly Beside[] {
+function besideRollouts(
+  sources: readonly SourceObject[],
+  policies: readonly Policy[],
+): readonly SourceError[] {
   const rollouts = sources
     .filter(({ object }) => ownKind(object) === "HookRollout")
     .map((source): Rollout => ({ ...viewRollout(source.object), source }))
@@ -90,7 +88,10 @@ function besideRollouts(sources: readonly SourceObject[], policies: readonly Pol
   ];
 }
 
-function sharedClusters({ metadata, spec, source }: Rollout, earlier: readonly Rollout[]): readonly Beside[] {
+function sharedClusters(
+  { metadata, spec, source }: Rollout,
+  earlier: readonly Rollout[],
+): readonly SourceError[] {
   const other = earlier.find(
     (each) =>
       each.metadata.name !== metadata.name &&
@@ -108,7 +109,10 @@ function placeOf(source: SourceObject, path = "metadata.name"): string {
 
 const WITHIN_UPGRADE: readonly HookName[] = [...STEP_HOOKS, "AfterClusterUpgrade"];
 
-function heldSlots({ source, spec, selection }: Policy, upgrades: readonly Rollout[]): readonly Beside[] {
+function heldSlots(
+  { source, spec, selection }: Policy,
+  upgrades: readonly Rollout[],
+): readonly SourceError[] {
   const rollout = upgrades.find((each) => mayShare(each.spec, selection));
   if (rollout === undefined) return [];
   return spec.rules.flatMap(({ hooks, until }, index) => {
@@ -119,17 +123,14 @@ function heldSlots({ source, spec, selection }: Policy, upgrades: readonly Rollo
   });
 }
 
-interface PlacedWindow {
+interface PolicyWindow extends PlacedWindow {
   readonly policy: Policy;
-  readonly gate: string;
-  readonly path: string;
   readonly hooks: readonly HookName[];
-  readonly spec: WindowGateSpec;
   readonly text: string;
 }
 
 /** Policies for the same Clusters whose windows are never open at the same time, so that the hook never proceeds. */
-function besideWindows(policies: readonly Policy[], now: Date): readonly Beside[] {
+function besideWindows(policies: readonly Policy[], now: Date): readonly SourceError[] {
   const windows = policies.flatMap(windowsIn);
   const meet = meeting(now);
   return windows.flatMap((window, index) => {
@@ -138,23 +139,21 @@ function besideWindows(policies: readonly Policy[], now: Date): readonly Beside[
     const { policy, path } = window;
     const hook = window.hooks.find((each) => other.hooks.includes(each));
     const place = placeOf(other.policy.source, other.path);
-    const message = `is never open at the same time as window ${other.gate} of ${other.policy.name} (${place}) in the next two years: a Cluster that both select waits at ${hook} until then. Make them overlap, or make their selectors exclude each other`;
+    const message = `is never open at the same time as window ${other.name} of ${other.policy.name} (${place}) in the next two years: a Cluster that both select waits at ${hook} until then. Make them overlap, or make their selectors exclude each other`;
     return [{ source: policy.source, path, id: WINDOWS_CONFLICT, message }];
   });
 }
 
-function windowsIn(policy: Policy): readonly PlacedWindow[] {
-  return policy.spec.rules.flatMap(({ hooks, matchConditions = [], until = [] }, rule) =>
-    until.flatMap(({ name: gate, window }, index): PlacedWindow[] => {
-      // A condition can make the rules exclude each other.
-      if (window === undefined || matchConditions.length > 0 || windowProblems(window).length > 0) return [];
-      const path = `spec.rules[${rule}].until[${index}].window`;
-      return [{ policy, gate, path, hooks, spec: window, text: JSON.stringify(window) }];
-    }),
-  );
+function windowsIn(policy: Policy): readonly PolicyWindow[] {
+  return policy.spec.rules.flatMap((rule, index) => {
+    // A condition can make the rules exclude each other.
+    if ((rule.matchConditions ?? []).length > 0) return [];
+    const windows = windowsOf(rule, `spec.rules[${index}]`).filter(isAlone);
+    return windows.map((each) => ({ ...each, policy, hooks: rule.hooks, text: JSON.stringify(each.spec) }));
+  });
 }
 
-function conflict(a: PlacedWindow, b: PlacedWindow): boolean {
+function conflict(a: PolicyWindow, b: PolicyWindow): boolean {
   return (
     a.policy.source !== b.policy.source &&
     a.policy.name !== b.policy.name &&
@@ -165,17 +164,13 @@ function conflict(a: PlacedWindow, b: PlacedWindow): boolean {
 }
 
 /** Remembers by texts: many policies have the same few windows. A window that never opens has a warning of its own. */
-function meeting(now: Date): (a: PlacedWindow, b: PlacedWindow) => boolean {
+function meeting(now: Date): (a: PolicyWindow, b: PolicyWindow) => boolean {
   const known = new Map<string, boolean>();
-  return (a, b) => {
-    const key = `${a.text} ${b.text}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const windows = [a, b].map(({ spec }) => compileWindow(spec));
-    const met = windows.some((each) => each.nextOpen(now) === undefined) || meets(windows, now) !== false;
-    known.set(key, met);
-    return met;
-  };
+  return (a, b) =>
+    entryOf(known, `${a.text} ${b.text}`, () => {
+      const windows = [a, b].map(({ spec }) => compileWindow(spec));
+      return windows.some((each) => each.nextOpen(now) === undefined) || meets(windows, now) !== false;
+    });
 }
 
 /**
@@ -186,7 +181,7 @@ function besideClusters(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   { unbuilt, ...options }: BesideOptions,
-): readonly Beside[] {
+): readonly SourceError[] {
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
   const unclear = clusterProblems(placed, unbuilt);
@@ -220,7 +215,7 @@ function besideOverrides(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
   now: Date,
-): readonly Beside[] {
+): readonly SourceError[] {
   const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
   if (overrides.length === 0) return [];
   const known = knownTo(sources.map(({ object }) => object));

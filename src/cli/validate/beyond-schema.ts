@@ -27,20 +27,13 @@ export function namespaceFindings(object: RawObject): Semantics {
   }
   const problem = nameProblem(namespace, "a namespace", 63);
   if (problem !== undefined) return { errors: [{ path: NAMESPACE, message: problem }], warnings: [] };
-  const ignored = { path: NAMESPACE, id: "namespace-ignored", message: dropped(kind) };
+  const message = `a ${kind} has no namespace, and the API server drops it: it is about what its spec selects, in every namespace. Remove it`;
+  const ignored = { path: NAMESPACE, id: "namespace-ignored", message };
   return { errors: [], warnings: kind === "HookPolicy" ? [] : [ignored] };
 }
 
 const MISSING =
   "is missing, so that kubectl chooses it (-n, or its context); here it is taken as default. Write the namespace whose Clusters are meant";
-
-function dropped(kind: string): string {
-  const reach =
-    kind === "HookOverride"
-      ? "spec.clusterRef names the namespace of the Cluster"
-      : `the ${kind === "HookRollout" ? "rollout" : "policy"} is about every namespace that spec.namespaceSelector selects`;
-  return `a ${kind} has no namespace, and the API server drops it: ${reach}. Remove it`;
-}
 
 /** The fields of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field must not reject it. */
 const METADATA = [

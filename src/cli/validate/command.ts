@@ -148,27 +148,22 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { skipped, ignored } = loaded;
   const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + ignored > 0;
   const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
-  return {
-    ...validation,
-    ...loaded,
-    problems: [...problems, ...known.problems],
-    broken: new Map([...loaded.broken, ...known.broken]),
-  };
+  return { ...validation, ...loaded, problems: [...problems, ...known.problems] };
 }
 
-interface KnownSchemas extends Pick<ValidationOptions, "schemas"> {
+interface KnownSchemas extends Pick<ValidationOptions, "checkTemplates"> {
   readonly problems: readonly FileProblem[];
-  readonly broken: ReadonlyMap<string, readonly string[]>;
 }
 
 async function schemasOf({ schema: paths }: Flags): Promise<KnownSchemas> {
-  if (paths === undefined) return { problems: [], broken: new Map() };
+  if (paths === undefined) return { problems: [] };
   const { loadPaths } = await import("../files/load.ts");
-  const { TemplateSchemas } = await import("./template-schemas.ts");
-  const { objects, problems, broken } = await loadPaths(paths, { meant: DEFINITION });
-  const schemas = new TemplateSchemas(objects.map(({ object }) => object));
+  const { templateCheck } = await import("./template-schemas.ts");
+  const { objects, problems } = await loadPaths(paths, { meant: DEFINITION });
+  const checkTemplates = templateCheck(objects.map(({ object }) => object));
   const none = { file: paths.join(" "), message: "has no CustomResourceDefinition, which --schema needs" };
-  return { schemas, broken, problems: schemas.isEmpty && problems.length === 0 ? [none] : problems };
+  if (checkTemplates === undefined) return { problems: problems.length === 0 ? [none] : problems };
+  return { checkTemplates, problems };
 }
 
 const DEFINITION = /CustomResourceDefinition/;

@@ -1,7 +1,7 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import { clusterProblems, countsBeside, unbuiltIn } from "../fleet/cluster-files.ts";
+import { clusterProblems, countsBeside, type SourceError, unbuiltIn } from "../fleet/cluster-files.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/found.ts";
@@ -67,14 +67,9 @@ function ownProblems(object: RawObject): readonly FieldError[] {
 
 export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
   const misplaced = sources.flatMap((source) =>
-    namespaceFindings(source.object).warnings.map((warning) => problemAt(source, warning)),
+    namespaceFindings(source.object).warnings.map((warning) => ({ source, ...warning })),
   );
-  const duplicates = repeated(sources).map(({ source, message }) => ({
-    file: source.file,
-    ...source.position("metadata.name"),
-    message,
-  }));
-  return [...misplaced, ...duplicates];
+  return [...misplaced, ...repeated(sources)].map((each) => problemAt(each.source, each));
 }
 
 export function problemAt(source: SourceObject, { path, message }: FieldError): FileProblem {
@@ -85,9 +80,7 @@ export function problemAt(source: SourceObject, { path, message }: FieldError): 
 }
 
 /** Each object with the same name as an earlier one, with both positions. */
-export function repeated(
-  sources: readonly SourceObject[],
-): readonly { readonly source: SourceObject; readonly message: string }[] {
+export function repeated(sources: readonly SourceObject[]): readonly SourceError[] {
   const first = new Map<string, SourceObject>();
   return sources.flatMap((source) => {
     const kind = ownKind(source.object);
@@ -99,6 +92,6 @@ export function repeated(
     if (before === undefined) return [];
     const place = `${before.file}:${before.position("metadata.name").line}`;
     const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
-    return [{ source, message }];
+    return [{ source, path: "metadata.name", id: "duplicate-object", message }];
   });
 }

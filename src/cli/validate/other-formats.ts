@@ -37,17 +37,20 @@ export function validationSarif({ findings, problems }: ValidationReport): objec
   return { $schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] };
 }
 
-function findingResult({ severity, id, source, line, column, path, message, suggestion }: Finding): Result {
+function findingResult(finding: Finding): Result {
+  const { severity, id, source, path } = finding;
   const ruleId = id ?? (severity === "error" ? INVALID : SUSPICIOUS);
-  const told = [
-    path === "" ? message : `${path}: ${message}`,
-    ...(suggestion === undefined ? [] : [suggestion]),
-  ];
   const { kind, metadata } = source.object;
   const { name, namespace } = viewMetadata(metadata);
   const object = [String(kind), namespace, name].filter((part) => part !== undefined).join("/");
-  const place = { file: source.file, line, column, message: told.join("; ") };
-  return resultOf(ruleId, severity, place, path === "" ? object : `${object}: ${path}`);
+  return resultOf(ruleId, severity, asProblem(finding), path === "" ? object : `${object}: ${path}`);
+}
+
+/** In one line, with what to write instead. */
+function asProblem(finding: Finding): FileProblem {
+  const { source, line, column, suggestion } = finding;
+  const message = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])].join("; ");
+  return { file: source.file, line, column, message };
 }
 
 /** `name`: the object and the field in it. */
@@ -75,11 +78,7 @@ function uriOf(file: string): string {
 export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map((problem) => command("error", problem)),
-    ...findings.map((finding) => {
-      const { severity, source, line, column, suggestion } = finding;
-      const message = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])].join("; ");
-      return command(severity, { file: source.file, line, column, message });
-    }),
+    ...findings.map((finding) => command(finding.severity, asProblem(finding))),
   ];
   return commands.map((each) => `${each}\n`).join("");
 }

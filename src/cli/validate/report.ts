@@ -15,9 +15,7 @@ export interface ValidationReport
   extends Validation, Required<Omit<LoadedFiles, "objects" | "kustomizations">> {}
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
-  const problems = report.problems.map((problem) =>
-    inFileLines(problem, report.broken.get(problem.file) ?? [], terminal),
-  );
+  const problems = report.problems.map((problem) => inFileLines("error", problem, terminal));
   const findings = report.findings.map((finding) => findingLines(finding, terminal));
   return paragraphs([...problems, ...findings, [summary(report, terminal.colour)]]);
 }
@@ -30,13 +28,13 @@ export function unreadLines({ problems }: ValidationReport, colour: Colour): str
 }
 
 function inFileLines(
-  { file, line, column = 1, message }: FileProblem,
-  lines: readonly string[],
+  severity: Finding["severity"],
+  { file, line, column = 1, message, lines }: FileProblem,
   { colour, columns }: Terminal,
 ): string[] {
   if (line === undefined) return [];
-  const frame = codeFrame(lines, { line, column }, colour, columns);
-  return [headline(`${file}:${line}:${column}`, "error", message, colour), ...frame];
+  const frame = codeFrame(lines?.() ?? [], { line, column }, colour, columns);
+  return [headline(`${file}:${line}:${column}`, severity, message, colour), ...frame];
 }
 
 /** The format of compiler errors, which editors and `grep` understand. */
@@ -45,14 +43,12 @@ function headline(place: string, severity: Finding["severity"], what: string, co
   return `${colour.bold(`${place}:`)} ${label} ${what}`;
 }
 
-function findingLines(finding: Finding, { colour, columns }: Terminal): string[] {
+function findingLines(finding: Finding, terminal: Terminal): string[] {
   const { source, severity, line, column, suggestion } = finding;
-  const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
-  return [
-    headline(`${source.file}:${line}:${column}`, severity, textOf(finding), colour),
-    ...codeFrame(source.lines(), { line, column }, colour, columns),
-    ...help,
-  ];
+  const { file, lines } = source;
+  const help = suggestion === undefined ? [] : [`  ${terminal.colour.cyan("help:")} ${suggestion}`];
+  const problem = { file, line, column, message: textOf(finding), lines };
+  return [...inFileLines(severity, problem, terminal), ...help];
 }
 
 /** "spec.rules[0].until: holds for ever [id-of-a-warning]" */
@@ -75,16 +71,10 @@ function summary(report: ValidationReport, colour: Colour): string {
     warnings > 0 && colour.yellow(counted(warnings, "warning")),
   ];
   const left = [
-    templatesWithoutSchema > 0 &&
-      counted(
-        templatesWithoutSchema,
-        "template is of a kind without a schema",
-        "templates are of kinds without a schema",
-      ),
+    templatesWithoutSchema > 0 && `${counted(templatesWithoutSchema, "template")} without a schema`,
     suites > 0 && `${counted(suites, "suite")} left to \`hookpolicy test\``,
     others > 0 && `${counted(others, "object")} of other kinds ignored`,
-    ignored > 0 &&
-      `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
+    ignored > 0 && `${counted(ignored, "document")} without a Kubernetes object ignored`,
     skipped.length > 0 &&
       `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
   ];
@@ -137,17 +127,15 @@ export function codeFrame(
   const last = Math.min(lines.length, line + AROUND);
   const gutter = String(last).length;
   const width = Math.max(20, Math.min(columns, MAX_COLUMNS) - gutter - "> | ".length - 1);
-  const start = column > width ? column - Math.floor(width / 2) : 1;
-  const before = visible(lines[line - 1] ?? "", start, column - start).length;
-  const from = before < width ? 0 : before - Math.floor(width / 2);
+  const [at, half] = [column - 1, Math.floor(width / 2)];
   return lines.slice(first - 1, last).flatMap((whole, index) => {
     const number = first + index;
+    const all = visible(whole.slice(at < width ? 0 : at - half, at));
+    const before = all.length < width ? all : all.slice(-half);
+    const text = [...before, ...visible(whole.slice(at, at + width))].slice(0, width).join("");
     const label = colour.dim(`${String(number).padStart(gutter)} |`);
-    const text = visible(whole, start, width)
-      .slice(from, from + width)
-      .join("");
     if (number !== line) return [`  ${label} ${text}`.trimEnd()];
-    const mark = `${" ".repeat(before - from)}${colour.red("^")}`;
+    const mark = `${" ".repeat(before.length)}${colour.red("^")}`;
     return [
       `${colour.red(">")} ${label} ${text}`.trimEnd(),
       `  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}`,
@@ -155,11 +143,7 @@ export function codeFrame(
   });
 }
 
-/** Halves of surrogate pairs that the cut has separated. */
-const HALVES = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g;
-
-/** The visible characters of a part of a line. A tab counts as one column in a position, so it is shown as one. */
-function visible(line: string, start: number, length: number): string[] {
-  const part = line.slice(start - 1, start - 1 + length).replaceAll(HALVES, "");
+/** The characters that are shown. A tab counts as one column in a position, so it is shown as one. */
+function visible(part: string): string[] {
   return Array.from(printable(part.replaceAll("\t", " ")));
 }

@@ -4,6 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { RE2JS } from "@bufbuild/re2";
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, listOf, withoutNulls } from "../../lib/fields.ts";
+import { entryOf } from "../../lib/entry-of.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { objectKindKey } from "../../policy/objects.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
@@ -11,18 +12,21 @@ import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { type PlacedTask, tasksOf } from "../../policy/validation/task-checks.ts";
 import { kindKeyOf } from "../fleet/kinds.ts";
-import { valueAt } from "./value-at.ts";
+import { keysOf, pathOf, valueAt } from "./value-at.ts";
 
 export interface TemplateCheck {
   readonly errors: readonly FieldError[];
   readonly unjudged: number;
 }
 
-export class TemplateSchemas {
-  /** By objectKindKey(). */
-  readonly #schemas = new Map<string, Fields>();
-  readonly #validators = new Map<string, ValidateFunction>();
-  readonly #ajv = new Ajv({
+export type CheckTemplates = (rules: readonly RuleSpec[]) => TemplateCheck;
+
+/** `objects`: those that are no definitions are left out; `undefined`: there is none. The rules must have no errors. */
+export function templateCheck(objects: readonly Fields[]): CheckTemplates | undefined {
+  const schemas = new Map(objects.flatMap(schemasIn));
+  if (schemas.size === 0) return undefined;
+  const validators = new Map<string, ValidateFunction>();
+  const ajv = new Ajv({
     allErrors: true,
     verbose: true,
     strict: false,
@@ -31,57 +35,45 @@ export class TemplateSchemas {
     useDefaults: true,
     code: { regExp: Object.assign(linearPattern, { code: "" }) },
   });
-
-  /** `objects`: those that are no definitions are left out. */
-  constructor(objects: readonly Fields[]) {
-    for (const { kind: type, spec } of objects) {
-      if (type !== "CustomResourceDefinition") continue;
-      const { group, names, versions } = fieldsOf(spec);
-      for (const version of listOf(versions).map(fieldsOf)) {
-        const schema = fieldsOf(version["schema"])["openAPIV3Schema"];
-        const apiVersion = `${String(group)}/${String(version["name"])}`;
-        const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
-        if (isFields(schema) && version["served"] !== false) this.#schemas.set(key, rootOf(schema));
-      }
-    }
-  }
-
-  get isEmpty(): boolean {
-    return this.#schemas.size === 0;
-  }
-
-  /** `rules`: without errors. */
-  check(rules: readonly RuleSpec[]): TemplateCheck {
+  const validatorOf = (key: string): ValidateFunction =>
+    entryOf(validators, key, () => ajv.compile({ ...schemas.get(key) }));
+  return (rules) => {
     const templates = rules
       .flatMap((rule, index) => tasksOf(rule, `spec.rules[${index}]`))
       .filter(({ verb }) => verb !== "delete");
-    const judged = templates.filter(({ template }) => this.#schemas.has(kindKeyOf(template)));
-    return {
-      errors: judged.flatMap((each) => this.#errors(each)),
-      unjudged: templates.length - judged.length,
-    };
-  }
+    const judged = templates.filter(({ template }) => schemas.has(kindKeyOf(template)));
+    const errors = judged.flatMap((each) => errorsOf(each, () => validatorOf(kindKeyOf(each.template))));
+    return { errors, unjudged: templates.length - judged.length };
+  };
+}
 
-  #errors({ template, at }: PlacedTask): readonly FieldError[] {
-    // ajv puts the defaults into it.
-    const object = structuredClone(withoutNulls(template));
-    try {
-      const isValid = this.#validatorOf(kindKeyOf(template));
-      if (isValid(object)) return [];
-      const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
-      const ofType = new Set(certain.filter(isOfType).map(pathOf));
-      return certain
-        .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
-        .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
-    } catch (error) {
-      return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
-    }
-  }
+/** By objectKindKey(). */
+function schemasIn({ kind: type, spec }: Fields): readonly (readonly [string, Fields])[] {
+  if (type !== "CustomResourceDefinition") return [];
+  const { group, names, versions } = fieldsOf(spec);
+  return listOf(versions)
+    .map(fieldsOf)
+    .flatMap(({ name, served, schema }) => {
+      const apiVersion = `${String(group)}/${String(name)}`;
+      const key = objectKindKey({ apiVersion, kind: String(fieldsOf(names)["kind"]) });
+      const root = fieldsOf(schema)["openAPIV3Schema"];
+      return isFields(root) && served !== false ? [[key, rootOf(root)] as const] : [];
+    });
+}
 
-  #validatorOf(key: string): ValidateFunction {
-    const validator = this.#validators.get(key) ?? this.#ajv.compile({ ...this.#schemas.get(key) });
-    this.#validators.set(key, validator);
-    return validator;
+function errorsOf({ template, at }: PlacedTask, validator: () => ValidateFunction): readonly FieldError[] {
+  // ajv puts the defaults into it.
+  const object = structuredClone(withoutNulls(template));
+  try {
+    const isValid = validator();
+    if (isValid(object)) return [];
+    const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
+    const ofType = new Set(certain.filter(isOfType).map(pathOf));
+    return certain
+      .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
+      .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
+  } catch (error) {
+    return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
   }
 }
 
@@ -159,17 +151,4 @@ function wordsOf(error: ErrorObject): string {
   return /^(?:anyOf|oneOf|not)$/.test(error.keyword)
     ? "does not fit any form that its schema allows"
     : describeSchemaError(error);
-}
-
-function keysOf(instancePath: string): readonly string[] {
-  return instancePath
-    .split("/")
-    .slice(1)
-    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-function pathOf({ instancePath, params }: ErrorObject): string {
-  const field: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  const keys = [...keysOf(instancePath), ...(typeof field === "string" ? [field] : [])];
-  return keys.map((key) => (/^(?!\d+$)[-\w]+$/.test(key) ? `.${key}` : `[${key}]`)).join("");
 }

@@ -1,10 +1,10 @@
 /** Finds windows that will open at an unexpected time in the next two years, later, or never. */
 
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
+import { entryOf } from "../../lib/entry-of.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/sound-parts.ts";
 import { compileWindow, type Window } from "../../policy/window/window.ts";
-import { windowProblems } from "../../policy/window/window-check.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/time-text.ts";
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf } from "../windows/openings.ts";
@@ -18,23 +18,29 @@ export function timeWarnings(rules: readonly RuleSpec[], now: Date): readonly Fi
   return rules.flatMap((rule, index) => ruleWarnings(rule, `spec.rules[${index}]`, now));
 }
 
-interface PlacedWindow {
+export interface PlacedWindow {
   readonly name: string;
   readonly path: string;
   readonly spec: WindowGateSpec;
 }
 
+/** Those of members of anyOf, too: others may be met instead. */
+export function windowsOf(rule: RuleSpec, path: string): readonly PlacedWindow[] {
+  return gatesOf(rule, path).flatMap(({ gate: { name, window: spec }, path: at }) =>
+    spec === undefined ? [] : [{ name, path: `${at}.window`, spec }],
+  );
+}
+
+export function isAlone({ path }: PlacedWindow): boolean {
+  return !path.includes(".anyOf[");
+}
+
 function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldError[] {
-  const windows = gatesOf(rule, path).flatMap(({ gate, path: at }): PlacedWindow[] => {
-    const { name, window: spec } = gate;
-    if (spec === undefined || windowProblems(spec).length > 0) return [];
-    return [{ name, path: `${at}.window`, spec }];
-  });
+  const windows = windowsOf(rule, path);
   const each = windows.flatMap(({ path: at, spec }) =>
     windowWarnings(spec, now).map((warning) => ({ path: at, ...warning })),
   );
-  const alone = windows.filter(({ path: at }) => !at.includes(".anyOf["));
-  return [...each, ...neverTogether(alone, now)];
+  return [...each, ...neverTogether(windows.filter(isAlone), now)];
 }
 
 type Warning = Required<Pick<FieldError, "id" | "message">>;
@@ -44,19 +50,19 @@ const known = new Map<string, readonly Warning[]>();
 const MAX_KNOWN = 1000;
 
 function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
-  const key = JSON.stringify([now.getTime(), spec]);
-  const before = known.get(key);
-  if (before !== undefined) return before;
-  const never = neverOpens(spec, now) ?? opensLate(spec, now);
-  const warnings = never === undefined ? [...passedDeny(spec, now), ...clockWarnings(spec, now)] : [never];
   if (known.size >= MAX_KNOWN) known.clear();
-  known.set(key, warnings);
-  return warnings;
+  return entryOf(known, JSON.stringify([now.getTime(), spec]), () => {
+    const never = neverOpens(spec, now) ?? opensLate(spec, now);
+    if (never !== undefined) return [never];
+    const passed = { id: "deny-has-passed", message: DENIES_NOTHING };
+    return [...(denyHasPassed(spec, now) ? [passed] : []), ...clockWarnings(spec, now)];
+  });
 }
 
 function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning | undefined {
   if (compileWindow({ ...spec, deny }).nextOpen(now) !== undefined) return undefined;
-  const isDenied = deny.length > 0 && (spec.allow === undefined || opens(spec, now));
+  const isDenied =
+    deny.length > 0 && (spec.allow === undefined || compileWindow(spec).nextOpen(now) !== undefined);
   const all = spec.allow === undefined ? "every time" : "all of allow";
   return isDenied
     ? { id: "deny-covers-allow", message: `never opens again, because deny covers ${all}` }
@@ -69,14 +75,6 @@ function opensLate(spec: WindowGateSpec, now: Date): Warning | undefined {
   if (opening === undefined || opening.getTime() <= now.getTime() + AHEAD) return undefined;
   const message = `does not open before ${dateText(opening, spec.timeZone ?? "UTC")}, which is more than two years ahead`;
   return { id: "window-opens-late", message };
-}
-
-function passedDeny(spec: WindowGateSpec, now: Date): readonly Warning[] {
-  return denyHasPassed(spec, now) ? [{ id: "deny-has-passed", message: DENIES_NOTHING }] : [];
-}
-
-function opens(spec: WindowGateSpec, now: Date): boolean {
-  return compileWindow(spec).nextOpen(now) !== undefined;
 }
 
 /** The notes of `hookpolicy windows` that become warnings. */
@@ -123,20 +121,18 @@ const changes = new Map<string, readonly number[]>();
 
 function changesOfClocks(timeZone: string, now: Date): readonly number[] {
   const start = Math.floor(now.getTime() / DAY) * DAY;
-  const key = `${timeZone} ${start}`;
-  const before = changes.get(key);
-  if (before !== undefined) return before;
-  const offsetAt = offsetReader(timeZone);
-  const found: number[] = [];
-  for (let day = start; day < start + AHEAD; day += DAY) {
-    const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
-    if (from === to) continue;
-    let hour = day;
-    while (offsetAt(hour) === from) hour += HOUR;
-    found.push(hour);
-  }
-  changes.set(key, found);
-  return found;
+  return entryOf(changes, `${timeZone} ${start}`, () => {
+    const offsetAt = offsetReader(timeZone);
+    const found: number[] = [];
+    for (let day = start; day < start + AHEAD; day += DAY) {
+      const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
+      if (from === to) continue;
+      let hour = day;
+      while (offsetAt(hour) === from) hour += HOUR;
+      found.push(hour);
+    }
+    return found;
+  });
 }
 
 /** Limits the steps of a search from one opening to the next. */

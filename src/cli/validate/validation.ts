@@ -9,7 +9,7 @@ import { found } from "../../lib/found.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import { lifetimeProblems } from "../fleet/idle-overrides.ts";
-import { type FieldError, isWithin, validatePolicy } from "../../policy/validation/schema.ts";
+import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { sizeErrors } from "../../policy/validation/spec-size.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
@@ -32,7 +32,7 @@ import type { Position, SourceObject } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { versionWarnings } from "./version-lint.ts";
-import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
+import { placeOf, suggestionFor } from "./suggestion.ts";
 import {
   coreTextErrors,
   metadataErrors,
@@ -40,9 +40,8 @@ import {
   nullValues,
   statusErrors,
 } from "./beyond-schema.ts";
-import { stepsOf, valueAt } from "./value-at.ts";
 import { besides } from "./beside.ts";
-import type { TemplateSchemas } from "./template-schemas.ts";
+import type { CheckTemplates } from "./template-schemas.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
@@ -69,7 +68,7 @@ export interface ValidationOptions {
   readonly progress?: Progress;
   /** They can change the Clusters of the files. */
   readonly kustomizations?: readonly SourceObject[];
-  readonly schemas?: Pick<TemplateSchemas, "check">;
+  readonly checkTemplates?: CheckTemplates;
 }
 
 interface Judgement {
@@ -94,10 +93,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   return {
     findings: [
       ...judged.flatMap((judgement) => findingsOf(judgement, beside.get(judgement.source))),
-      ...repeated(sources).map(({ source, message }) =>
-        finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
-      ),
-      ...unbuilt.found.map(({ source, ...each }) => finding(source, "warning", { ...each, id: "not-built" })),
+      ...[...repeated(sources), ...unbuilt.found].map((each) => finding(each.source, "warning", each)),
     ],
     unknown: count("unknown"),
     checked: {
@@ -108,7 +104,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     },
     suites: count("suite"),
     others: count("other"),
-    ...(options.schemas !== undefined && {
+    ...(options.checkTemplates !== undefined && {
       templatesWithoutSchema: judged.reduce((sum, { unjudged = 0 }) => sum + unjudged, 0),
     }),
   };
@@ -129,8 +125,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const metadata = metadataErrors(source.object).filter(
     ({ path }) => !errors.some((each) => each.path === path),
   );
-  const templates = errors.length > 0 ? undefined : options.schemas?.check(rulesOf(source.object));
-  const nulls = nullValues(source.object);
+  const templates = errors.length > 0 ? undefined : options.checkTemplates?.(rulesOf(source.object));
   return {
     source,
     is: kind,
@@ -138,21 +133,14 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     errors: [
       ...errors,
       ...(templates?.errors ?? []),
-      ...nulls,
+      ...nullValues(source.object),
       ...metadata,
       ...place.errors,
       ...statusErrors(kind, source.object),
     ],
-    warnings: [...withoutNulls(warnings, nulls), ...place.warnings, ...cutMessages(source)],
+    warnings: [...warnings, ...place.warnings, ...cutMessages(source)],
     isSound: errors.length === 0,
   };
-}
-
-/** Without the warnings about a gate whose value is null: the error tells what is wrong with it. */
-function withoutNulls(warnings: readonly FieldError[], nulls: readonly FieldError[]): readonly FieldError[] {
-  return warnings.filter(
-    ({ path, id }) => id !== "unbound-approval" || !nulls.some((each) => isWithin(each.path, path)),
-  );
 }
 
 /** Of a policy without errors; of other kinds, none. */
@@ -249,7 +237,7 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const other = fieldOfWider(source, path, text) ?? meant ?? elsewhere(source, path, text);
+  const other = elsewhere(source, path, text) ?? meant;
   const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
@@ -262,39 +250,22 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
   };
 }
 
-/** A field that is right there in a ClusterHookPolicy is not a misspelt one of a HookPolicy. */
-function fieldOfWider({ object }: SourceObject, path: string, message: string): string | undefined {
-  const isUnknown = message.startsWith("unknown field") && ownKind(object) === "HookPolicy";
-  return isUnknown ? onlyFleetWide(path, valueAt(object, stepsOf(path))) : undefined;
-}
-
+/** A field that is right elsewhere is not a misspelt one. */
 function elsewhere({ object }: SourceObject, path: string, message: string): string | undefined {
   // What is right elsewhere in a policy is not for a template.
   if (/\.tasks\[\d+\]\.(?:create|apply)\b/.test(path)) return undefined;
   const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
   const kind = ownKind(object);
-  return field === undefined || kind === undefined ? undefined : placeOf(kind, field, path);
+  return field === undefined || kind === undefined ? undefined : placeOf(kind, field);
 }
 
 type PlacedProblem = Position & Pick<Finding, "message" | "suggestion">;
 
 function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): PlacedProblem {
   const { path, message } = error;
-  const inExpression = placedInExpression(source, error);
-  if (inExpression !== undefined) return inExpression;
   const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
   const kind = severity === "error" ? ownKind(source.object) : undefined;
   const suggestion = kind && suggestionFor(kind, source.object, path);
   if (suggestion === undefined) return { ...position, message: asWritten(message, source, position) };
   return { ...position, message: withoutQuotes(message), suggestion };
-}
-
-/** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */
-function placedInExpression(source: SourceObject, { path, message }: FieldError): PlacedProblem | undefined {
-  const [told, lineText = "1", columnText = "1"] = /^(?:line (\d+), )?column (\d+): /.exec(message) ?? [];
-  const text = told === undefined ? undefined : valueAt(source.object, stepsOf(path));
-  if (told === undefined || typeof text !== "string") return undefined;
-  const before = text.split("\n").slice(0, Number(lineText) - 1);
-  const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
-  return { ...source.position(path, letter), message: message.slice(told.length) };
 }

@@ -1,5 +1,6 @@
-/** Reads the value at a path, such as spec.rules[0].hooks or metadata.labels[example.com/tier] of a FieldError. */
+/** Reads the value at a path, and the path of an error: such as spec.rules[0].hooks or metadata.labels[example.com/tier] of a FieldError. */
 
+import type { ErrorObject } from "ajv";
 import { isFields } from "../../lib/fields.ts";
 
 export function stepsOf(path: string): readonly string[] {
@@ -13,4 +14,19 @@ export function valueAt(root: unknown, steps: readonly (string | number)[]): unk
     else value = isFields(value) && Object.hasOwn(value, step) ? value[step] : undefined;
   }
   return value;
+}
+
+export function keysOf(instancePath: string): readonly string[] {
+  return instancePath
+    .split("/")
+    .slice(1)
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** Below the object that was validated: begins with a dot or a bracket. */
+export function pathOf({ instancePath, keyword, params }: ErrorObject): string {
+  const field: unknown = params["missingProperty"] ?? params["additionalProperty"];
+  const isOfField = typeof field === "string" && keyword !== "dependencies";
+  const keys = [...keysOf(instancePath), ...(isOfField ? [field] : [])];
+  return keys.map((key) => (/^(?!\d+$)[-\w]+$/.test(key) ? `.${key}` : `[${key}]`)).join("");
 }

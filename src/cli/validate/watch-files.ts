@@ -14,49 +14,35 @@ export async function checkOnChange(
   check: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const watchers = new Map<string, FSWatcher>();
   let change = Promise.withResolvers<undefined>();
   const wake = (): void => change.resolve(undefined);
   signal.addEventListener("abort", wake, { once: true });
-  try {
-    while (!signal.aborted) {
-      // Watches before the check, so that no change is missed.
-      change = Promise.withResolvers();
-      await follow(paths, watchers, wake);
+  while (!signal.aborted) {
+    change = Promise.withResolvers();
+    // Watches before the check, so that no change is missed; anew each time, because folders come and go.
+    const watchers = (await foldersOf(paths)).flatMap((folder) => start(folder, wake));
+    try {
       await check();
       await change.promise;
-      await delay(SETTLE_MS);
+    } finally {
+      for (const watcher of watchers) watcher.close();
     }
-  } finally {
-    for (const watcher of watchers.values()) watcher.close();
+    await delay(SETTLE_MS);
   }
 }
 
-/** Watches folders, because an editor may replace a file. A new folder is a change of its parent. */
-async function follow(
-  paths: readonly string[],
-  watchers: Map<string, FSWatcher>,
-  wake: () => void,
-): Promise<void> {
+/** Folders, because an editor may replace a file. A new folder is a change of its parent. */
+async function foldersOf(paths: readonly string[]): Promise<readonly string[]> {
   const { sources } = await sourcesOf(paths, {});
   const named = paths.flatMap((path) => [resolve(path), dirname(resolve(path))]);
-  const folders = new Set([...named, ...sources.map(({ name }) => dirname(resolve(name)))]);
-  for (const [folder, watcher] of watchers) {
-    if (folders.has(folder)) continue;
-    watcher.close();
-    watchers.delete(folder);
-  }
-  for (const folder of folders.difference(watchers)) {
-    const watcher = start(folder, wake);
-    if (watcher !== undefined) watchers.set(folder, watcher);
-  }
+  return [...new Set([...named, ...sources.map(({ name }) => dirname(resolve(name)))])];
 }
 
-/** `undefined`: there is no such folder, or it cannot be watched. */
-function start(folder: string, wake: () => void): FSWatcher | undefined {
+/** None if there is no such folder, or it cannot be watched. */
+function start(folder: string, wake: () => void): readonly FSWatcher[] {
   try {
-    return watch(folder, wake).on("error", wake);
+    return [watch(folder, wake).on("error", wake)];
   } catch {
-    return undefined;
+    return [];
   }
 }

@@ -1,6 +1,6 @@
 /** `hookpolicy windows`: shows when the windows of policies open and close. */
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
@@ -65,9 +65,11 @@ export function addWindows(program: Command): void {
     .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
     .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
     .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
-    .option(
-      "-A, --all-namespaces",
-      "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
+    .addOption(
+      new Option(
+        "-A, --all-namespaces",
+        "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
+      ).conflicts("namespace"),
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
@@ -82,15 +84,22 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const { zoneProblem } = await import("../../policy/window/zone.ts");
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
-  checkScope(flags);
-  if (wanted !== undefined && isPath(wanted, flags)) throw unknownName(wanted, [], flags);
-  const { isNamed, windowsIn } = await import("./window-list.ts");
+  checkFlags(wanted, flags);
+  const { namesOf, windowsIn } = await import("./window-list.ts");
   const { objects, isWhole, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readFiles(flags.filename));
   const all = windowsIn(objects);
-  const meant = all.filter(({ policy }) => wanted === undefined || isNamed(policy, wanted));
-  if (wanted !== undefined && isWhole && meant.length === 0) throw unknownName(wanted, all, flags, place);
+  const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
+  if (wanted !== undefined && isWhole && meant.length === 0)
+    throw unknownName(
+      wanted,
+      nearest(
+        wanted,
+        all.flatMap(({ policy }) => namesOf(policy)),
+      ),
+      place,
+    );
   await print(meant, flags, place);
   const invalid = meant.filter((each) => each.windows === undefined);
   for (const { policy } of invalid) {
@@ -100,16 +109,16 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   if (invalid.length > 0) throw new CommandError(FAILED);
 }
 
-function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }: Flags): void {
-  if (allNamespaces === true && namespace !== undefined) {
-    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
-  }
+function checkFlags(wanted: string | undefined, flags: Flags): void {
+  const { filename, namespace, allNamespaces, kubeconfig, context } = flags;
   const live = namespace ?? allNamespaces ?? kubeconfig ?? context;
-  if (filename !== undefined && live !== undefined) {
+  if (filename !== undefined && live !== undefined)
     throw new UsageError(
       "-n, -A, --kubeconfig and --context are for the API server, and -f is instead of it",
     );
-  }
+  // A file in the place of a name is told before an API server is looked for.
+  if (filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted ?? ""))
+    throw unknownName(wanted, `-f ${wanted}`);
 }
 
 interface WindowObjects extends Pick<ObjectFiles, "objects" | "isWhole"> {
@@ -135,7 +144,7 @@ async function readLive(wanted: string | undefined, flags: Flags): Promise<Windo
       return { place: only, held: await readHolders(client, only) };
     }),
   );
-  stderr.lines(held.unread.map(({ text }) => `warning: ${text}`));
+  stderr.lines(held.unread.map((text) => `warning: ${text}`));
   return { objects: held.objects, isWhole: true, ...(place !== undefined && { place }) };
 }
 
@@ -154,28 +163,11 @@ async function print(found: readonly WindowHolder[], flags: Flags, place: string
   );
   if (output === "json") stdout.json(windowsJson(listed));
   else if (listed.length === 0) stderr.line(`no window was found${elsewhere(place)}`);
-  else {
-    const chosen = flags.at !== undefined;
-    stdout.lines(windowsLines(listed, { zone, chosen, colour: colourFor(process.stdout, flags) }));
-  }
+  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags)));
 }
 
-/** That a user gives a file instead of a name; it is told before an API server is looked for. */
-function isPath(wanted: string, { filename }: Flags): boolean {
-  return filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
-}
-
-function unknownName(
-  wanted: string,
-  holders: readonly WindowHolder[],
-  flags: Flags,
-  place?: string,
-): UsageError {
-  const names = holders.flatMap(({ policy: { namespace, name } }) => [
-    name,
-    ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
-  ]);
-  const meant = nearest(wanted, names);
-  const hint = meantText(isPath(wanted, flags) ? `-f ${wanted}` : meant);
-  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint || elsewhere(place)}`);
+function unknownName(wanted: string | undefined, meant: string | undefined, place?: string): UsageError {
+  return new UsageError(
+    `no policy is named ${JSON.stringify(wanted)}${meantText(meant) || elsewhere(place)}`,
+  );
 }

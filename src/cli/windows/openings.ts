@@ -106,26 +106,23 @@ function differences(opening: Stretch, steady: Window, timeZone: string): readon
   const opens = wallTime(opensAt, timeZone);
   const usual = nearest(steady, opens);
   if (usual === undefined) return [`opens once more: ${cause}`];
+  const closes = closesAt && wallTime(closesAt, timeZone);
   const notes = [
-    ...otherTime("opens", opens, usual.opensAt),
+    ...changed("opens at", clockText(opens), clockText(usual.opensAt)),
     ...(comesAgain(opensAt, timeZone) ? [`opens at the first ${clockText(opens)} of two`] : []),
-    ...otherTime("closes", closesAt && wallTime(closesAt, timeZone), usual.closesAt),
-    ...otherLength(opening, usual),
+    ...changed("closes at", closes && clockText(closes), usual.closesAt && clockText(usual.closesAt)),
+    ...changed("lasts", lengthText(opening), lengthText(usual)),
   ];
   return notes.length === 0 ? [] : [...notes.slice(0, -1), `${notes.at(-1)}: ${cause}`];
 }
 
-function otherTime(verb: string, wall: Date | undefined, usual: Date | undefined): readonly string[] {
-  if (wall === undefined || usual === undefined || wall.getTime() === usual.getTime()) return [];
-  return [`${verb} at ${clockText(wall)} instead of ${clockText(usual)}`];
+function changed(what: string, now: string | undefined, usual: string | undefined): readonly string[] {
+  const isSame = now === undefined || usual === undefined || now === usual;
+  return isSame ? [] : [`${what} ${now} instead of ${usual}`];
 }
 
-function otherLength(actual: Stretch, usual: Stretch): readonly string[] {
-  const [length, expected] = [actual, usual].map(
-    ({ opensAt, closesAt }) => closesAt && closesAt.getTime() - opensAt.getTime(),
-  );
-  if (length === undefined || expected === undefined || length === expected) return [];
-  return [`lasts ${durationText(length)} instead of ${durationText(expected)}`];
+function lengthText({ opensAt, closesAt }: Stretch): string | undefined {
+  return closesAt && durationText(closesAt.getTime() - opensAt.getTime());
 }
 
 function nearest(steady: Window, wall: Date): Stretch | undefined {

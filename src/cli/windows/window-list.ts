@@ -61,9 +61,9 @@ function windowsOf(policy: HolderRef, { name: rule, until = [] }: GatedPart): re
     .flatMap(({ name: gate, window: spec }) => (spec === undefined ? [] : [{ policy, rule, gate, spec }]));
 }
 
-/** "team-a/protect", or "protect" in any namespace. */
-export function isNamed({ namespace, name }: HolderRef, wanted: string): boolean {
-  return wanted === name || wanted === `${namespace}/${name}`;
+/** "protect" in any namespace, and "team-a/protect". */
+export function namesOf({ namespace, name }: HolderRef): readonly string[] {
+  return namespace === undefined ? [name] : [name, `${namespace}/${name}`];
 }
 
 export interface ListedWindow extends PolicyWindow {
@@ -90,33 +90,29 @@ export function listOpenings(
   });
 }
 
-interface Print {
-  /** The zone to print in; by default each window's own. */
-  readonly zone: string | undefined;
-  /** Whether the list begins at another instant than now. */
-  readonly chosen: boolean;
-  readonly colour: Colour;
-}
-
-export function windowsLines(listed: readonly ListedWindow[], print: Print): string[] {
-  return paragraphs(listed.map((window) => windowLines(window, print)));
+/** `zone`: the one to print in; by default each window's own. */
+export function windowsLines(
+  listed: readonly ListedWindow[],
+  zone: string | undefined,
+  colour: Colour,
+): string[] {
+  return paragraphs(listed.map((window) => windowLines(window, zone, colour)));
 }
 
 function windowLines(
   { policy, rule, gate, spec, openings, denyHasPassed: isPast, searchedUntil }: ListedWindow,
-  { zone, chosen, colour }: Print,
+  zone: string | undefined,
+  colour: Colour,
 ): string[] {
   const own = spec.timeZone ?? "UTC";
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
   const part = policy.kind === "HookRollout" ? "stage" : "rule";
   const heading = `${colour.bold(policyName(policy))}, ${part} ${rule}, gate ${gate} (${shown})`;
   const text = (instant: Date): string => dateText(instant, zone ?? own);
-  const notBefore = searchedUntil && `before ${text(searchedUntil)}`;
-  if (openings.length === 0)
-    return [heading, notBefore === undefined ? "never opens again" : `does not open ${notBefore}`];
+  const later = searchedUntil === undefined ? "never" : `not before ${text(searchedUntil)}`;
   const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
-    isOpen ? colour.green(chosen ? "open then" : "open now") : text(opensAt),
-    closesAt === undefined ? (notBefore === undefined ? "never" : `not ${notBefore}`) : text(closesAt),
+    isOpen ? colour.green("open") : text(opensAt),
+    closesAt === undefined ? later : text(closesAt),
     closesAt === undefined || isOpen ? "" : durationText(closesAt.getTime() - opensAt.getTime()),
     ...(notes.length === 0 ? [] : [colour.yellow("*")]),
   ]);
@@ -124,7 +120,8 @@ function windowLines(
     .filter(({ notes: each }) => each.length > 0)
     .map(({ opensAt, notes: each }) => `${colour.yellow("*")} ${text(opensAt)}: ${each.join(", ")}`);
   const past = isPast ? [colour.yellow(DENIES_NOTHING)] : [];
-  return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes, ...past];
+  const table = tableLines(["OPENS", "CLOSES", "LASTS", ""], rows.length === 0 ? [[later]] : rows);
+  return [heading, ...table, ...notes, ...past];
 }
 
 /** Schema: schemas/output/windows.json. */

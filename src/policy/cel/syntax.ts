@@ -193,17 +193,41 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/\b(and|or|not)\b/, "write &&, || and ! instead of and, or and not"],
 ];
 
-/** Without the parser's list of expected tokens, which is long and mostly irrelevant, and without CEL, which no answer has. */
+/** The parser's list of expected tokens is long and mostly irrelevant, so the message names the found token. */
 function syntaxError(source: string, error: unknown, lines: readonly number[]): ParseResult {
   const offset = offsetOf(error);
+  const rest = source.slice(offset ?? 0).trim();
+  const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
   const bare = source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
   const hint = HINTS.find(([pattern]) => pattern.test(bare))?.[1];
-  const position = positionAt(lines, offset);
+  const lone = hint === undefined ? loneMark(source) : undefined;
+  const problem = lone?.problem ?? `it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`;
+  const position = positionAt(lines, lone?.offset ?? offset);
   return {
     ok: false,
-    message: `not a CEL expression: it cannot be read from here on${hint === undefined ? "" : `; ${hint}`}`,
+    message: `not a CEL expression: ${problem}`,
     ...(position !== undefined && { position }),
   };
+}
+
+const PAIRS: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
+
+/** A bracket or quote without its other half. */
+function loneMark(source: string): { readonly offset: number; readonly problem: string } | undefined {
+  const open: { readonly mark: string; readonly offset: number }[] = [];
+  for (const { 0: mark, index: offset } of source.matchAll(
+    /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[()[\]{}"']/g,
+  )) {
+    if (mark.length > 1) continue;
+    if (mark === '"' || mark === "'") return { offset, problem: `the text has no closing ${mark}` };
+    const before = open.at(-1);
+    if (PAIRS[mark] !== undefined) open.push({ mark, offset });
+    else if (before === undefined) return { offset, problem: `${mark} closes nothing: remove it` };
+    else if (PAIRS[before.mark] === mark) open.pop();
+    else break;
+  }
+  const last = open.at(-1);
+  return last && { offset: last.offset, problem: `${last.mark} is not closed: write ${PAIRS[last.mark]}` };
 }
 
 /** The library's error has `location.start.offset`. */

@@ -179,22 +179,6 @@ function messageOfError(kind: Kind, error: ErrorObject): string {
   return isWider ? describeSchemaError(error).replace(/; did you mean .*$/, "") : describeSchemaError(error);
 }
 
-/** Whether a value has the form that a schema wants: its types and fields, not its words, numbers and rules. */
-export function fits(schema: CrdSchema, value: unknown): boolean {
-  const { type, items, required = [] } = schema;
-  if (Array.isArray(value))
-    return type === "array" && (items === undefined || value.every((item) => fits(items, item)));
-  if (isFields(value)) {
-    if (type !== "object" || !required.every((field) => Object.hasOwn(value, field))) return false;
-    return Object.entries(value).every(([key, field]) => {
-      const of = fieldOf(schema, key);
-      return of === undefined ? schema["x-kubernetes-preserve-unknown-fields"] === true : fits(of, field);
-    });
-  }
-  const is = Number.isInteger(value) ? "integer" : typeof value;
-  return typeof type === "string" ? type === is : type.some((each) => each === is);
-}
-
 const UNKNOWN: readonly string[] = ["additionalProperties", "enum"];
 
 /** Where the value is that the error is about; `schema`: its own, if the root knows it. */

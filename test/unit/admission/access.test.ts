@@ -165,7 +165,7 @@ test("a kind that is not served can be named only by who may list everything of 
 });
 
 test("what the operator itself may not read is a warning", async () => {
-  const problem = "the operator may not list backups.velero.io";
+  const problem = "the operator may not read backups.velero.io";
   const hook = webhook({ located: () => ({ ...BACKUPS, problem }) });
   const { allowed, warnings } = await hook.create(own(gate()));
   assert.equal(allowed, true);

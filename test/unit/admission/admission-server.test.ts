@@ -110,7 +110,7 @@ const UNKNOWN: Record<string, Request> = {
   "another path": { path: "/marker" },
   "a path that does not decode": { path: "/marker%zz" },
   "GET on a review": { method: "GET" },
-  "a method that Fastify does not know": { method: "PURGE" },
+  "an unusual method": { method: "PURGE" },
 };
 for (const [name, options] of Object.entries(UNKNOWN)) {
   test(`${name} is 404 and echoes nothing`, async (t) => {

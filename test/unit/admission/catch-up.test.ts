@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CatchUp } from "../../../src/admission/catch-up.ts";
+import { caughtUp } from "../../../src/admission/catch-up.ts";
 import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 
 const ALLOWED: AdmissionOutcome = { verdict: "Allowed", warnings: [] };
@@ -34,41 +34,30 @@ const always = (reason: string, ms?: number): Attempts =>
 
 test("it is decided again until memory has every policy, also one that has just changed", async () => {
   const { decide, count } = attempts(["PoliciesChanging", "PolicyNotInMemory"]);
-  assert.equal(await new CatchUp().decided(performance.now(), decide), ALLOWED);
+  assert.equal(await caughtUp(performance.now(), decide), ALLOWED);
   assert.equal(count(), 3);
 });
 
 test("the last answer counts when memory does not catch up", async () => {
   const { decide, count } = always("PolicyNotInMemory");
-  const outcome = await new CatchUp().decided(performance.now(), decide);
+  const outcome = await caughtUp(performance.now(), decide);
   assert.deepEqual(outcome, because("PolicyNotInMemory"));
   assert.ok(count() <= 4, String(count()));
 });
 
 test("no attempt begins for which the API server might not wait", async () => {
   const slow = always("PolicyNotInMemory", 500);
-  await new CatchUp().decided(performance.now(), slow.decide);
+  await caughtUp(performance.now(), slow.decide);
   assert.ok(slow.count() <= 3, String(slow.count()));
   const late = always("PolicyNotInMemory");
-  await new CatchUp().decided(performance.now() - 1500, late.decide);
+  await caughtUp(performance.now() - 1500, late.decide);
   assert.equal(late.count(), 1);
-});
-
-test("only as many wait as cost others nothing, and their places become free", async () => {
-  const catchUp = new CatchUp();
-  const { decide, count } = always("PolicyNotInMemory");
-  await Promise.all(
-    Array.from({ length: 100 }, async () => await catchUp.decided(performance.now(), decide)),
-  );
-  assert.ok(count() > 100 && count() <= 100 + 32 * 3, String(count()));
-  const next = attempts(["PolicyNotInMemory"]);
-  assert.equal(await catchUp.decided(performance.now(), next.decide), ALLOWED);
 });
 
 for (const reason of ["Timeout", "Forbidden", "ClockSkewed", "NamespaceChanging"]) {
   test(`where that is not why, it is decided once: ${reason}`, async () => {
     const { decide, count } = always(reason);
-    assert.deepEqual(await new CatchUp().decided(performance.now(), decide), because(reason));
+    assert.deepEqual(await caughtUp(performance.now(), decide), because(reason));
     assert.equal(count(), 1);
   });
 }

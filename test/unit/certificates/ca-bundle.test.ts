@@ -6,7 +6,7 @@ import type { JsonPatchOperation } from "../../../src/kube/kube-client.ts";
 import { isConflict, KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { CaBundleKeeper, type CaBundleOptions } from "../../../src/certificates/ca-bundle.ts";
-import { authoritiesIn } from "../../../src/certificates/serving-certificate.ts";
+import { authoritiesIn } from "../../../src/certificates/serving-files.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { status, WIDGETS } from "../kube/fake-api-server.ts";
 import { MemoryLogger, scratch, startLab, until } from "../kube/fixtures.ts";

@@ -2,9 +2,13 @@
 
 import { X509Certificate } from "node:crypto";
 
-import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
+import {
+  authoritySecretName,
+  CertificateKeeper,
+  type KeeperOptions,
+  type Step,
+} from "../../../src/certificates/keeper.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
-import { authoritySecretName } from "../../../src/certificates/rotation-steps.ts";
 import type { SecretStore } from "../../../src/certificates/secret-store.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/stored-certificates.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";

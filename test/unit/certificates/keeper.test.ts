@@ -91,17 +91,11 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
   assert.deepEqual(lab.actions(), ["CreateAuthority", "PublishAuthority"]);
   assert.equal(parseCertificates(lab.secrets.get(SERVING, "ca.crt")).length, 2);
   assert.ok(lab.trusts());
-  lab.pass(60_000);
-  await keeper.look(SIGNAL);
-  assert.deepEqual(lab.warnings(), [], "no rotation is without such a wait");
-  assert.match(
-    lab.log.lines.at(-1)?.message ?? "",
-    /^Waiting until the new certificate authority is trusted/,
-  );
   lab.pass(30 * 86_400_000);
   await keeper.look(SIGNAL);
   assert.deepEqual(lab.actions(), []);
   assert.ok(lab.trusts());
+  assert.equal(lab.warnings().length, 1);
   const said = lab.warnings().at(-1);
   assert.match(said?.message ?? "", /^Waiting until the new certificate authority is trusted/);
   assert.deepEqual(said?.fields["waitingFor"], ["extensionconfigs hookpolicy"]);

@@ -303,29 +303,4 @@ describe("the log of answers", () => {
     const { lines } = await run({}, { bytes: [body, body, body], everyCall: true });
     assert.equal(lines.filter(called).length, 3);
   });
-
-  test("says how often an answer was repeated when it changes", async () => {
-    let asks = 0;
-    const { lines } = await run(
-      { ask: () => ((asks += 1) < 4 ? blocked : allowed) },
-      { bytes: [body, body, body, body] },
-    );
-    assert.deepEqual(lines[1], [
-      "BeforeClusterDelete was answered the same until now",
-      { cluster: "team-a/prod-1", repeated: 2 },
-    ]);
-    assert.equal(lines.filter(called).length, 2);
-  });
-
-  test("says so, too, when the Cluster is gone", async () => {
-    const { lines } = await run({}, { bytes: [body, body, "the Cluster is gone", body] });
-    assert.deepEqual(
-      lines.map(([message]) => message.replace("BeforeClusterDelete ", "")),
-      [
-        "is called, response is Success. retry: 10",
-        "was answered the same until now",
-        "is called, response is Success. retry: 10",
-      ],
-    );
-  });
 });

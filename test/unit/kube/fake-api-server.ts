@@ -47,8 +47,6 @@ export class FakeApiServer {
   compacted = 0;
   /** How a watch of a compacted version is refused. */
   goneAs: "status" | "event" = "status";
-  /** The last field of a list. */
-  listEnd: "metadata" | "items" = "metadata";
   /** While true, watches get no events, as through a connection that died silently. */
   isMute = false;
   token: string | undefined;
@@ -233,9 +231,7 @@ export class FakeApiServer {
     if (next !== "") this.#continues.set(next, { rest, version: state.version });
     const metadata = { ...(next !== "" && { continue: next }), resourceVersion: String(state.version) };
     const items = state.rest.slice(0, limit);
-    // Lists of custom resources have their fields in the order of the alphabet, others do not.
-    const list = this.listEnd === "metadata" ? { items, kind: "WidgetList", metadata } : { metadata, items };
-    json(response, 200, list);
+    json(response, 200, { items, kind: "WidgetList", metadata });
   }
 
   #watch(request: RecordedRequest, response: ServerResponse): void {

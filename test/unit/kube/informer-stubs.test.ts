@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { NO_MEMORY } from "../../../src/kube/memory-use.ts";
-import { MemoryBudget } from "../../../src/kube/memory-budget.ts";
+import { MemoryBudget, NO_MEMORY } from "../../../src/kube/memory-budget.ts";
 import { MemoryLogger, until } from "./fixtures.ts";
 import { type InformerLab, type Size, startInformer } from "./informer-lab.ts";
 

@@ -59,10 +59,6 @@ const broken: Record<string, { text: string; says: RegExp }> = {
     text: JSON.stringify({ ...good, users: [user, user] }),
     says: /users: the name "u" is there twice/,
   },
-  "a field that no kubeconfig has": {
-    text: JSON.stringify({ ...good, users: [{ name: "u", user: { "token-file": "/t" } }] }),
-    says: /user "u" has the field "token-file", which kubeconfigs do not have/,
-  },
   "a plugin without interactiveMode": {
     text: JSON.stringify({
       ...good,

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { NO_MEMORY } from "../../../src/kube/memory-use.ts";
 import { sizeOf } from "../../../src/lib/json-size.ts";
-import { MemoryBudget, PLATFORM } from "../../../src/kube/memory-budget.ts";
+import { MemoryBudget, NO_MEMORY, PLATFORM } from "../../../src/kube/memory-budget.ts";
 import { MemoryLogger } from "./fixtures.ts";
 
 const bytes = (count: number): typeof NO_MEMORY => ({ ...NO_MEMORY, bytes: count });

@@ -170,11 +170,11 @@ const plugins: Record<string, { script: string; says: RegExp }> = {
     says: /credentials: the credentials plugin \S+ failed: exit code 3/,
   },
   "is killed": { script: "kill -9 $$", says: /plugin \S+ failed: SIGKILL/ },
-  "prints a bare token": { script: "echo s3cr3t-s3cr3t", says: /did not print JSON/ },
+  "prints a bare token": { script: "echo s3cr3t-s3cr3t", says: /printed no ExecCredential/ },
   "prints another JSON": { script: "echo '{}'", says: /printed no ExecCredential/ },
   "prints another apiVersion": {
     script: `echo '{"kind":"ExecCredential","apiVersion":"v2"}'`,
-    says: /another apiVersion than client\.authentication\.k8s\.io\/v1/,
+    says: /printed no ExecCredential of client\.authentication\.k8s\.io\/v1/,
   },
   "prints no credential": { script: credential(""), says: /neither a token nor a client certificate/ },
   "prints a certificate alone": {

@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { changedRows, filterHeld, valuesOf } from "../../../src/page/held-rows.ts";
+import { filterHeld, valuesOf } from "../../../src/page/held-rows.ts";
 import type { HeldRow } from "../../../src/page/wire.ts";
 
 function row(cluster: string, over: Partial<HeldRow> = {}): HeldRow {
   return {
-    key: cluster,
     cluster,
+    clusterUID: cluster,
     hook: "BeforeClusterUpgrade",
-    policy: "HookPolicy team-a/protect",
+    policy: { kind: "HookPolicy", namespace: "team-a", name: "protect" },
     rule: "approval",
     verdict: "Blocked",
     reason: "WaitingForAnnotation",
     message: "Ask the platform team",
     firstAsked: "2026-11-23T10:00:00Z",
+    since: "2026-11-23T10:00:00Z",
+    approvable: true,
     ...over,
   };
 }
@@ -22,7 +24,7 @@ const ROWS = [
   row("team-a/one"),
   row("team-b/two", {
     hook: "BeforeClusterDelete",
-    policy: "HookPolicy team-b/p",
+    policy: { kind: "HookPolicy", namespace: "team-b", name: "p" },
     tornDown: { reason: "ForegroundDeletion", message: "the garbage collector" },
   }),
 ];
@@ -44,14 +46,4 @@ test("rows are filtered by policy, namespace and hook, and by every word that is
     valuesOf([...ROWS, ...ROWS], ({ hook }) => hook),
     ["BeforeClusterDelete", "BeforeClusterUpgrade"],
   );
-});
-
-test("changes keep the longest held first, and all rows replace those before", () => {
-  const none = { gone: [], notes: [] };
-  const older = row("z/oldest", { firstAsked: "2026-11-20T10:00:00Z" });
-  const added = changedRows(ROWS, { ...none, all: false, rows: [older] });
-  assert.deepEqual(names(added), ["z/oldest", "team-a/one", "team-b/two"]);
-  const gone = changedRows(added, { ...none, all: false, rows: [], gone: ["team-a/one"] });
-  assert.deepEqual(names(gone), ["z/oldest", "team-b/two"]);
-  assert.deepEqual(names(changedRows(gone, { ...none, all: true, rows: ROWS })), names(ROWS));
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -140,22 +140,6 @@ describe("a disk that is full", () => {
       "The audit log is being written again",
     ]);
   });
-});
-
-test("a line for which there is room only in part is taken back", () => {
-  const targets = join(import.meta.dirname, "../../../src/report/audit-targets.ts");
-  const program = `
-    const { FileTarget } = await import(${JSON.stringify(targets)});
-    const target = new FileTarget(${JSON.stringify(file)});
-    await target.write(Buffer.alloc(3000, "a"));
-    await target.write(Buffer.alloc(3000, "b")).catch((error) => console.log(error.message));
-    await target.close();
-  `;
-  // No file of this process may be longer than 4096 bytes.
-  const limited = 'trap "" XFSZ; ulimit -f 8; exec "$0" --input-type=module --eval "$1"';
-  const said = execFileSync("sh", ["-c", limited, process.execPath, program], { encoding: "utf8" });
-  assert.match(said, /no space is left/);
-  assert.equal(readFileSync(file, "utf8"), "a".repeat(3000));
 });
 
 test("a target that takes a part of a line gets the rest of it next", async () => {

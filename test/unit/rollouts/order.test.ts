@@ -3,12 +3,11 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { MAX_RUNNING } from "../../../src/api/hook-policy.ts";
 import {
-  compareOrder,
   inOrder,
   orderOf,
   type OrderPlace,
   takeTurns,
-  Turns,
+  LastTurns,
   withTurn,
 } from "../../../src/rollouts/order.ts";
 
@@ -21,15 +20,15 @@ test("a label with an integer of up to 15 digits gives the order; whatever else 
     ["-7", -7],
     ["007", 7],
     ["999999999999999", 999_999_999_999_999],
-    ["1000000000000000", Infinity],
-    ["1.5", Infinity],
-    ["1e3", Infinity],
-    ["", Infinity],
-    ["first", Infinity],
+    ["1000000000000000", Number.MAX_SAFE_INTEGER],
+    ["1.5", Number.MAX_SAFE_INTEGER],
+    ["1e3", Number.MAX_SAFE_INTEGER],
+    ["", Number.MAX_SAFE_INTEGER],
+    ["first", Number.MAX_SAFE_INTEGER],
   ];
   for (const [label, order] of rows) assert.equal(of(label), order, label);
-  assert.equal(orderOf(undefined, KEY), Infinity);
-  assert.equal(orderOf({ other: "1" }, KEY), Infinity);
+  assert.equal(orderOf(undefined, KEY), Number.MAX_SAFE_INTEGER);
+  assert.equal(orderOf({ other: "1" }, KEY), Number.MAX_SAFE_INTEGER);
 });
 
 test("without a label to look at all are equal", () => {
@@ -39,7 +38,7 @@ test("without a label to look at all are equal", () => {
 test("the comparison is the order of the integers, also beside labels that are none", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.maxSafeInteger().map(String), fc.string())), (labels) => {
-      const orders = labels.map(of).toSorted(compareOrder);
+      const orders = labels.map(of).toSorted((a, b) => a - b);
       for (const [index, order] of orders.entries())
         assert.ok(index === 0 || (orders[index - 1] ?? 0) <= order);
     }),
@@ -59,7 +58,7 @@ function begun(places: readonly OrderPlace[], free: () => number): string[] {
   let turns: string[] | undefined;
   for (let waiting = new Set(places); waiting.size > 0;) {
     let left = free();
-    takeTurns(inOrder([...waiting]), new Turns(turns), (place) => {
+    takeTurns(inOrder([...waiting]), new LastTurns(turns), (place) => {
       if (left === 0) return false;
       left -= 1;
       waiting.delete(place);
@@ -120,7 +119,7 @@ describe("namespaces take turns", () => {
   test("and keep theirs if their first Cluster has no room", () => {
     const places = inOrder([...waitingIn("a", 3), ...waitingIn("b", 2)]);
     const tried: string[] = [];
-    takeTurns(places, new Turns(["b"]), ({ namespace, name }) => {
+    takeTurns(places, new LastTurns(["b"]), ({ namespace, name }) => {
       tried.push(`${namespace}/${name}`);
       return name !== "c0";
     });

@@ -17,10 +17,6 @@ for (const [text, address] of Object.entries(ACCEPTED)) {
   });
 }
 
-test("0 means do not listen", () => {
-  assert.equal(parseAddress("0"), undefined);
-});
-
 for (const text of [
   "",
   "9440",
@@ -36,7 +32,7 @@ for (const text of [
   ":1:2",
 ]) {
   test(`${JSON.stringify(text)} is no address`, () => {
-    assert.ok(parseAddress(text) instanceof Error);
+    assert.equal(parseAddress(text), undefined);
   });
 }
 

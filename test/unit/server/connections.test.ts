@@ -97,7 +97,12 @@ test(
     for (const socket of [client, newcomer, another]) await answered(socket);
     assert.deepEqual(
       log.entries.map(({ message, fields }) => [message, fields]),
-      [["Too many connections, closing idle ones", { limit: LIMIT }]],
+      [
+        [
+          "Too many connections, closing idle ones",
+          { limit: LIMIT, flags: "--webhook-host, --webhook-port" },
+        ],
+      ],
     );
   },
 );

@@ -280,7 +280,7 @@ const UNKNOWN: Record<string, RequestOptions> = {
   "HEAD on a hook": { method: "HEAD" },
   "PUT on a hook": { method: "PUT" },
   "OPTIONS on a hook": { method: "OPTIONS" },
-  "a method that Fastify does not know": { method: "PURGE" },
+  "an unusual method": { method: "PURGE" },
 };
 for (const [name, options] of Object.entries(UNKNOWN)) {
   test(`${name} is 404 and echoes nothing`, async (t) => {

@@ -22,7 +22,6 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
   let version = 200;
   const next = (): string => String(version++);
   return {
-    get: async ({ object }) => object,
     replaceStatus: async ({ object }, status) => ({
       ...withMeta(object, { resourceVersion: next() }),
       status,
@@ -31,7 +30,6 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
       withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
     hasCluster: async () => true,
-    getOverride: async ({ object }) => object,
     replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
     isConflict: (error) => error === conflict,
     ...over,

@@ -152,19 +152,13 @@ describe("an attempt", () => {
     }
   });
 
-  for (const [whose, user, who] of [
-    ["the account's", "team-a:cluster-tasks", "ServiceAccount team-a/cluster-tasks may not"],
-    ["the operator's", "hooks:operator", "the operator may not act as ServiceAccount team-a/cluster-tasks"],
-  ] as const)
-    test(`says that ${whose} right is missing, where the refusal has its name`, async () => {
-      const error = new KubeError(`User "system:serviceaccount:${user}" cannot`, {
-        code: 403,
-        reason: "Forbidden",
-      });
-      const api = server({ create: async () => await Promise.reject(error) });
-      const { message } = await carryOut(api, workOf(running()));
-      assert.ok(message?.startsWith(`${who} (hookpolicy doctor prints what is missing): User`), message);
-    });
+  test("says that a right is missing, where the refusal has the name of a user", async () => {
+    const text = 'User "system:serviceaccount:team-a:cluster-tasks" cannot';
+    const error = new KubeError(text, { code: 403, reason: "Forbidden" });
+    const api = server({ create: async () => await Promise.reject(error) });
+    const { message } = await carryOut(api, workOf(running()));
+    assert.equal(message, `a right is missing (hookpolicy doctor prints which): ${text}`);
+  });
 
   test("waits while its object is being deleted, or cannot be read", async () => {
     const task = running({ uid: "job-1" });

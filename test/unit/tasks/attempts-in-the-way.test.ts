@@ -6,7 +6,7 @@ import type { KubeObject } from "../../../src/kube/resource.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { Allowance } from "../../../src/turns/allowance.ts";
 import { Polls } from "../../../src/tasks/polls.ts";
-import type { Permit } from "../../../src/tasks/next-step.ts";
+import type { Permit } from "../../../src/tasks/permit.ts";
 import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { HookTask, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import {
   nextStep,
   type NextStep,
   RETRY_ANNOTATION,
   type TaskSituation,
 } from "../../../src/tasks/next-step.ts";
+import { cancelled, markedAltered, retried } from "../../../src/tasks/task-progress.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
 const HOUR = 3600;
@@ -25,7 +27,13 @@ function next(situation: Partial<TaskSituation>): NextStep {
 
 const FAILED = attempt({ uid: "job-1", endedAt: ago(10), outcome: "Failed" });
 
-const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>, step: NextStep]>> = {
+type Expected = NextStep | ((situation: { readonly task: HookTask }) => NextStep);
+
+function writes(statusOf: (situation: { readonly task: HookTask }) => HookTaskStatus): Expected {
+  return (situation) => ({ do: "Write", status: statusOf(situation) });
+}
+
+const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>, step: Expected]>> = {
   "begins what has a permit": [{}, { do: "Begin" }],
   "waits while something passes by itself": [{ permit: { may: "Wait" } }, { do: "Rest", forMs: 10_000 }],
   "cancels nothing because memory does not want it any more": [
@@ -34,12 +42,14 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "cancels what has no further attempt": [
     { task: hookTask({ phase: "Running", begun: 1, allowed: 1, attempts: [FAILED] }) },
-    { do: "Cancel", why: "no further attempt is allowed" },
+    writes(({ task }) => cancelled(task.status ?? {}, "no further attempt is allowed", NOW)),
   ],
   "marks it as over when the operation has ended": [{ isOver: true }, { do: "MarkOver" }],
   "begins nothing for an operation that is over": [
     { task: hookTask({ over: ago(1) }), isOver: true },
-    { do: "Cancel", why: "the operation has ended, or is no longer wanted" },
+    writes(({ task }) =>
+      cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
+    ),
   ],
   "carries out an attempt that a restart has left": [
     { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
@@ -62,7 +72,7 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "marks what was changed before anything is done": [
     { altered: "Changed", task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
-    { do: "MarkAltered" },
+    writes(({ task }) => markedAltered(task.status ?? {}, NOW)),
   ],
   "begins nothing that was changed": [
     { altered: "Changed", task: hookTask({ altered: ago(1) }) },
@@ -93,7 +103,9 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "cancels what was changed once its operation is over": [
     { altered: "Changed", task: hookTask({ altered: ago(1), over: ago(1) }), isOver: true },
-    { do: "Cancel", why: "the operation has ended, or is no longer wanted" },
+    writes(({ task }) =>
+      cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
+    ),
   ],
   "waits 30 seconds before the second attempt": [
     { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] }, { retries: 1 }) },
@@ -143,7 +155,7 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   ],
   "retries what has failed when a person says so": [
     { task: hookTask({ phase: "Failed", endedAt: ago(10) }, {}, { [RETRY_ANNOTATION]: "now" }) },
-    { do: "Retry", value: "now" },
+    writes(({ task }) => retried(task, "now")),
   ],
   "retries once for each time that a person says so": [
     {
@@ -192,5 +204,8 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
 
 describe("the leader", () => {
   for (const [name, [situation, step]] of Object.entries(cases))
-    test(name, () => assert.deepEqual(next(situation), step));
+    test(name, () => {
+      const { task = hookTask() } = situation;
+      assert.deepEqual(next(situation), typeof step === "function" ? step({ task }) : step);
+    });
 });

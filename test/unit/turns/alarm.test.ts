@@ -7,17 +7,17 @@ import { Alarm } from "../../../src/turns/alarm.ts";
 import { at, NOW } from "../builders.ts";
 
 interface Lab {
-  readonly alarm: Alarm<string>;
+  readonly alarm: Alarm;
   readonly rung: string[];
   readonly clock: { now: Date };
 }
 
-const NAMED = { keyOf: (key: string) => key, ownerOf: () => "", onSetBack: () => undefined };
+const NAMED = { ownerOf: () => "", onSetBack: () => undefined };
 
-function alarmWith(onDue: (key: string, alarm: Alarm<string>) => void = () => undefined): Lab {
+function alarmWith(onDue: (key: string, alarm: Alarm) => void = () => undefined): Lab {
   const rung: string[] = [];
   const clock = { now: NOW };
-  const alarm: Alarm<string> = new Alarm({
+  const alarm: Alarm = new Alarm({
     ...NAMED,
     now: () => clock.now,
     turnMs: Infinity,
@@ -173,11 +173,10 @@ test("work that is moved thousands of times takes nothing away from other work",
 const anyKey = fc.constantFrom("a", "b", "c", "d", "e");
 const anyAct = fc.oneof(
   fc.record({ what: fc.constant("set" as const), key: anyKey, minutes: fc.integer({ min: -3, max: 9 }) }),
-  fc.record({ what: fc.constant("clear" as const), key: anyKey }),
   fc.record({ what: fc.constant("ring" as const), minutes: fc.integer({ min: -2, max: 4 }) }),
 );
 
-test("whatever is set, moved and cleared, and wherever the clock goes, its timer rings for what is due, and for nothing else", (t) => {
+test("whatever is set and moved, and wherever the clock goes, its timer rings for what is due, and for nothing else", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const plus = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
   fc.assert(
@@ -185,15 +184,13 @@ test("whatever is set, moved and cleared, and wherever the clock goes, its timer
       const { alarm, rung, clock } = alarmWith();
       const known = new Map<string, number>();
       let minute = 0;
-      const setTo = (key: string, instant: number | undefined): void => {
-        alarm.set(key, instant === undefined ? undefined : plus(instant));
-        if (instant === undefined) known.delete(key);
-        else known.set(key, instant);
-        assert.deepEqual(alarm.get(key), instant === undefined ? undefined : plus(instant));
+      const setTo = (key: string, instant: number): void => {
+        alarm.set(key, plus(instant));
+        known.set(key, instant);
+        assert.deepEqual(alarm.get(key), plus(instant));
       };
       for (const act of story) {
         if (act.what === "set") setTo(act.key, minute + act.minutes);
-        else if (act.what === "clear") setTo(act.key, undefined);
         else {
           minute += act.minutes;
           clock.now = plus(minute);

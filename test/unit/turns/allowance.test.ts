@@ -32,7 +32,6 @@ describe("the allowance of a namespace", () => {
   test("does not count what belongs to no namespace", () => {
     const spent: string[] = [];
     const alarm = new Alarm({
-      keyOf: (key: string) => key,
       onSetBack: () => undefined,
       now: () => NOW,
       ownerOf: (key) => key,
@@ -52,7 +51,6 @@ describe("the allowance of a namespace", () => {
     const allowance = new Allowance(() => clock);
     const rung: string[] = [];
     const alarm = new Alarm({
-      keyOf: (key: string) => key,
       onSetBack: () => undefined,
       now: () => new Date(NOW.getTime() + clock),
       ownerOf: (key) => key.split(" ")[1] ?? "",

@@ -59,7 +59,7 @@ function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> 
   // The fields of a template are those of another kind.
   if (path.at(-3) === "tasks" && TEMPLATES.has(String(key))) return;
   const changed = typeof key === "string" ? BY_NAME.get(key)?.(value, path, parent) : undefined;
-  for (const to of changed ?? NO_CHANGE) yield to === REMOVED ? { path } : { path, to };
+  for (const to of changed ?? NO_CHANGE) yield { path, to };
   if (Array.isArray(value)) yield* inList(value, path);
   else if (isFields(value)) {
     if (key === "matchLabels") yield* labels(value, path);
@@ -101,7 +101,7 @@ function* labels(wanted: Fields, path: Path): Generator<Edit> {
   }
 }
 
-const REMOVED = Symbol("removed");
+const REMOVED = undefined;
 type ChangedValues = Iterable<unknown>;
 type Change = (value: unknown, path: Path, parent: unknown) => ChangedValues;
 

@@ -1,9 +1,9 @@
 /** Makes mutants of the policies of suites: valid policies that differ from the original by one small change. */
 
-import { isFields } from "../../../lib/fields.ts";
+import { fieldsOf, isFields } from "../../../lib/fields.ts";
 import type { ServedHooks } from "../../../api/hook-catalog.ts";
 import { compilePolicy } from "../../../policy/compile.ts";
-import { type PolicyKind, policyName } from "../../../policy/policy-ref.ts";
+import { policyName } from "../../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
 import type { FilePlace, Suite } from "../suite.ts";
 import { valueAt } from "../../validate/value-at.ts";
@@ -21,68 +21,60 @@ export interface Mutant {
   readonly before?: string;
   /** JSON; absent: the field was removed. */
   readonly after?: string;
-  readonly object: RawObject;
 }
 
-/** A policy, the suites that use it, and its small changes. */
 export interface MutatedPolicy {
-  /** The text of the policy. The same policy in several suites is changed in all of them. */
+  readonly mutant: Mutant;
+  readonly object: RawObject;
+  /** The text of the policy as it was. The same policy in several suites is changed in all of them. */
   readonly text: string;
   readonly suites: readonly Suite[];
-  readonly edits: readonly Edit[];
-  /** `undefined`: the edit makes no valid policy, or the same as an earlier edit. */
-  readonly mutantOf: (edit: Edit) => Mutant | undefined;
 }
 
 export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): MutatedPolicy[] {
-  const users = new Map<string, { readonly policy: RawObject; readonly suites: Suite[] }>();
-  for (const suite of suites) {
+  const uses = suites.flatMap((suite) => {
     const policies = [suite.objects, ...suite.created].flat().filter((object) => policyKind(object));
-    for (const [text, policy] of new Map(policies.map((each) => [JSON.stringify(each), each]))) {
-      const user = users.get(text) ?? { policy, suites: [] };
-      user.suites.push(suite);
-      users.set(text, user);
-    }
-  }
-  return [...users].flatMap(([text, { policy, suites: own }]) => {
-    const kind = policyKind(policy);
-    const { spec } = policy;
-    if (kind === undefined || !isFields(spec)) return [];
-    const place = own[0]?.places.get(policy);
-    return [
-      { text, suites: own, edits: [...editsOf(spec)], mutantOf: mutating(kind, policy, place, served) },
-    ];
+    const distinct = new Map(policies.map((policy) => [JSON.stringify(policy), policy]));
+    return [...distinct].map(([text, policy]) => ({ text, policy, suite }));
+  });
+  return [...Map.groupBy(uses, ({ text }) => text)].flatMap(([text, same]) => {
+    const users = same.map(({ suite }) => suite);
+    return same.slice(0, 1).flatMap(({ policy, suite }) => {
+      const mutants = mutantsOf(policy, suite.places.get(policy), served);
+      return mutants.map((each) => ({ ...each, text, suites: users })).toArray();
+    });
   });
 }
 
-function mutating(
-  kind: PolicyKind,
+/** Leaves out edits that make no valid policy, or the same as an earlier edit. */
+function* mutantsOf(
   policy: RawObject,
   place: FilePlace | undefined,
   served: ServedHooks,
-): MutatedPolicy["mutantOf"] {
-  const seen = new Set([JSON.stringify(policy["spec"])]);
+): IteratorObject<Pick<MutatedPolicy, "mutant" | "object">, undefined> {
+  const kind = policyKind(policy);
+  const { spec } = policy;
+  if (kind === undefined || !isFields(spec)) return;
+  const seen = new Set([JSON.stringify(spec)]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
-  return (edit) => {
-    const object = edited(policy, edit);
-    if (!isFields(object)) return undefined;
-    const text = JSON.stringify(object["spec"]);
-    if (seen.size === seen.add(text).size) return undefined;
+  for (const edit of editsOf(spec)) {
+    const object = fieldsOf(edited(policy, edit));
+    if (seen.size === seen.add(JSON.stringify(object["spec"])).size) continue;
     // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
     const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
-    if (errors.length + notEnforceable.length > 0) return undefined;
+    if (errors.length + notEnforceable.length > 0) continue;
     const path = pathText(edit.path);
     const before = valueAt(policy, edit.path);
-    return {
+    const mutant = {
       policy: policyName(ref),
       file: place?.file ?? "-",
       ...(place?.position(path) ?? { line: 1, column: 1 }),
       path,
       ...(before !== undefined && { before: JSON.stringify(before) }),
       ...(edit.to !== undefined && { after: JSON.stringify(edit.to) }),
-      object,
     };
-  };
+    yield { mutant, object };
+  }
 }
 
 /** spec.rules[0].until[1], as the API server writes it. */

@@ -3,14 +3,14 @@
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { CommandError, FAILED } from "../../command.ts";
 import { policyKind, type RawObject } from "../../fleet/kinds.ts";
-import { colourFor } from "../../terminal/colour.ts";
+import { type Colour, colourFor } from "../../terminal/colour.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { Progress } from "../../terminal/progress-line.ts";
+import { paragraphs } from "../../terminal/tree.ts";
 import { DEFAULT_CAPI_MINOR } from "../begin.ts";
 import type { Suite } from "../suite.ts";
 import { runSuite } from "../run-suite.ts";
 import { mutatedPolicies, type Mutant, type MutatedPolicy } from "./mutants.ts";
-import { mutationJson, mutationLines, type MutationResult, scoreOf } from "./report.ts";
 
 interface MutationFlags {
   readonly output: string;
@@ -22,58 +22,55 @@ interface MutationFlags {
 export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
   const end = performance.now() + flags.timeout;
   const progress = new Progress();
-  const result = await runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
-    hasTime: () => performance.now() < end,
-    onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
-  });
+  const result = await runMutants(
+    mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)),
+    () => performance.now() < end,
+    (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
+  );
   progress.end();
-  if (flags.output === "json") stdout.json(mutationJson(result));
+  if (flags.output === "json") stdout.json(result);
   else stdout.lines(mutationLines(result, colourFor(process.stdout, flags)));
-  const missed = missedTarget(result, flags.failUnder);
-  if (missed === undefined) return;
-  stderr.line(missed);
+  const { failUnder } = flags;
+  const { mutants, run, noticed, score = -1 } = result;
+  // An unknown score misses the target.
+  if (failUnder === undefined || (run === mutants && score >= failUnder)) return;
+  stderr.line(`--fail-under ${failUnder}: ${noticed} of ${mutants} mutants were noticed`);
   throw new CommandError(FAILED);
 }
 
-/** An unknown score misses the target. */
-function missedTarget(result: MutationResult, failUnder: number | undefined): string | undefined {
-  if (failUnder === undefined) return undefined;
-  const score = scoreOf(result);
-  if (score === undefined) return `--fail-under ${failUnder}: no mutant was run`;
-  if (result.run < result.mutants)
-    return `--fail-under ${failUnder}: the time was up before every mutant was run`;
-  return score < failUnder ? `--fail-under ${failUnder}: the score is ${score}` : undefined;
+/** Schema: schemas/output/testmutants.json. */
+interface MutationResult {
+  readonly mutants: number;
+  /** Mutants that the suites were run against; fewer if the time was up. */
+  readonly run: number;
+  readonly noticed: number;
+  /** In percent, rounded down: 100 means that every mutant was noticed. Absent: there is none. */
+  readonly score?: number;
+  readonly survivors: readonly Mutant[];
 }
 
-interface MutationOptions {
-  /** Whether there is time for another mutant. */
-  readonly hasTime: () => boolean;
-  readonly onProgress: (done: number, of: number) => void;
-}
-
-/** Every suite must pass with the policies as they are. */
+/** Every suite must pass with the policies as they are. `hasTime`: for another mutant. */
 export async function runMutants(
   policies: readonly MutatedPolicy[],
-  { hasTime, onProgress }: MutationOptions,
+  hasTime: () => boolean,
+  onProgress: (done: number, of: number) => void,
 ): Promise<MutationResult> {
-  const all = policies.flatMap(({ edits, ...policy }) => edits.map((edit) => ({ ...policy, edit })));
   const survivors: Mutant[] = [];
-  let [run, left] = [0, all.length];
-  for (const { text, suites, edit, mutantOf } of all) {
+  let run = 0;
+  for (const { mutant, object, text, suites } of policies) {
     if (!hasTime()) break;
-    left -= 1;
-    const mutant = mutantOf(edit);
-    if (mutant === undefined) continue;
-    run += 1;
     let isNoticed = false;
-    for (const suite of suites) isNoticed ||= await notices(suite, text, mutant);
+    for (const suite of suites) isNoticed ||= await notices(suite, text, object);
     if (!isNoticed) survivors.push(mutant);
-    onProgress(all.length - left, all.length);
+    run += 1;
+    onProgress(run, policies.length);
   }
-  return { mutants: run + left, run, noticed: run - survivors.length, survivors };
+  const noticed = run - survivors.length;
+  const score = run > 0 && { score: Math.floor((noticed / run) * 100) };
+  return { mutants: policies.length, run, noticed, ...score, survivors };
 }
 
-async function notices(suite: Suite, text: string, { object: mutant }: Mutant): Promise<boolean> {
+async function notices(suite: Suite, text: string, mutant: RawObject): Promise<boolean> {
   const replace = (objects: readonly RawObject[]): readonly RawObject[] =>
     objects.map((object) =>
       policyKind(object) !== undefined && JSON.stringify(object) === text ? mutant : object,
@@ -81,4 +78,30 @@ async function notices(suite: Suite, text: string, { object: mutant }: Mutant): 
   const changed = { ...suite, objects: replace(suite.objects), created: suite.created.map(replace) };
   const { name, source } = suite;
   return (await runSuite({ name, source, suite: changed, problems: [] })).status !== "passed";
+}
+
+function mutationLines(result: MutationResult, colour: Colour): string[] {
+  const { survivors } = result;
+  return paragraphs([
+    survivors.length === 0 ? [] : [colour.bold("No suite noticed:")],
+    ...survivors.map((mutant) => survivorLines(mutant, colour)),
+    totalLines(result, colour),
+  ]);
+}
+
+function survivorLines(mutant: Mutant, colour: Colour): string[] {
+  const { file, line, column, policy, path, before, after } = mutant;
+  const change =
+    after === undefined ? " is removed" : `: ${colour.red(before ?? "none")} → ${colour.green(after)}`;
+  return [`${policy}  ${colour.dim(`${file}:${line}:${column}`)}`, `  ${path}${change}`];
+}
+
+function totalLines(result: MutationResult, colour: Colour): string[] {
+  const { mutants, run, noticed, score, survivors } = result;
+  const text = `${noticed} of ${run} mutants noticed${score === undefined ? "" : `: ${score} %`}`;
+  const left = mutants - run;
+  return [
+    (survivors.length === 0 ? colour.green : colour.red)(text),
+    ...(left > 0 ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)] : []),
+  ];
 }

@@ -1,6 +1,5 @@
 /** `hookpolicy test --record`: writes a suite from the decisions of a running operator. */
 
-import { counted } from "../../../lib/counted.ts";
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
@@ -26,7 +25,7 @@ import { asNotBegun } from "../cluster-api.ts";
 import { SuiteError } from "../suite-error.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
-import { type RecordedAnswer, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
+import { type RecordedAnswer, readAuditLines, requestOf } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 import type { SourceObject } from "../../files/parsed.ts";
@@ -43,8 +42,7 @@ export async function recordSuite(
   const read = await readText({ name: log, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
   const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
-  const lines = readAuditLines(read.text);
-  const { answers } = lines;
+  const { answers, others } = readAuditLines(read.text);
   const objects = asBefore(
     sources.map(({ object }) => object),
     answers,
@@ -56,20 +54,23 @@ export async function recordSuite(
     complete: true,
   });
   const meant = answers.filter((answer) => isOf(fleet, answer));
-  tellLeftOut(answers.length - meant.length, lines);
-  const rollouts = objects.filter((object) => ownKind(object) === "HookRollout").length;
-  if (rollouts > 0)
-    stderr.line(
-      `left out ${counted(rollouts, "HookRollout")}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
-    );
+  const rollouts = objects.filter((object) => ownKind(object) === "HookRollout");
+  const left = [
+    [
+      answers.length - meant.length,
+      "lines about other Clusters than the given ones, or without spec.topology",
+    ],
+    [others, "lines that rest on no decision, such as NotConfirmed, or are neither answers nor refusals"],
+    [rollouts.length, "HookRollouts, because the log does not tell which Clusters had a slot"],
+  ] as const;
+  for (const [count, what] of left) if (count > 0) stderr.line(`left out ${what} (${count})`);
   if (meant.length === 0) {
     throw new CommandError(
       USAGE,
       `${log} holds neither an answer nor a refusal about a Cluster of ${paths.join(", ")}`,
     );
   }
-  const recorded = record(meant, fleet, objects);
-  const { at, asked } = recorded.spec;
+  const { at, asked, recorded } = record(meant, fleet, objects);
   const folder = dirname(file ?? "x");
   const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
     apiVersion: SUITE_API_VERSION,
@@ -128,15 +129,6 @@ function isOf(fleet: Fleet, answer: RecordedAnswer): boolean {
   const request = requestOf(answer);
   if (cluster === undefined || (request === undefined && cluster.topology === undefined)) return false;
   return request === "Create" || cluster.metadata.uid === uid;
-}
-
-function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
-  const told = [
-    [foreign, "about other Clusters than the given ones, or without spec.topology"],
-    [undecided, "that rest on no decision, such as NotConfirmed"],
-    [others, "that are neither answers nor refusals"],
-  ] as const;
-  for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
 
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */

@@ -4,23 +4,29 @@ import { holdingRules } from "../../../policy/decision.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
-import { placeOf } from "../../../policy/settable.ts";
+import { type MarkPlace, placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
 import { parseDuration } from "../../../lib/duration.ts";
 import type { ClusterCall } from "../../../policy/world.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
+import { viewMetadata } from "../../../views/cluster.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
-import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
+import { ownKind, type RawObject } from "../../fleet/kinds.ts";
 import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
 import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
 
-export interface RecordedSteps {
-  readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
-  readonly answers: readonly RecordedAnswer[];
+export interface RecordedStep {
+  readonly step: StepSpec;
+  /** Absent: the step expects nothing of it any more. */
+  readonly answer?: RecordedAnswer;
+}
+
+interface Recording extends Pick<SuiteSpec, "at" | "asked"> {
+  readonly recorded: readonly RecordedStep[];
 }
 
 /** `answers`: at least one, about Clusters of the fleet, in the order of time. */
@@ -28,13 +34,13 @@ export function record(
   answers: readonly RecordedAnswer[],
   fleet: Fleet,
   overrides: readonly RawObject[],
-): RecordedSteps {
+): Recording {
   const kept = withoutRepeats(answers);
   const recorder = new Recorder(fleet, overrides);
-  const steps = kept.map((answer) => recorder.step(answer));
+  const recorded = kept.map((answer) => ({ step: recorder.step(answer), answer }));
   const at = kept[0]?.time ?? "";
   const asked = recorder.askedBefore(at, kept);
-  return { spec: { at, ...(asked.length > 0 && { asked }), steps }, answers: kept };
+  return { at, ...(asked.length > 0 && { asked }), recorded };
 }
 
 /** Replicas repeat each other's answers, and their own after a restart or to a user who tries again. */
@@ -69,11 +75,8 @@ class Recorder {
 
   constructor(fleet: Fleet, overrides: readonly RawObject[]) {
     this.#fleet = fleet;
-    this.#overrides = new Map(
-      overrides
-        .filter((raw) => ownKind(raw) === "HookOverride")
-        .map((raw) => [viewOverride(raw, new Date(0)).metadata.name, raw]),
-    );
+    const own = overrides.filter((raw) => ownKind(raw) === "HookOverride");
+    this.#overrides = new Map(own.map((raw) => [viewMetadata(raw["metadata"]).name, raw]));
   }
 
   step(answer: RecordedAnswer): StepSpec {
@@ -94,8 +97,8 @@ class Recorder {
   /** The operations that began before the log, with the deadlines that the answers contain. */
   askedBefore(at: string, answers: readonly RecordedAnswer[]): AskedSpec[] {
     const calls = answers.filter(({ kind }) => kind === "Answer");
-    const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
-    return [...firsts.values()].toReversed().flatMap((answer): AskedSpec[] => {
+    return [...Map.groupBy(calls, operationOf).values()].flatMap(([answer]): AskedSpec[] => {
+      if (answer === undefined) return [];
       const { firstAsked } = answer.decision;
       const isEarlier = firstAsked !== undefined && Date.parse(firstAsked) < Date.parse(at);
       if (!isEarlier) return [];
@@ -176,7 +179,8 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Rec
   return [...patches].map(([kind, own]) => {
     const fields = Map.groupBy(own, ({ field }) => field);
     const changed = [...fields].map(
-      ([field, each]) => [field, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
+      ([field, each]) =>
+        [`${field}s`, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
     );
     const object = kind === "Cluster" ? { namespace, name } : { name: namespace };
     return { kind, metadata: { ...object, ...Object.fromEntries(changed) } };
@@ -201,10 +205,7 @@ function expectationOf(answer: RecordedAnswer): ExpectSpec {
 }
 
 /** Inferred from whether gates were met, because an audit log does not contain it. */
-interface Mark {
-  readonly on: "Cluster" | "Namespace";
-  readonly field: "annotations" | "labels";
-  readonly key: string;
+interface Mark extends MarkPlace {
   /** null: it is absent, or has another value. */
   readonly value: string | null;
 }
@@ -223,9 +224,6 @@ function marksOfGates(
     const met = members.every(isMetByMarks) ? members.slice(0, 1) : [];
     return (holds ? met : members)
       .flatMap((gate) => marksOf(gate, cluster, call))
-      .map(({ on, field, key, value }): Mark => {
-        const fields = field === "annotation" ? "annotations" : "labels";
-        return { on, field: fields, key, value: holds ? value : null };
-      });
+      .map((mark): Mark => ({ ...mark, value: holds ? mark.value : null }));
   });
 }

@@ -3,50 +3,42 @@
 import type { StepResult, SuiteResult } from "../result.ts";
 import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import type { RecordedAnswer } from "./audit-lines.ts";
-import type { RecordedSteps } from "./recording.ts";
+import type { RecordedStep } from "./recording.ts";
 
 export interface Verification {
   readonly steps: readonly StepSpec[];
   readonly unrepeated: readonly { readonly answer: RecordedAnswer; readonly why: string }[];
 }
 
-interface Pair {
-  readonly step: StepSpec;
-  /** Absent: the expectation was dropped. */
-  readonly answer?: RecordedAnswer;
-}
-
 /** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a missing policy. */
 export async function verify(
-  recorded: RecordedSteps,
+  recorded: readonly RecordedStep[],
   run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
   problemOf: (expect: ExpectSpec) => string | undefined,
 ): Promise<Verification> {
   const unrepeated: { answer: RecordedAnswer; why: string }[] = [];
   // The step stays without its expectation, because later steps depend on its changes.
-  const giveUp = ({ step, answer }: Pair, why: string): Pair => {
+  const giveUp = ({ step, answer }: RecordedStep, why: string): RecordedStep => {
     if (answer !== undefined) unrepeated.push({ answer, why });
     const { expect: _, ...rest } = step;
     return { step: rest };
   };
-  let pairs = recorded.spec.steps.map((step, index): Pair => {
-    const answer = recorded.answers[index];
-    const pair = { step, ...(answer !== undefined && { answer }) };
-    const problem = step.expect && problemOf(step.expect);
-    return problem === undefined ? pair : giveUp(pair, problem);
+  let left = recorded.map((each) => {
+    const problem = each.step.expect && problemOf(each.step.expect);
+    return problem === undefined ? each : giveUp(each, problem);
   });
-  while (pairs.some(({ answer }) => answer !== undefined)) {
-    const steps = pairs.map(({ step }) => step);
+  while (left.some(({ answer }) => answer !== undefined)) {
+    const steps = left.map(({ step }) => step);
     const result = await run(steps);
     if (result.status === "passed") return { steps, unrepeated };
     const [problem] = result.problems;
     const broken = result.steps.find(({ status }) => status === "error");
-    pairs = pairs.flatMap((pair, index): Pair[] => {
+    left = left.flatMap((each, index): RecordedStep[] => {
       const failure = result.steps[index];
-      if (problem !== undefined) return [giveUp(pair, problem.message)];
-      if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
-      if (broken === undefined || !isLike(pair.step, broken)) return [pair];
-      const { call, ...step } = giveUp(pair, broken.problem?.message ?? "it cannot be run").step;
+      if (problem !== undefined) return [giveUp(each, problem.message)];
+      if (failure?.status === "failed") return [giveUp(each, whyFailed(failure))];
+      if (broken === undefined || !isLike(each.step, broken)) return [each];
+      const { call, ...step } = giveUp(each, broken.problem?.message ?? "it cannot be run").step;
       // The changes of a request's step show what gates looked at. A call goes with its step.
       return call !== undefined && "admission" in call ? [{ step }] : [];
     });

@@ -21,7 +21,7 @@ describe("Clusters are not protected", () => {
         policies: found([policy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"], message: "ask" }] })]),
       }),
       "warning",
-      /1 rule without until, which holds nothing\nHookPolicy team-a\/p → spec\.rules\[0\]\.message has no effect/,
+      /1 rule without until, so without effect\nHookPolicy team-a\/p → spec\.rules\[0\]\.message has no effect/,
     ],
     "by one without a Cluster, beside one whose rule lacks until": [
       "effect",
@@ -32,7 +32,7 @@ describe("Clusters are not protected", () => {
         ]),
       }),
       "warning",
-      /1 rule without until, which holds nothing; 1 policy without a Cluster\nHookPolicy team-a\/p → .*\nHookPolicy team-z\/p → namespace team-z/,
+      /1 rule without until, so without effect; 1 policy without a Cluster\nHookPolicy team-a\/p → .*\nHookPolicy team-z\/p → namespace team-z/,
     ],
   });
 });

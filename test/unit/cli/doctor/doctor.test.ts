@@ -85,7 +85,7 @@ describe("installed", () => {
         deployments: found([]),
       }),
       "error",
-      /gate RuntimeSDK of Cluster API is off/,
+      /Cluster API are off.*: RuntimeSDK →/,
     ],
     "a Cluster API of which nothing is known": [
       "Cluster API",
@@ -150,13 +150,13 @@ describe("installed", () => {
       "feature gates",
       runs(deployment(THEIRS, "", ["--feature-gates=RuntimeSDK=true"])),
       "error",
-      /gate ClusterTopology .* is off/,
+      /Cluster API are off.*: ClusterTopology →/,
     ],
     "gates that the flags do not name": [
       "feature gates",
       runs(deployment(THEIRS, "", [])),
       "error",
-      /gates ClusterTopology and RuntimeSDK .* are off/,
+      /Cluster API are off.*: ClusterTopology, RuntimeSDK →/,
     ],
     "gates by the flags alone": [
       "feature gates",
@@ -303,7 +303,7 @@ describe("protected", () => {
       "ok-to-delete",
       clusters(marked("c1", { "runtime.cluster.x-k8s.io/ok-to-delete": "" })),
       "error",
-      /will not ask before it deletes 1 Cluster .*: team-a\/c1 → kubectl annotate clusters.cluster.x-k8s.io -n team-a c1 runtime.cluster.x-k8s.io\/ok-to-delete-$/,
+      /will not ask before it deletes 1 Cluster .*\nteam-a\/c1 → kubectl annotate clusters.cluster.x-k8s.io -n team-a c1 runtime.cluster.x-k8s.io\/ok-to-delete-$/,
     ],
     "but not once Cluster API has marked it": [
       "ok-to-delete",
@@ -317,7 +317,7 @@ describe("protected", () => {
       "unsafe marks",
       clusters(marked("c1", { "unsafe.topology.cluster.x-k8s.io/disable-update-version-check": "" })),
       "warning",
-      /on 1 Cluster: team-a\/c1 → .* c1 unsafe.topology.cluster.x-k8s.io\/disable-update-version-check-$/,
+      /on 1 Cluster\nteam-a\/c1 → .* c1 unsafe.topology.cluster.x-k8s.io\/disable-update-version-check-$/,
     ],
     "all but one": [
       "coverage",

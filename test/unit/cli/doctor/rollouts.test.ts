@@ -39,19 +39,19 @@ describe("rollouts", () => {
       "rollouts",
       has(rollout({}, [{ ...READY, status: "False", message: "the status was lost" }])),
       "error",
-      /not Ready.*upgrades \(the status was lost\) → .*kubectl edit hookrollout upgrades/,
+      /not Ready.*\nupgrades: the status was lost → .*kubectl edit hookrollout upgrades/,
     ],
     "that the operator has not seen": [
       "rollouts",
       has(rollout({}, [])),
       "error",
-      /has not looked at its spec\) → see whether the operator runs/,
+      /has not looked at its spec → see whether the operator runs/,
     ],
     "that were edited since": [
       "rollouts",
       has(rollout({}, [READY], { generation: 2 })),
       "error",
-      /1 HookRollout not Ready.*has not looked at its spec\) → see whether the operator runs/,
+      /1 HookRollout not Ready.*\nupgrades: .*has not looked at its spec → see whether the operator runs/,
     ],
     "whose operator was removed: another check tells that none runs": [
       "rollouts",
@@ -63,13 +63,13 @@ describe("rollouts", () => {
       "rollouts",
       has(rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }])),
       "error",
-      /halted: upgrades \(2 Clusters failed\) → hookpolicy rollout status upgrades/,
+      /halted\nupgrades: 2 Clusters failed → hookpolicy rollout status upgrades/,
     ],
     "that are paused, with the reason": [
       "rollouts",
       has(rollout({ paused: true }, [READY], { annotations: { "hookpolicy.dev/pause-reason": "INC-7" } })),
       "warning",
-      /paused.*upgrades \(INC-7\) → hookpolicy rollout resume upgrades/,
+      /paused.*\nupgrades: INC-7 → hookpolicy rollout resume upgrades/,
     ],
     "that are halted, beside one that is paused": [
       "rollouts",
@@ -78,13 +78,13 @@ describe("rollouts", () => {
         second({ paused: true }),
       ),
       "error",
-      /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\n1 HookRollout halted: upgrades .*\n1 HookRollout paused, .*: zone → hookpolicy rollout resume zone/,
+      /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\nupgrades: 2 Clusters failed → .*\nzone → hookpolicy rollout resume zone/,
     ],
     "that are paused without one": [
       "rollouts",
       has(rollout({ paused: true })),
       "warning",
-      /nothing more begins: upgrades →/,
+      /nothing more begins\nupgrades →/,
     ],
   });
 });
@@ -100,7 +100,7 @@ describe("rollouts whose spec is invalid, with the path of the field, also befor
           "rollouts",
           has(object as unknown as RawObject),
           "error",
-          new RegExp(`not Ready.*${path.replaceAll(/[[\].]/g, String.raw`\$&`)}`),
+          new RegExp(`not Ready.*\n.*${path.replaceAll(/[[\].]/g, String.raw`\$&`)}`),
         ],
       ]),
     ),

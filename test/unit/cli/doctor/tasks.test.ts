@@ -56,7 +56,7 @@ describe("the check tasks", () => {
     ]);
   });
 
-  test("names the operator only where it is not what init takes it for", () => {
+  test("names the operator where one is found", () => {
     const setUpFrom = (deployments: Evidence["deployments"]): string =>
       check("tasks", { deployments, taskAccounts: [account({ optedIn: found(false) })] }).problems?.[0]
         ?.remedy ?? "";
@@ -127,11 +127,16 @@ describe("the check tasks", () => {
 test("doctor reviews the rights of each template as its ServiceAccount", async (t) => {
   const OWN = "/apis/hookpolicy.dev/v1alpha1";
   const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const NEVER = { spec: { restartPolicy: "Never" } };
   const tasks = [
-    { name: "a", create: { apiVersion: "batch/v1", kind: "Job" } },
+    { name: "a", create: { apiVersion: "batch/v1", kind: "Job", spec: { template: NEVER } } },
     {
       name: "b",
-      delete: { apiVersion: "batch/v1", kind: "Job", selector: { matchLabels: { a: "<< cluster >>" } } },
+      delete: {
+        apiVersion: "batch/v1",
+        kind: "Job",
+        selector: { matchLabels: { a: "<< cluster.metadata.name >>" } },
+      },
     },
   ];
   const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], tasks }];
@@ -158,10 +163,10 @@ test("doctor reviews the rights of each template as its ServiceAccount", async (
   assert.deepEqual(
     problems.map(({ detail }) => detail),
     [
-      "the operator may not act as ServiceAccount team-a/cluster-tasks of HookPolicy team-a/p",
-      "ServiceAccount team-a/cluster-tasks may not create, get, delete, list jobs.batch in namespace team-a",
       "the operator may not act as ServiceAccount ops/backups of ClusterHookPolicy c",
       "ServiceAccount ops/backups may not create, get, delete, list jobs.batch in namespace ops",
+      "the operator may not act as ServiceAccount team-a/cluster-tasks of HookPolicy team-a/p",
+      "ServiceAccount team-a/cluster-tasks may not create, get, delete, list jobs.batch in namespace team-a",
     ],
   );
   const asked = bodies.map(({ spec }) => spec).filter((spec) => spec !== undefined);

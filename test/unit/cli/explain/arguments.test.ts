@@ -69,9 +69,7 @@ test("reports mistakes in arguments with a suggestion, and exits 2", async (t) =
     // The namespace that both have makes another name no nearer.
     [["team-a/plot-2", "-f", "fleet.yaml"], /^error: there is no Cluster team-a\/plot-2 in the files$/m],
     [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
-    [["prod-1", "--at", "24.12.2026"], / or 2026-11-21T12:00\+01:00 \(write 2026-12-24\); see/],
-    [["prod-1", "--at", "2026-12-24 18:00"], /\(write 2026-12-24T18:00\)/],
-    [["prod-1", "--at", "2026-02-30"], /\(there is no such day\)/],
+    [["prod-1", "--at", "24.12.2026"], / or 2026-11-21T12:00\+01:00; see/],
     [["prod-1", "--at", "tomorrow"], /\+01:00; see/],
     [
       ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],

@@ -22,7 +22,7 @@ const CLUSTER = {
   spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
 };
 const FORBIDDEN =
-  'the operator may not list configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
+  'the operator may not read configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
 const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };
 const policy = (status: object): object => ({
   metadata: named("gated"),

@@ -136,7 +136,7 @@ test("without the Cluster's Namespace, its stage and its release are unknown", a
   const objects = [cluster(), elsewhere, rollout({ stages: tiers })];
   const cwd = await folder(t, { "f.yaml": objects.map((each) => JSON.stringify(each)).join("\n---\n") });
   const { stdout } = await hookpolicy(["explain", "team-a/prod-1", ...UPGRADE, "-f", "f.yaml"], { cwd });
-  assert.match(stdout, /in which stage of HookRollout upgrades they are is unknown/);
+  assert.match(stdout, /what HookRollout upgrades selects of them is unknown/);
   assert.match(stdout, /\n {2}released +unknown without the Cluster's Namespace\n/);
 });
 

@@ -174,7 +174,7 @@ test("a folder in which everything is skipped is no all-clear", async (t) => {
       "p",
       "2 files skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: p/a.yaml, p/b.yaml",
     ],
-    ["q", "1 document that is no Kubernetes object ignored"],
+    ["q", "1 document without a Kubernetes object ignored"],
   ] as const) {
     const message = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
     assert.deepEqual(await hookpolicy(["validate", path], { cwd }), {

@@ -49,7 +49,7 @@ const WRONG: Readonly<Record<string, { readonly files: Record<string, string>; r
       "fleet/prod/kustomization.yaml": "resources: [../base]\npatches: [{ path: version.yaml }]",
       "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
     },
-    says: /^error: fleet\/prod\/kustomization\.yaml:2:1: patches: changes 1 Cluster \(team-a\/prod-1\), .*build it first.*\n(?!error)/,
+    says: /^error: fleet\/prod\/kustomization\.yaml:2:1: patches: can change 1 Cluster \(team-a\/prod-1\), .*build it first.*\n(?!error)/,
   },
   "a patch alone": {
     files: {
@@ -126,7 +126,7 @@ test("the same Cluster twice, and a kustomization that only lists files, are non
   });
   const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "fleet"], { cwd });
   assert.equal(code, 0);
-  assert.match(stderr, /^warning: fleet has no policy .*\n$/);
+  assert.match(stderr, /^warning: --against fleet has no policy .*\n$/);
 });
 
 describe("an object that stands twice in files, with differences,", () => {

@@ -58,11 +58,11 @@ test("the plan says which rules it assumes to release because they are not evalu
   const { text } = await run(t, args, rolloutOf("upgrades"), FREEZE);
   assert.match(
     text,
-    /^The Namespace of Clusters is not among the objects: fleet; what a ClusterHookPolicy says of them is not evaluable\. /m,
+    /^The Namespace of Clusters is not among the objects: fleet; what ClusterHookPolicy freeze selects of them is unknown /m,
   );
   assert.match(
     text,
-    /^2 Clusters are held by rules that are not evaluable; the plan assumes that these rules, with all their windows, release them: ClusterHookPolicy freeze, rule freeze \(the Cluster's Namespace is not known, [^)]*\)\.$/m,
+    /^The plan assumes that rules which are not evaluable, with all their windows, release 2 Clusters: ClusterHookPolicy freeze, rule freeze \(the Cluster's Namespace is not known, [^)]*\)\.$/m,
   );
   assert.doesNotMatch(text, /released by an action/);
   const json = await run(t, [...args, "-o", "json"], rolloutOf("upgrades"), FREEZE);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readCluster } from "../../../../src/cli/fleet/live-cluster.ts";
+import { readCluster } from "../../../../src/cli/fleet/live-fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import type { KubeClient } from "../../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../../src/kube/kube-error.ts";

@@ -86,10 +86,6 @@ const CHANGED: Readonly<Record<string, Record<string, string>>> = {
   "a JSON patch for labels": files({
     patches: [{ target: { labelSelector: "for=deletion" }, patch: JSON_PATCH }],
   }),
-  "a patch for labels that another kustomization adds": files({
-    labels: [{ pairs: { tier: "x" } }],
-    patches: [{ target: { labelSelector: "tier=x" }, patch: JSON_PATCH }],
-  }),
   patchesStrategicMerge: files({ patchesStrategicMerge: [stringify(patchOf(OBSERVE))] }),
   patchesJson6902: files({
     patchesJson6902: [
@@ -130,7 +126,7 @@ describe("a policy is refused by every command that reads it if it is changed by
         const { code, stdout, stderr } = await hookpolicy(args, { cwd });
         const text = `${stdout}${stderr}`;
         assert.equal(code, args[0] === "test" ? 1 : 2, `${args[0]}: ${text}`);
-        assert.match(text, /in\/prod\/kustomization\.yaml:\d+:\d+: \w+: changes 1 HookPolicy/, args[0]);
+        assert.match(text, /in\/prod\/kustomization\.yaml:\d+:\d+: \w+: can change 1 HookPolicy/, args[0]);
         assert.match(text, /build it first, as in kubectl kustomize in\/prod \| hookpolicy … -/, args[0]);
       }
     });
@@ -141,13 +137,12 @@ test("a rollout is refused as well", async (t) => {
   const cwd = await folder(t, files({ patches: [{ target: { kind: "HookRollout" }, patch: JSON_PATCH }] }));
   const { code, stderr } = await hookpolicy(COMMANDS[3] ?? [], { cwd });
   assert.equal(code, 2);
-  assert.match(stderr, /patches: changes 1 HookRollout \(r\)/);
+  assert.match(stderr, /patches: can change 1 HookRollout \(r\)/);
 });
 
 const UNCHANGED: Readonly<Record<string, object>> = {
   "patches another kind": { patches: [{ target: { kind: "Deployment" }, patch: JSON_PATCH }] },
   "patches another name": { patches: [{ target: { name: "p.+" }, patch: JSON_PATCH }] },
-  "patches another label": { patches: [{ target: { labelSelector: "for=creation" }, patch: JSON_PATCH }] },
   "patches other objects": {
     patchesStrategicMerge: [stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "p" } })],
   },
@@ -181,19 +176,17 @@ test("windows lists nothing of a policy that is not what is applied", async (t) 
   for (const more of [[], ["-o", "json"]]) {
     const { code, stdout, stderr } = await hookpolicy(["windows", "-f", "in", ...more], { cwd });
     assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-    assert.match(stderr, /^error: in\/prod\/kustomization\.yaml:3:1: patches: changes 1 HookPolicy .*\n$/);
+    assert.match(stderr, /^error: in\/prod\/kustomization\.yaml:3:1: patches: can change 1 HookPolicy .*\n$/);
   }
 });
 
 test("one line names how many Clusters a patch is for, and no others", async (t) => {
-  const names = Array.from({ length: 30 }, (_, index) => `c-${index}`);
+  const names = [...Array.from({ length: 5 }, (_, index) => `c-${index}`), "other"];
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": names
-      .map((name, index) => stringify(cluster(name, { tier: index < 5 ? "prod" : "test" })))
-      .join("---\n"),
+    "fleet/clusters.yaml": names.map((name) => stringify(cluster(name))).join("---\n"),
     "fleet/kustomization.yaml": stringify({
       resources: ["clusters.yaml"],
-      patches: [{ target: { kind: "Cluster", labelSelector: "tier=prod" }, patch: JSON_PATCH }],
+      patches: [{ target: { kind: "Cluster", name: "c-.*" }, patch: JSON_PATCH }],
     }),
     "p.yaml": stringify(policy()),
   });
@@ -201,7 +194,7 @@ test("one line names how many Clusters a patch is for, and no others", async (t)
   assert.equal(code, 2);
   assert.equal(
     stderr,
-    "error: fleet/kustomization.yaml:3:1: patches: changes 5 Clusters (team-a/c-0, team-a/c-1, team-a/c-2 and 2 more), so that the files are not what is applied: build it first, as in kubectl kustomize fleet | hookpolicy … -\n",
+    "error: fleet/kustomization.yaml:3:1: patches: can change 5 Clusters (team-a/c-0, team-a/c-1, team-a/c-2 and 2 more), so that the files are not what is applied: build it first, as in kubectl kustomize fleet | hookpolicy … -\n",
   );
 });
 
@@ -211,7 +204,7 @@ test("validate warns of it, and fails with --strict", async (t) => {
   assert.equal(code, 0, stdout);
   assert.match(
     stdout,
-    /^in\/prod\/kustomization\.yaml:3:1: warning: patches: changes 1 HookPolicy .*\[not-built\]$/m,
+    /^in\/prod\/kustomization\.yaml:3:1: warning: patches: can change 1 HookPolicy .*\[not-built\]$/m,
   );
   const strict = await hookpolicy(["validate", "in", "--strict", "-o", "json"], { cwd });
   assert.equal(strict.code, 1);

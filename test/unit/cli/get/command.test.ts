@@ -6,7 +6,7 @@ import { hookpolicy } from "../resident.ts";
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   "two places at once": {
     args: ["-A", "-n", "team-a"],
-    says: /^error: -A means all namespaces, -n one of them/,
+    says: /^error: option '-A, --all-namespaces' cannot be used with option '-n, --namespace /,
   },
   "a watch of sums": { args: ["-w", "--by", "policy"], says: /^error: -w shows operations: leave --by out/ },
   "an unknown format": { args: ["-o", "jsn"], says: /\(did you mean json\?\)/ },
@@ -118,7 +118,7 @@ test("get without a Lease says that it is unknown whether the operator runs, and
   };
   assert.match(
     await shown(),
-    /^no operator has a Lease, as without --leader-elect: whether one runs is unknown, /m,
+    /^no operator has a Lease, as without --leader-elect: whether the operator runs is unknown, /m,
   );
   const renewed = { metadata: { ...metadata, name: "hookpolicy" }, spec: { renewTime: clock.toISOString() } };
   const alive = await shown(renewed);

@@ -156,12 +156,15 @@ test("rows are out of date where the operator has shown no sign of life since", 
 test("reports that Leases cannot be read, instead of an age of the rows", () => {
   const operatorUnread = "you may not list leases.coordination.k8s.io";
   const fleet = { ...heldBy([policy("a", [row("c1")])]), operatorUnread };
-  assert.match(heldText(fleet, view()), /^you may not list leases.*whether these rows are up to date$/m);
+  assert.match(
+    heldText(fleet, view()),
+    /^you may not list leases.*whether these rows are up to date; see 'hookpolicy doctor'$/m,
+  );
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
 
 test("shows the command that lets the operator read what a gate looks at, if its condition says that it may not", () => {
-  const forbidden = "the operator may not list backups.velero.io: bind the verbs get, list and watch";
+  const forbidden = "the operator may not read backups.velero.io: bind the verbs get, list and watch";
   const why = { gate: "later", verdict: "NotEvaluable", reason: "ObjectsForbidden" };
   const refused = row("c1", { ...why, message: forbidden });
   const told = (message: string, ...rows: object[]): string => {
@@ -171,7 +174,7 @@ test("shows the command that lets the operator read what a gate looks at, if its
   const command =
     / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true$/m;
   assert.match(told(forbidden, refused), command);
-  const forged = { ...refused, message: `"the operator may not list secrets: bind": ${forbidden}` };
+  const forged = { ...refused, message: `"the operator may not read secrets: bind": ${forbidden}` };
   assert.match(told(forbidden, forged), command);
   assert.doesNotMatch(told("it is not valid", forged), /kubectl create/);
   assert.doesNotMatch(told(forbidden, row("c1", { message: forbidden })), /kubectl create/);
@@ -231,11 +234,13 @@ ${more}`.replace("in 3h0m", "in 3h  "),
   assert.match(headings, /RELEASE$/);
   assert.equal(
     heldText(fleet, view(60)),
-    `team-a/c1 BeforeClusterDelete, held for 120m
-  held by  HookPolicy team-a/a r/approved
-           (WaitingForAnnotation)
-  release  2026-11-21T15:00:00Z
-  unblock  kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+    `team-a/c1
+  hook       BeforeClusterDelete
+  policy     HookPolicy/a
+  rule/gate  r/approved
+  held       120m
+  release    in 3h
+  unblock    kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
 ${more}`,
   );
 });

@@ -42,7 +42,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
   assert.deepEqual(
     lines.map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),
     [
-      `Plan of 2026-11-23T08:00:00Z, against what has happened to ${TARGET}:`,
+      `Plan of 2026-11-23T08:00:00.000Z, against what has happened to ${TARGET}:`,
       "STAGE | PLANNED BY NOW | SUCCEEDED | PLANNED TO PASS",
       "first | 1 | 1 | before | passed",
       "canary | 1 | 1 | 2026-11-23T09:40:00Z | passed",

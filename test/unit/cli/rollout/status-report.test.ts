@@ -87,9 +87,9 @@ test("the whole status, as on call", () => {
     `HookRollout upgrades (Upgrade): in force
 
 To v1.35.1:
-  STAGE    PROGRESS           SUCCEEDED   RUNNING   WAITING   NOT ASKED   FAILED   STATE
-  canary   ████████████▒▒▒▒   3/4         1         0         0           0        open
-  rest     xxxx············   0/4         0         2         1           1        waits for canary
+  STAGE    SUCCEEDED   RUNNING   WAITING   NOT ASKED   FAILED   STATE
+  canary   3/4         1         0         0           0        open
+  rest     0/4         0         2         1           1        waits for canary
 
 Running (at most 5):
   CLUSTER   TARGET    STAGE    SINCE
@@ -124,7 +124,7 @@ describe("the heading says", () => {
       readyStatus({
         conditions: [{ ...READY!, reason: "SelectsNothing", message: "In force, but it selects no Cluster" }],
       }),
-      "(Upgrade): in force, but it selects no Cluster",
+      "(Upgrade): In force, but it selects no Cluster",
     ],
     ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
     ["that it is paused", { paused: true }, readyStatus(), "paused: nothing more begins"],
@@ -150,7 +150,7 @@ describe("the heading says", () => {
       "what is wrong with a spec that no operator has seen, as after an edit",
       { healthyWhen: [{ name: "ok", expression: "cluster.(" }] },
       readyStatus({ observedGeneration: 0 }),
-      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 8: not a CEL expression: it cannot be read from here on",
+      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 9: not a CEL expression: ( is not closed: write )",
     ],
   ];
   for (const [title, spec, status, words] of cases)
@@ -170,7 +170,7 @@ describe("the state of a stage", () => {
   test("soaks", () =>
     assert.match(
       stateOf(stage("canary", { soakingSince: AGO })),
-      / soaks for 24h, 60m so far, until \d{4}-\d\d-\d\dT[\d:]+Z$/,
+      / soaks for 24h, until \d{4}-\d\d-\d\dT[\d:]+Z$/,
     ));
   test("waits for the one before", () =>
     assert.match(stateOf(stage("canary", { waiting: 1 }), stage("rest")), / waits for canary$/));

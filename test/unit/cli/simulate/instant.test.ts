@@ -35,11 +35,17 @@ test("one instant is told to be one where windows can change the answer, and a s
     )?.[1];
   const at = ["--at", "2026-11-21T12:00:00Z"];
   const add = "add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week";
-  assert.equal(await told("fleet", "-f", "new", ...at), `2 policies have windows: ${add}`);
-  assert.equal(await told("fleet", "-f", "new", ...at, "-o", "markdown"), `2 policies have windows: ${add}`);
+  assert.equal(
+    await told("fleet", "-f", "new", ...at),
+    `windows can change the answer of HookPolicy team-a/nights, HookPolicy team-a/more: ${add}`,
+  );
+  assert.equal(
+    await told("fleet", "-f", "new", ...at, "-o", "markdown"),
+    `windows can change the answer of HookPolicy team-a/nights, HookPolicy team-a/more: ${add}`,
+  );
   assert.equal(
     await told("fleet", "-f", "plain.yaml", ...at),
-    `HookPolicy team-a/nights has windows: ${add}`,
+    `windows can change the answer of HookPolicy team-a/nights: ${add}`,
   );
   assert.equal(await told("none", "-f", "plain.yaml", ...at), undefined);
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
-import type { Change } from "../../../../src/cli/simulate/comparison.ts";
+import type { Change } from "../../../../src/cli/simulate/change.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 
 const FROM = new Date("2026-11-21T12:00:00Z");
@@ -107,10 +107,10 @@ const OVERRIDE = {
   },
 };
 
-function changesOf(
+async function changesOf(
   clusters: readonly Record<string, unknown>[],
   among: (policy: Record<string, unknown>, index: number) => boolean,
-): readonly Change[] {
+): Promise<readonly Change[]> {
   const fleet = [...NAMESPACES, OVERRIDE, ...clusters, ...policies("4h").filter(among)];
   const pair = fleetPair(fleet, policies("6h").filter(among), {
     served,
@@ -118,34 +118,31 @@ function changesOf(
     now: FROM,
     prune: false,
   });
-  const run = simulate(pair, { hooks: [...served.advertised], from: FROM, to: TO });
-  for (;;) {
-    const step = run.next();
-    if (step.done === true) return step.value.changes.map((change) => structuredClone(change));
-  }
+  const { changes } = await simulate(pair, { hooks: [...served.advertised], from: FROM, to: TO });
+  return changes;
 }
 
-function sameAsAlone(among: (policy: Record<string, unknown>, index: number) => boolean): void {
-  const together = changesOf(CLUSTERS, among);
+async function sameAsAlone(
+  among: (policy: Record<string, unknown>, index: number) => boolean,
+): Promise<void> {
+  const together = await changesOf(CLUSTERS, among);
   assert.ok(together.length > 0);
-  assert.deepEqual(
-    together,
-    CLUSTERS.flatMap((each) => changesOf([each], among)),
-  );
+  const alone = await Promise.all(CLUSTERS.map(async (each) => await changesOf([each], among)));
+  assert.deepEqual(together, alone.flat());
 }
 
-test("of each Cluster the same is said among others as alone, down to the message", () => {
-  sameAsAlone(() => true);
+test("of each Cluster the same is said among others as alone, down to the message", async () => {
+  await sameAsAlone(() => true);
 });
 
 for (const index of policies("4h").keys()) {
-  test(`of each Cluster policy ${index} says the same among others as alone`, () => {
-    sameAsAlone((_, each) => each === index);
+  test(`of each Cluster policy ${index} says the same among others as alone`, async () => {
+    await sameAsAlone((_, each) => each === index);
   });
 }
 
-test("a message counts a wait from the instant at which it began", () => {
-  const [first] = changesOf(CLUSTERS, (_, index) => index === 0);
+test("a message counts a wait from the instant at which it began", async () => {
+  const [first] = await changesOf(CLUSTERS, (_, index) => index === 0);
   assert.equal(first?.from.toISOString(), "2026-11-22T01:00:00.000Z");
   assert.deepEqual([first.before.verdict, first.before.message], ["Allowed", ""]);
   assert.match(first.after.message, /6h to pass \(at 2026-11-22T03:00:00Z\)/);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { coverageLines } from "../../../../src/cli/suite/coverage-report.ts";
+import { coverageLines } from "../../../../src/cli/suite/coverage.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
@@ -130,27 +130,27 @@ describe("a request", () => {
   });
 });
 
+test("what only the other kind of call can answer fails", async () => {
+  for (const [call, expect] of [
+    [REQUEST, { verdict: "Blocked" }],
+    [DELETE, { verdict: "Denied" }],
+    [REQUEST, { retryAfterSeconds: 0 }],
+    [REQUEST, { rollout: "-" }],
+  ] as const) {
+    const { status } = await run(suite({ policies: [denying], steps: [{ call, expect }] }));
+    assert.notEqual(status, "passed", JSON.stringify(expect));
+  }
+});
+
 describe("a mistake is an error at its field:", () => {
   const cases: Record<string, { step: object; says: RegExp; spec?: object }> = {
-    "a verdict of hooks": {
-      step: { call: REQUEST, expect: { verdict: "Blocked" } },
-      says: /^spec\.steps\[0\]\.expect\.verdict: found "Blocked", expected one of Denied, Warned, Passed$/,
-    },
-    "a verdict of requests for a hook": {
-      step: { call: DELETE, expect: { verdict: "Denied" } },
-      says: /^spec\.steps\[0\]\.expect\.verdict: found "Denied", which only a request gets/,
-    },
-    "what no request has": {
-      step: { call: REQUEST, expect: { retryAfterSeconds: 10 } },
-      says: /^spec\.steps\[0\]\.expect\.retryAfterSeconds: /,
-    },
     "both a hook and a request": {
       step: { call: { ...REQUEST, hook: "BeforeClusterDelete" }, expect: { verdict: "Denied" } },
-      says: /^spec\.steps\[0\]\.call: needs hook or admission, one of them$/,
+      says: /^spec\.steps\[0\]\.call: found an object, expected hook or admission, one of them$/,
     },
     neither: {
       step: { call: { cluster: "team-a/prod-1" }, expect: { verdict: "Denied" } },
-      says: /^spec\.steps\[0\]\.call: needs hook or admission, one of them$/,
+      says: /^spec\.steps\[0\]\.call: found an object, expected hook or admission, one of them$/,
     },
     "an unknown request": {
       step: { call: { ...REQUEST, admission: "Delet" }, expect: { verdict: "Denied" } },
@@ -203,7 +203,7 @@ test("coverage says what requests a rule has answered, apart from the verdicts o
     "    admission: Denied; never Passed",
     "    gate approved: waits; never met",
     "",
-    "2 of 6 verdicts and gates seen: 33 %",
+    "2 of 6 verdicts, gates and phases of tasks seen: 33 %",
   ]);
   assert.equal((await seen([audit]))[2], "    admission: Warned; never Passed");
 });

@@ -117,7 +117,7 @@ function ofSuite(objects: PolicyObject[]): Teller {
     [...objects, ownNamespace, raw.object].map((object) => ({ ...object })),
     NOW,
   );
-  const session = new Session(suite, { served: ALL_HOOKS, now: NOW });
+  const session = new Session(suite, { served: ALL_HOOKS, now: NOW, tasks: { all: () => [] } });
   session.objectsChanged();
   const replace = (object: object, kind = "Cluster", name = "prod-1"): void => {
     suite.delete([{ kind, name }]);

@@ -312,7 +312,7 @@ test("a timeline tells every span of the verdicts that it names, and remembers n
     "passed",
     `failed: ${span("21T22", "22T02")}`,
     "failed: timeline -",
-    `failed: ${span("21T22", "22T02")}: ${span("22T22", "23T02")}`,
+    `failed: ${span("21T22", "22T02")}: ${span("22T22", "23T02")}: timeline -`,
   ]);
 });
 

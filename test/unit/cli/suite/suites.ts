@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { loadSuite, type LoadedSuite } from "../../../../src/cli/suite/suite.ts";
 import type { StepResult, SuiteResult } from "../../../../src/cli/suite/result.ts";
 import { runSuite } from "../../../../src/cli/suite/run-suite.ts";
-import { loadPaths, type LoadedFiles } from "../../../../src/cli/files/load.ts";
+import { loadPaths } from "../../../../src/cli/files/load.ts";
 
 export const CLUSTER = {
   apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -42,17 +42,15 @@ export function suite(spec: object): string {
   });
 }
 
-/** `files`: what the paths in the suite give, all the same. */
-export async function run(text: string, files?: LoadedFiles): Promise<SuiteResult> {
-  return await runSuite(await load(text, files));
+export async function run(text: string): Promise<SuiteResult> {
+  return await runSuite(await load(text));
 }
 
-export async function load(text: string, files?: LoadedFiles): Promise<LoadedSuite> {
+export async function load(text: string): Promise<LoadedSuite> {
   const { objects, problems } = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const [source] = objects;
   if (source === undefined) throw new Error(JSON.stringify(problems));
-  const nothing = { objects: [], problems: [], ignored: 0 };
-  return await loadSuite(source, async () => await Promise.resolve(files ?? nothing));
+  return await loadSuite(source);
 }
 
 export async function runSteps(spec: object): Promise<readonly StepResult[]> {
@@ -62,8 +60,8 @@ export async function runSteps(spec: object): Promise<readonly StepResult[]> {
 }
 
 /** What is wrong, in one text: of the suite, or of its first step that could not be run. */
-export async function problemOf(text: string, files?: LoadedFiles): Promise<string> {
-  const { status, steps, problems } = await run(text, files);
+export async function problemOf(text: string): Promise<string> {
+  const { status, steps, problems } = await run(text);
   if (status !== "error") throw new Error(`found ${status}`);
   const all = [...problems, ...steps.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))];
   return all.map(({ message }) => message).join("\n");

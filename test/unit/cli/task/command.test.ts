@@ -31,12 +31,11 @@ describe("list", () => {
     const { code, stdout, stderr } = await hookpolicy(["task", "list", "-A", "--kubeconfig", kubeconfig]);
     assert.equal(code, 0, stderr);
     assert.deepEqual(
-      stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 8)),
+      stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 7)),
       [
-        ["NAMESPACE", "NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT"],
+        ["NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT"],
         [
-          "team-a",
-          "prod-1-backup-2",
+          "team-a/prod-1-backup-2",
           "team-a/prod-1",
           "BeforeClusterUpgrade",
           "v1.35.0",
@@ -45,8 +44,7 @@ describe("list", () => {
           "Job/backup-x",
         ],
         [
-          "team-a",
-          "prod-2-backup-1",
+          "team-a/prod-2-backup-1",
           "team-a/prod-2",
           "BeforeClusterUpgrade",
           "v1.35.0",
@@ -288,15 +286,18 @@ describe("retry", () => {
 describe("wrong usage", () => {
   const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
     "an unknown action": [["go"], /Allowed choices are list, show, retry/],
-    "a list of a name": [["list", "a"], /list takes no name: 'task show a'/],
+    "a list of a name": [["list", "a"], /list takes no name/],
     "nothing to show": [["show"], /show: name the HookTask/],
     "nothing to retry": [["retry"], /retry: name the HookTask/],
-    "all to show": [["show", "a", "-A"], /-A is for list/],
+    "all to show": [["show", "a", "-A"], /--all-namespaces is for list/],
     "a Cluster to show": [["show", "a", "--for-cluster", "a/b"], /--for-cluster is for list/],
     "a retry as JSON": [["retry", "a", "-o", "json"], /-o is for list and show/],
-    "two namespaces": [["list", "-A", "-n", "a"], /-A means all namespaces, -n one of them/],
+    "two namespaces": [
+      ["list", "-A", "-n", "a"],
+      /'-A, --all-namespaces' cannot be used with option '-n, --namespace /,
+    ],
     "another namespace": [["show", "a/b", "-n", "c"], /a\/b is not in namespace c, which -n says/],
-    "no name": [["show", "a/b/c", "-n", "a"], /is neither NAME nor NAMESPACE\/NAME of a HookTask/],
+    "no name": [["show", "a/b/c", "-n", "a"], /Allowed: NAMESPACE\/NAME/],
   };
   for (const [title, [args, words]] of Object.entries(cases))
     test(title, async (t) => {

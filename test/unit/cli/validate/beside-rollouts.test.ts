@@ -38,7 +38,7 @@ spec:
   const cwd = await folder(t, { "a.yaml": text, "b.yaml": text.replace("metadata.nam ", "metadata.name ") });
   const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
   assert.equal(code, 1);
-  assert.match(stdout, /^a\.yaml:9:54: error: spec\.healthyWhen\[0\]\.expression: .*unknown field/m);
+  assert.match(stdout, /^a\.yaml:9:37: error: spec\.healthyWhen\[0\]\.expression: .*unknown field/m);
   assert.equal((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, "1 HookRollout: no errors\n");
 });
 

@@ -64,7 +64,7 @@ const WARNINGS: Readonly<Record<string, { readonly text: string; readonly says: 
   "a missing namespace": { text: policy("{name: a}"), says: /is missing, so that kubectl chooses it/ },
   "a namespace of a ClusterHookPolicy": {
     text: policy("{name: a, namespace: team-a}", "ClusterHookPolicy"),
-    says: /a ClusterHookPolicy has no namespace, and the API server drops it: the policy is about every namespace/,
+    says: /a ClusterHookPolicy has no namespace, and the API server drops it: it is about what its spec selects/,
   },
   "a namespace of a HookRollout": {
     text: `apiVersion: hookpolicy.dev/v1alpha1
@@ -72,7 +72,7 @@ kind: HookRollout
 metadata: {name: a, namespace: team-a}
 spec: {operation: Upgrade, namespaceSelector: {}, progressDeadline: 6h}
 `,
-    says: /a HookRollout has no namespace, and the API server drops it: the rollout is about every namespace/,
+    says: /a HookRollout has no namespace, and the API server drops it: it is about what its spec selects/,
   },
 };
 

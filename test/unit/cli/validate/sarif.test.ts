@@ -112,7 +112,7 @@ test("-o sarif has what SARIF requires, for errors, warnings and files that cann
     results.map(({ ruleId, locations }) => [ruleId, locations[0]?.physicalLocation]),
     [
       ["unreadable-file", { artifactLocation: { uri: "none.yaml" } }],
-      ["unreadable-file", { artifactLocation: { uri: "c.yaml" }, region: { startLine: 1, startColumn: 5 } }],
+      ["unreadable-file", { artifactLocation: { uri: "c.yaml" }, region: { startLine: 1, startColumn: 4 } }],
       [
         "namespace-missing",
         { artifactLocation: { uri: "a%20b.yaml" }, region: { startLine: 3, startColumn: 1 } },

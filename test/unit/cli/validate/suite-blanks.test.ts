@@ -61,6 +61,6 @@ spec:
   const accept = `metadata:\n  annotations: { hookpolicy.dev/accept: held/blank-in-suites }\n`;
   const cwd = await folder(t, { "a.yaml": text, "b.yaml": text.replace("metadata:\n", accept) });
   const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
-  assert.match(stdout, /^a\.yaml:14:\d+: warning: .* a step patches it, .* \[blank-in-suites\]$/m);
+  assert.match(stdout, /^a\.yaml:12:\d+: warning: .* a step patches it, .* \[blank-in-suites\]$/m);
   assert.equal((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, "1 HookPolicy: no errors\n");
 });

@@ -2,19 +2,25 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { TemplateSchemas } from "../../../../src/cli/validate/template-schemas.ts";
+import type { RuleSpec } from "../../../../src/api/hook-policy.ts";
+import { templateCheck, type TemplateCheck } from "../../../../src/cli/validate/template-schemas.ts";
 import type { FieldError } from "../../../../src/policy/validation/schema.ts";
 import { SPECS, WIDGET, WIDGETS } from "../../../corpus/widgets.ts";
 import { task, taskRule } from "../../policy/tasks/fixtures.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
-const schemas = new TemplateSchemas([WIDGETS]);
+/** What these definitions say about the templates of a rule. */
+function checked(definition: Parameters<typeof templateCheck>[0][number], given: RuleSpec): TemplateCheck {
+  const check = templateCheck([definition]);
+  assert.ok(check !== undefined);
+  return check([given]);
+}
 const AT = "spec.rules[0].tasks[0].create";
 
 function errorsOf(spec: unknown, more: object = {}): readonly FieldError[] {
   const create = { ...WIDGET, ...(spec !== undefined && { spec }), ...more };
-  return schemas.check([taskRule([task({ create, succeeded: "true" })])]).errors;
+  return checked(WIDGETS, taskRule([task({ create, succeeded: "true" })])).errors;
 }
 
 describe("a template", () => {
@@ -62,14 +68,14 @@ describe("a template", () => {
     const { create: _, ...bare } = task();
     const deleted = { ...bare, name: "c", delete: { ...WIDGET, name: "a" } };
     const rule = taskRule([task(), task({ name: "b", create }), deleted]);
-    assert.deepEqual(schemas.check([rule]), { errors: [], unjudged: 2 });
+    assert.deepEqual(checked(WIDGETS, rule), { errors: [], unjudged: 2 });
   });
 });
 
 test("a version that is not served has no objects, so its schema is not used", () => {
   const old = structuredClone(WIDGETS);
   for (const version of old.spec.versions) version.served = false;
-  assert.ok(new TemplateSchemas([old]).isEmpty);
+  assert.equal(templateCheck([old]), undefined);
 });
 
 test("a schema that cannot be used is said where it is needed", () => {
@@ -78,7 +84,7 @@ test("a schema that cannot be used is said where it is needed", () => {
   assert.ok(version);
   version.schema.openAPIV3Schema.properties.spec.properties.port.pattern = "(";
   const rule = taskRule([task({ create: { ...WIDGET, spec: { size: 1 } } })]);
-  const [error] = new TemplateSchemas([broken]).check([rule]).errors;
+  const [error] = checked(broken, rule).errors;
   assert.match(error?.message ?? "", /^its schema cannot be used: /);
 });
 
@@ -121,7 +127,7 @@ test("--schema reports a template with line, column and what was meant, and coun
   assert.match(stdout, /^ {2}help: did you mean "port"\?$/m);
   assert.match(stdout, /^p\.yaml:17:15: error: .*unknown field "timeZone"/m);
   assert.doesNotMatch(stdout, /it belongs in/, "a field of policies says nothing about a template");
-  assert.match(stdout, /\n1 HookPolicy: 2 errors; 1 template is of a kind without a schema\n$/);
+  assert.match(stdout, /\n1 HookPolicy: 2 errors; 1 template without a schema\n$/);
   const without = await hookpolicy(["validate", "p.yaml"], { cwd });
   assert.deepEqual([without.code, without.stdout], [0, "1 HookPolicy: no errors\n"]);
 });

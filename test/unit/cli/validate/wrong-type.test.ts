@@ -1,57 +1,13 @@
-/** A wrong type in a known field: what to write there, in a form that fits. */
+/** A wrong type in a known field: what to write there. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { parse } from "yaml";
 import type { CrdSchema } from "../../../../src/api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { toType } from "../../../../src/cli/validate/suggestion.ts";
 import { checkSuite } from "../../../../src/cli/suite/suite-check.ts";
 import { SUITE_SCHEMA } from "../../../../src/cli/suite/suite-schema.ts";
-import { fits } from "../../../../src/policy/validation/schema.ts";
 import { wrongType } from "../../../../src/policy/validation/field-message.ts";
-
-const RULE = "spec.rules[0]";
-const GATE = `${RULE}.until[0]`;
-const APPROVED = "annotation: { key: example.com/approved, valueFrom: ClusterUID }";
-const CASES: readonly (readonly [path: string, schema: CrdSchema["type"], value: unknown, text: string])[] = [
-  ["spec.clusterRef", "object", "team-a/prod-1", "write a map, such as { namespace: team-a, name: prod-1 }"],
-  [
-    `${GATE}.window`,
-    "object",
-    "0 22 * * FRI",
-    'write a map, such as { allow: [{ schedule: "0 22 * * FRI", duration: "8h" }] }',
-  ],
-  [
-    `${GATE}.object`,
-    "object",
-    "Backup",
-    "write a map, such as { apiVersion: velero.io/v1, kind: Backup, nameExpression: cluster.metadata.name }",
-  ],
-  [
-    `${RULE}.matchConditions[0]`,
-    "object",
-    "cluster.spec.paused",
-    "write a map, such as { name: which, expression: cluster.spec.paused }",
-  ],
-  [`${RULE}.deadline`, "object", "3h", 'write a map, such as { after: "3h", onExpiry: KeepBlocking }'],
-  [GATE, "object", "ok", `write a map, such as { name: ok, ${APPROVED} }`],
-  [`${RULE}.until[0].anyOf[1]`, "object", null, `write a map, such as { name: approved, ${APPROVED} }`],
-  [
-    "spec.clusterSelector",
-    "object",
-    "tier=production",
-    "write a map, such as { matchLabels: { tier: production } }",
-  ],
-  [`${RULE}.message`, "string", ["ask"], "write one text: ask"],
-  [`${GATE}.expression`, "string", { a: "b" }, `write one text, such as "cluster.metadata.name == 'prod-1'"`],
-];
-
-for (const [path, type, value, text] of CASES) {
-  test(`${path}: ${JSON.stringify(value)} gives ${text}`, () => {
-    assert.equal(toType({ type }, value, path), text);
-  });
-}
 
 test("a suite says of a number of hours that its unit is missing, and nothing of quotes", () => {
   const suite = {
@@ -105,38 +61,15 @@ for (const [kind, root] of ROOTS) {
       );
       assert.deepEqual(silent, []);
     });
-
-    test("what it says has the right type", () => {
-      const wrong = fields.flatMap(({ path, schema }) =>
-        VALUES.flatMap((value) => {
-          const text = toType(schema, value, path) ?? "";
-          const [, example] = /^write (?:a|one) (?:map|list|text), such as (.*)$/.exec(text) ?? [];
-          return example === undefined || isLoose(schema) || fits(schema, parse(example))
-            ? []
-            : [`${path}: ${text}`];
-        }),
-      );
-      assert.deepEqual([...new Set(wrong)], []);
-    });
   });
 }
 
 /** Other wrong values have the form of the field: their words are told by the message. */
 function isWrong({ schema: { type } }: Field, value: unknown): boolean {
-  const is = Array.isArray(value)
-    ? "array"
-    : value === null
-      ? "null"
-      : typeof value === "number"
-        ? "integer"
-        : typeof value;
-  return typeof type === "string" && type !== is;
-}
-
-/** It takes any object, or a number that need not be whole. */
-function isLoose(schema: CrdSchema): boolean {
-  const { items = schema } = schema;
-  return items.properties === undefined || JSON.stringify(items).includes('"number"');
+  const is = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+  // What is expected of a number that need not be whole is told by the message.
+  if (String(type) === "number") return false;
+  return typeof type === "string" && (type === "integer" ? "number" : type) !== is;
 }
 
 function isForQuotes({ schema }: Field, value: unknown): boolean {

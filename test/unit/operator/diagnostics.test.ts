@@ -9,12 +9,9 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics } from "../../../src/report/metrics.ts";
+import type { TextServer } from "../../../src/server/text-server.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
-import {
-  createPlainMetricsServer,
-  createSecureMetricsServer,
-  type SecureMetricsServer,
-} from "../../../src/operator/metrics-server.ts";
+import { createMetricsServer } from "../../../src/operator/diagnostics.ts";
 import type { Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";
@@ -29,7 +26,7 @@ before(async () => {
 
 test("metrics are served with their content type, and state is read at the scrape", async (t) => {
   const metrics = createMetrics({ capiVersion: "1.14" });
-  const server = createPlainMetricsServer({ address: LOCAL, metrics, log: createRecorder() });
+  const server = createMetricsServer({ address: LOCAL, metrics, log: createRecorder() });
   const { port } = await server.listen();
   t.after(() => server.close());
   const exposed = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -64,7 +61,7 @@ test("a scrape that fails is 500 and one error line, not a crash", async (t) => 
   metrics.policies.follow(() => {
     throw new Error("no");
   });
-  const server = createPlainMetricsServer({ address: LOCAL, metrics, log });
+  const server = createMetricsServer({ address: LOCAL, metrics, log });
   const { port } = await server.listen();
   t.after(() => server.close());
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
@@ -85,13 +82,12 @@ const refusing = (refusal: Refusal): Guard => ({ refusal: async () => await Prom
 async function secure(
   t: TestContext,
   guard: Guard,
-): Promise<{ readonly server: SecureMetricsServer; readonly port: number }> {
+): Promise<{ readonly server: TextServer; readonly port: number }> {
   const metrics = createMetrics({ capiVersion: "1.14" });
-  const server = createSecureMetricsServer({
+  const server = createMetricsServer({
     address: LOCAL,
     metrics,
-    tls: pair,
-    guard,
+    secure: { tls: pair, guard },
     log: createRecorder(),
   });
   const { port } = await server.listen();
@@ -219,11 +215,10 @@ test("connections that were answered make room for others, the oldest first", as
 });
 
 test("close does not wait for who keeps a connection, with or without TLS", { timeout: 5_000 }, async () => {
-  const server = createSecureMetricsServer({
+  const server = createMetricsServer({
     address: LOCAL,
     metrics: createMetrics({ capiVersion: "1.14" }),
-    tls: pair,
-    guard: open,
+    secure: { tls: pair, guard: open },
     log: createRecorder(),
   });
   const { port } = await server.listen();

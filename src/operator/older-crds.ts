@@ -14,11 +14,6 @@ import type { Logger } from "../lib/logger.ts";
 import { every } from "../lib/signals.ts";
 import { messageOf } from "../lib/thrown.ts";
 
-export interface DefinitionCheckOptions {
-  readonly client: Pick<KubeClient, "getPath">;
-  readonly log: Logger;
-}
-
 const KINDS = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TASKS].map(({ kind }) => kind);
 /** Which every client may read. */
 const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
@@ -26,33 +21,25 @@ const MAX_NAMES = 3;
 const INTERVAL_MS = 300_000;
 const REMEDY = `apply the CRDs of the operator's version: ${APPLY_CRDS}`;
 
-export class DefinitionCheck {
-  readonly #options: DefinitionCheckOptions;
-  #told = "";
-
-  constructor(options: DefinitionCheckOptions) {
-    this.#options = options;
-  }
-
-  /** Now, and every five minutes: who upgrades may apply the CRDs before or after. */
-  async run(signal: AbortSignal): Promise<void> {
-    await every(INTERVAL_MS, signal, async () => await this.check());
-  }
-
-  /** Tells what has changed since it was last told. */
-  async check(): Promise<void> {
-    const { client, log } = this.#options;
+/** Tells what has changed, now and every five minutes: who upgrades may apply the CRDs before or after. Never rejects. */
+export async function tellOlderCrds(
+  client: Pick<KubeClient, "getPath">,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  let told = "";
+  await every(INTERVAL_MS, signal, async () => {
     try {
       const lacking = older(await client.getPath(PATH));
-      if (lacking === this.#told) return;
-      this.#told = lacking;
+      if (lacking === told) return;
+      told = lacking;
       if (lacking === "") log.info("The CRDs have all fields that this operator knows");
       else log.error("The CRDs are older than this operator", { lacking, remedy: REMEDY });
     } catch (error) {
       // Without any CRD of the group, the kinds cannot be read, which others tell.
       if (!isNotFound(error)) log.info("Failed to read the fields of the CRDs", { error: messageOf(error) });
     }
-  }
+  });
 }
 
 /** Empty: no kind lacks anything. */
