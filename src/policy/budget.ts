@@ -68,7 +68,7 @@ export function affordWindow(window: Window, now: Date): boolean {
 }
 
 /** The only way to evaluate a gate. When the steps run out, the gate is not evaluable, whatever it found before. */
-export function lookAt(gate: CompiledGate, situation: Situation): GateResult {
+export function evaluateGate(gate: CompiledGate, situation: Situation): GateResult {
   if (!meter.afford(GATE_STEPS)) return exhausted();
   const result = gate.evaluate(situation);
   return meter.exhausted ? exhausted() : result;

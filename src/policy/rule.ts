@@ -11,7 +11,7 @@ import {
   inParentheses,
   wantedInMessage,
 } from "./policy.ts";
-import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
+import { affordRule, BUDGET_EXHAUSTED, evaluateGate } from "./budget.ts";
 import { judgeWait } from "./gates/wait.ts";
 import { observeWithTasks } from "./tasks/after-initialized.ts";
 import { withTasks } from "./tasks/rule-tasks.ts";
@@ -80,7 +80,7 @@ function judgeResults(rule: CompiledRule, results: readonly ExpressionResult[]):
 /** A gate never makes decide() fail. An exception makes its rule not evaluable. */
 function judgeGate(gate: CompiledGate, situation: Situation): GateTrace {
   try {
-    return { gate: gate.name, ...lookAt(gate, situation) };
+    return { gate: gate.name, ...evaluateGate(gate, situation) };
   } catch {
     return {
       gate: gate.name,

@@ -1,7 +1,7 @@
 /** The gates of a stage, which must be met for each Cluster before it may begin: gates as in a policy, without waits. */
 
 import { after } from "../lib/instant.ts";
-import { inOwnDecision, lookAt } from "../policy/budget.ts";
+import { inOwnDecision, evaluateGate } from "../policy/budget.ts";
 import { type ObjectDemand, type ObjectQuery, wantedInMessage } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
@@ -17,7 +17,7 @@ export interface UnmetGate {
 export function unmetGate({ until }: CompiledStage, situation: Situation): UnmetGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
-      const { met, observed, found: _, ...result } = lookAt(gate, situation);
+      const { met, observed, found: _, ...result } = evaluateGate(gate, situation);
       if (met === true) continue;
       const wanted = wantedInMessage(result);
       return {

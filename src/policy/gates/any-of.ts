@@ -2,7 +2,7 @@
 
 import { changesAtEarliest, earliest } from "../../lib/instant.ts";
 import { type CompiledGate, type GateResult, inParentheses, wantedInMessage } from "../policy.ts";
-import { lookAt } from "../budget.ts";
+import { evaluateGate } from "../budget.ts";
 import type { Situation } from "../world.ts";
 
 export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
@@ -36,7 +36,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
 
 /** Met if one member is; otherwise not evaluable if one member is not, because that one might be met. */
 function evaluateAny(members: readonly CompiledGate[], situation: Situation): GateResult {
-  const results = members.map((member) => ({ name: member.name, result: lookAt(member, situation) }));
+  const results = members.map((member) => ({ name: member.name, result: evaluateGate(member, situation) }));
   const rest = {
     wanted: `one of: ${results.map(({ result }) => `${wantedInMessage(result)}${inParentheses(result)}`).join("; or ")}`,
     observed: observedBy(results),

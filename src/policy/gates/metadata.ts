@@ -20,7 +20,7 @@ import {
   type MetadataField,
   whyNotSettable,
 } from "../settable.ts";
-import type { World } from "../world.ts";
+import type { Situation } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
 import type { Contradiction, GateKind, SiblingGate } from "./gate-kind.ts";
 
@@ -92,12 +92,13 @@ function compile(name: string, gate: MetadataGate): CompiledGate {
   return {
     name,
     requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
-    evaluate: ({ world, call }) => evaluateMetadata(gate, world, call),
+    evaluate: (situation) => evaluateMetadata(gate, situation),
   };
 }
 
-function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): GateResult {
+function evaluateMetadata(gate: MetadataGate, situation: Situation): GateResult {
   const { field, spec } = gate;
+  const { world, call } = situation;
   const target = spec.from === "Namespace" ? world.namespace : world.cluster;
   if (target === undefined) {
     const wanted = `${field} ${spec.key} on the Namespace`;
@@ -109,29 +110,25 @@ function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): Gat
     return unevaluable("TargetVersionUnknown", `${field} ${spec.key} on ${on}`, "the call names no version");
   }
   const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
-  const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
+  const found = valueOn(target, field, spec.key);
   if (!affordComparison(found, value)) return exhausted();
   // Shortened, because every gate keeps a copy.
   const observed = found === undefined ? "absent" : `present: ${shortForm(found)}`;
   if (found !== undefined && (value === undefined || found === value))
     return { met: true, reason: "Holds", wanted, observed };
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
-  const remedy = remedyFor(gate, value, { world, call, target, overwrite: found !== undefined });
-  return { met: false, reason, wanted, observed, ...remedy };
+  return { met: false, reason, wanted, observed, ...remedyFor(gate, value, situation, target) };
 }
 
-interface RemedyInput {
-  readonly world: World;
-  readonly call: HookCall;
-  /** What the gate looks at. */
-  readonly target: Cluster | Namespace;
-  readonly overwrite: boolean;
+function valueOn({ metadata }: Cluster | Namespace, field: MetadataField, key: string): string | undefined {
+  return lookup(metadata[field === "label" ? "labels" : "annotations"], key);
 }
 
 function remedyFor(
   { field, spec: { key, from: on = "Cluster" }, of }: MetadataGate,
   wanted: string | undefined,
-  { world: { cluster, readers }, call, target, overwrite }: RemedyInput,
+  { world: { cluster, readers }, call }: Situation,
+  target: Cluster | Namespace,
 ): Pick<GateResult, "remedy" | "withheld"> {
   const mark: Mark = { on, field, key, value: wanted ?? ANY_VALUE };
   const withheld = whyNotSettable(mark, of, readers)?.why;
@@ -140,6 +137,7 @@ function remedyFor(
   if (of === "HookPolicy" && mark.field === "label" && readers?.complete !== true)
     return { remedy: approveCommand(clusterKey(cluster), call.hook) };
   const value = wanted ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
+  const overwrite = valueOn(target, field, key) !== undefined;
   return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
 }
 

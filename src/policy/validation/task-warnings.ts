@@ -115,18 +115,14 @@ const OWN_NAMESPACE = /\bnamespaceObject\.metadata\.(name|uid)\b/;
 /** A success that is too old at the release needs another run, after which the next one may be too old. */
 function endless(rule: RuleSpec, path: string): FieldError[] {
   const { tasks = [] } = rule;
+  const windowMs = shortestWindow(rule) ?? Infinity;
   return tasks.flatMap((task, index): FieldError[] => {
     const validFor = validForOf(task) ?? Infinity;
+    const isLate = tasks.slice(index + 1).some((each) => longestMs(each) >= validFor);
+    if (validFor === Infinity || !(isLate || longestMs(task) >= windowMs)) return [];
     const at = `${path}.tasks[${index}].${task.validFor === undefined ? "create" : "validFor"}`;
-    const later = tasks.slice(index + 1).find((each) => longestMs(each) >= validFor);
-    if (later !== undefined) {
-      const message = `its success counts for less time than task ${JSON.stringify(later.name)} may take after it, and then it begins again: raise validFor, or lower that task's timeout`;
-      return [{ path: at, id: "endless-tasks", message }];
-    }
-    const windowMs = shortestWindow(rule);
-    if (validFor === Infinity || windowMs === undefined || longestMs(task) < windowMs) return [];
     const message =
-      "it may take longer than a window is open, and its success may be too old when the next one opens, so that it begins again: raise validFor, or lower timeout and retries";
+      "its success may be too old once the tasks after it are done, or when the next window opens, and then it begins again: raise validFor, or lower timeout and retries";
     return [{ path: at, id: "endless-tasks", message }];
   });
 }

@@ -48,22 +48,7 @@ function orderProblem(from: string, to: string, timeZone: string | undefined): s
 
 /** For a window without problems. */
 export function windowWarnings(spec: WindowGateSpec): readonly FieldError[] {
-  return [
-    ...named("posix-time-zone", zoneWarnings(spec)),
-    ...named("day-of-month-or-week", dayWarnings(spec)),
-    ...named("no-pause", pauseWarnings(spec)),
-    ...named("never-opens", deniedWarnings(spec)),
-  ];
-}
-
-function named(id: string, warnings: readonly FieldError[]): FieldError[] {
-  return warnings.map((warning) => ({ ...warning, id }));
-}
-
-function dayWarnings(spec: WindowGateSpec): FieldError[] {
-  return entriesOf(spec).flatMap(({ path, entry: { schedule } }) =>
-    schedule === undefined ? [] : at(path, { schedule: scheduleWarning(schedule) }),
-  );
+  return [...zoneWarnings(spec), ...entriesOf(spec).flatMap(entryWarnings), ...deniedWarnings(spec)];
 }
 
 /** POSIX counts offsets westward. */
@@ -71,19 +56,23 @@ function zoneWarnings({ timeZone = "" }: WindowGateSpec): FieldError[] {
   const [, sign, hours] = /^Etc\/GMT([+-])([1-9]\d?)$/.exec(timeZone) ?? [];
   if (sign === undefined) return [];
   const side = sign === "+" ? "behind" : "ahead of";
-  return [{ path: ".timeZone", message: `${timeZone} is ${hours} h ${side} UTC: its sign is that of POSIX` }];
+  const message = `${timeZone} is ${hours} h ${side} UTC: its sign is that of POSIX`;
+  return [{ path: ".timeZone", id: "posix-time-zone", message }];
 }
 
-/** Finds entries that restart before they end, every day. */
-function pauseWarnings(spec: WindowGateSpec): FieldError[] {
-  return entriesOf(spec).flatMap(({ path, entry: { schedule, duration } }) => {
-    if (schedule === undefined || duration === undefined) return [];
-    const { longestPause: pause } = compileSchedule(schedule);
-    if (pause === undefined || (parseDuration(duration) ?? 0) < pause) return [];
-    const message =
-      "is not shorter than the time between two starts: the entry pauses only where clocks go back, if at all";
-    return [{ path: `${path}.duration`, message }];
-  });
+function entryWarnings({ path, entry: { schedule, duration = "" } }: PlacedEntry): FieldError[] {
+  if (schedule === undefined) return [];
+  const warnings: FieldError[] = [];
+  const message = scheduleWarning(schedule);
+  if (message !== undefined) warnings.push({ path: `${path}.schedule`, id: "day-of-month-or-week", message });
+  if ((parseDuration(duration) ?? 0) >= (compileSchedule(schedule).longestPause ?? Infinity))
+    warnings.push({
+      path: `${path}.duration`,
+      id: "no-pause",
+      message:
+        "is not shorter than the time between two starts: the entry pauses only where clocks go back, if at all",
+    });
+  return warnings;
 }
 
 function deniedWarnings({ allow = [], deny = [], timeZone }: WindowGateSpec): FieldError[] {
@@ -91,7 +80,13 @@ function deniedWarnings({ allow = [], deny = [], timeZone }: WindowGateSpec): Fi
     const by = deny.findIndex((denied) => contains(denied, entry, timeZone));
     return by < 0
       ? []
-      : [{ path: `.allow[${i}]`, message: `never opens, because deny[${by}] covers all of it` }];
+      : [
+          {
+            path: `.allow[${i}]`,
+            id: "never-opens",
+            message: `never opens, because deny[${by}] covers all of it`,
+          },
+        ];
   });
 }
 
