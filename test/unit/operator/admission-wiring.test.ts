@@ -173,18 +173,18 @@ test("the world is the controller's memory", async () => {
     ["uid-fleet"],
   );
   const selects = async (
-    namespace: string | undefined,
+    own: string | undefined,
     clusterLabels: Readonly<Record<string, string>> = {},
     namespaceLabels: Readonly<Record<string, string>> = {},
   ): Promise<boolean> =>
     await world.matchesCluster({
       field: "clusterSelector",
       ref:
-        namespace === undefined
+        own === undefined
           ? { kind: "ClusterHookPolicy", name: "p" }
-          : { kind: "HookPolicy", namespace, name: "p" },
+          : { kind: "HookPolicy", namespace: own, name: "p" },
       selectsCluster: compileSelector({ matchLabels: clusterLabels }),
-      ...(namespace === undefined && { selectsNamespace: compileSelector({ matchLabels: namespaceLabels }) }),
+      ...(own === undefined && { selectsNamespace: compileSelector({ matchLabels: namespaceLabels }) }),
     });
   assert.equal(await selects("team-a"), true);
   assert.equal(await selects("team-a", { tier: "staging" }), false);
