@@ -3,12 +3,12 @@
  * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
-import { caughtUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
@@ -59,6 +59,11 @@ export interface ClusterAdmissionDeps {
 
 /** Parsing a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
+/** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
+const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
+const PAUSES_MS = [50, 200, 500];
+/** Counts from the arrival of the review. A confirmation takes up to 3 s more, and the webhook times out after 5 s. */
+const LAST_BEGIN_MS = 1500;
 /** The webhook times out after 5 s, and each attempt is confirmed by itself. */
 const MAX_ATTEMPTS = 8;
 
@@ -95,6 +100,24 @@ async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview |
   const { uid = "", share = "unknown" } = readHead(body) ?? {};
   const decoded = await turns.run(share, () => decodeClusterReview(body));
   return "refused" in decoded ? encodeVerdict(uid, { denial: tooBusy("Clusters") }) : decoded.result;
+}
+
+/**
+ * The outcome of `decide`, or of a later try while memory is behind the API server, instead of a refusal that asks the user to
+ * try again. `began`: a value of performance.now().
+ */
+export async function caughtUp(
+  began: number,
+  decide: () => Promise<AdmissionOutcome>,
+): Promise<AdmissionOutcome> {
+  let outcome = await decide();
+  for (const ms of PAUSES_MS) {
+    const isBehind = outcome.verdict === "NotConfirmed" && REASONS.has(outcome.reason);
+    if (!isBehind || performance.now() - began + ms > LAST_BEGIN_MS) break;
+    await sleep(ms);
+    outcome = await decide();
+  }
+  return outcome;
 }
 
 async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {

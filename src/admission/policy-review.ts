@@ -1,6 +1,7 @@
 /** Errors and warnings about a HookPolicy, ClusterHookPolicy or HookRollout, beyond its CRD. */
 
 import type { ClusterHookPolicy, HookRollout, RuleSpec } from "../api/hook-policy.ts";
+import { compileSelector } from "../api/selector.ts";
 import { listOf } from "../lib/fields.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import { acceptWarnings } from "../policy/validation/accepted.ts";
@@ -101,20 +102,15 @@ function selectionOf(
   const field = SELECTORS.find((name) => Object.keys(selectors[name] ?? {}).length > 0);
   const broken = errors.some(({ path }) => SELECTORS.some((name) => isWithin(path, `spec.${name}`)));
   if (field === undefined || broken) return {};
-  const { clusterSelector, namespaceSelector } = selectors;
-  const own = kind === "HookPolicy";
-  return {
-    selection: {
-      field,
-      ...(own && { namespace: metadata.namespace ?? "" }),
-      ...(!own && namespaceSelector !== undefined && { namespaceSelector }),
-      ...(clusterSelector !== undefined && { clusterSelector }),
-    },
-  };
+  const selectsCluster = compileSelector(selectors.clusterSelector);
+  const { namespace = "", name } = metadata;
+  if (kind === "HookPolicy") return { selection: { field, ref: { kind, namespace, name }, selectsCluster } };
+  const selectsNamespace = compileSelector(selectors.namespaceSelector);
+  return { selection: { field, ref: { kind: "ClusterHookPolicy", name }, selectsCluster, selectsNamespace } };
 }
 
 export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
   if (!world.loaded() || (await world.matchesCluster(selection))) return [];
-  const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
+  const where = selection.ref.namespace === undefined ? "in any namespace" : "in this namespace";
   return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
 }

@@ -1,6 +1,6 @@
 /** The inputs of admission besides the review itself. */
 
-import type { Cluster, LabelSelector } from "../api/meta.ts";
+import type { Cluster } from "../api/meta.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { UserInfo } from "./review-validators.ts";
@@ -19,13 +19,9 @@ export interface AdmissionWorld {
 }
 
 /** The Clusters that a policy selects. */
-export interface Selection {
+export interface Selection extends Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace"> {
   /** The first selector that restricts the selection. */
   readonly field: "clusterSelector" | "namespaceSelector";
-  /** Absent: `namespaceSelector` selects namespaces. */
-  readonly namespace?: string;
-  readonly namespaceSelector?: LabelSelector;
-  readonly clusterSelector?: LabelSelector;
 }
 
 /** `problem`: why the operator cannot read objects of the kind, in words for users. */

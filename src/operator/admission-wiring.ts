@@ -16,14 +16,13 @@ import {
   type Settings,
 } from "../admission/review-handler.ts";
 import { Slice } from "../turns/slice.ts";
-import type { AdmissionWorld, Selection } from "../admission/review-world.ts";
+import type { AdmissionWorld } from "../admission/review-world.ts";
 import { ApiServerReviewer, type ReviewClient } from "../adapters/access-reviewer.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { type AdmissionRecording, recordAdmission } from "../report/admission-recorder.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { matches } from "../policy/decide.ts";
-import { compileSelector } from "../api/selector.ts";
 import type { Lister } from "../memory/ports.ts";
 
 /** The controller's memory. */
@@ -79,13 +78,12 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
   return {
     loaded: () => store.loaded,
     matchesCluster: async (selection) => {
-      const { namespace } = selection;
+      const { namespace } = selection.ref;
       const candidates = namespace === undefined ? clusters.list() : clusters.byNamespace(namespace);
-      const policy = selectorsOf(selection);
       const [slice, end] = [new Slice(), performance.now() + SEARCH_MS];
       for (const cluster of candidates) {
         slice.begin();
-        if (isMatch(policy, cluster) || performance.now() > end) return true;
+        if (isMatch(selection, cluster) || performance.now() > end) return true;
         if (slice.isOver()) await nextTurn();
       }
       return false;
@@ -97,14 +95,6 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
         .candidates(cluster.metadata.namespace ?? "")
         .compiled.filter((policy) => isMatch(policy, cluster)),
   };
-}
-
-function selectorsOf(selection: Selection): Parameters<typeof matches>[0] {
-  const { namespace, clusterSelector, namespaceSelector } = selection;
-  const selectsCluster = compileSelector(clusterSelector);
-  if (namespace !== undefined) return { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
-  const selectsNamespace = compileSelector(namespaceSelector);
-  return { ref: { kind: "ClusterHookPolicy", name: "" }, selectsCluster, selectsNamespace };
 }
 
 /** A warning is not worth more. */

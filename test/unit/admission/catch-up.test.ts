@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { caughtUp } from "../../../src/admission/catch-up.ts";
+import { caughtUp } from "../../../src/admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 
 const ALLOWED: AdmissionOutcome = { verdict: "Allowed", warnings: [] };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Selection } from "../../../src/admission/review-world.ts";
+import { compileSelector } from "../../../src/api/selector.ts";
 import { ApiServerReviewer } from "../../../src/adapters/access-reviewer.ts";
 import { worldOf } from "../../../src/operator/admission-wiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
@@ -172,12 +172,23 @@ test("the world is the controller's memory", async () => {
     world.policiesOf(cluster()).map(({ uid }) => uid),
     ["uid-fleet"],
   );
-  const selects = async (selection: Partial<Selection>): Promise<boolean> =>
-    await world.matchesCluster({ field: "clusterSelector", ...selection });
-  assert.equal(await selects({ namespace: "team-a" }), true);
-  const clusterSelector = { matchLabels: { tier: "staging" } };
-  assert.equal(await selects({ namespace: "team-a", clusterSelector }), false);
-  assert.equal(await selects({ namespace: "team-b" }), false);
-  assert.equal(await selects({}), true);
-  assert.equal(await selects({ namespaceSelector: { matchLabels: { team: "z" } } }), false);
+  const selects = async (
+    own: string | undefined,
+    clusterLabels: Readonly<Record<string, string>> = {},
+    namespaceLabels: Readonly<Record<string, string>> = {},
+  ): Promise<boolean> =>
+    await world.matchesCluster({
+      field: "clusterSelector",
+      ref:
+        own === undefined
+          ? { kind: "ClusterHookPolicy", name: "p" }
+          : { kind: "HookPolicy", namespace: own, name: "p" },
+      selectsCluster: compileSelector({ matchLabels: clusterLabels }),
+      ...(own === undefined && { selectsNamespace: compileSelector({ matchLabels: namespaceLabels }) }),
+    });
+  assert.equal(await selects("team-a"), true);
+  assert.equal(await selects("team-a", { tier: "staging" }), false);
+  assert.equal(await selects("team-b"), false);
+  assert.equal(await selects(undefined), true);
+  assert.equal(await selects(undefined, {}, { team: "z" }), false);
 });
