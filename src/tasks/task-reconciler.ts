@@ -266,7 +266,7 @@ export class TaskReconciler {
 
   #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
     const { clusterRef } = task.spec;
-    const cluster = this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
+    const cluster = this.#options.permits.clusterOf(clusterRef) ?? goneCluster(clusterRef);
     return { task, attempt, cluster, now: this.#options.now() };
   }
 
@@ -352,6 +352,6 @@ export function taskRunKey({ spec: { policyRef, rule, task, clusterRef } }: Pick
 }
 
 /** What expressions can read of a Cluster that is gone. */
-function gone({ namespace, name, uid }: HookTask["spec"]["clusterRef"]): Cluster {
+export function goneCluster({ namespace, name, uid }: HookTask["spec"]["clusterRef"]): Cluster {
   return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
 }

@@ -30,7 +30,7 @@ import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { taskEvent } from "../../tasks/task-events.ts";
-import { taskRunKey } from "../../tasks/task-reconciler.ts";
+import { goneCluster, taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
@@ -139,7 +139,7 @@ export class SuiteTasks {
   async #do(step: NextStep, task: HookTask): Promise<HookTaskStatus | undefined> {
     const { now } = this.#session;
     const { status = {} } = task;
-    const cluster = this.#clusterOrStub(task);
+    const cluster = this.#clusterOf(task) ?? goneCluster(task.spec.clusterRef);
     switch (step.do) {
       case "MarkOver":
         return operationOver(status, now);
@@ -211,12 +211,6 @@ export class SuiteTasks {
 
   #pending({ spec }: HookTask): PendingOperation | undefined {
     return this.#session.objects.memory.operations.get(spec.clusterRef.uid, spec.hook);
-  }
-
-  #clusterOrStub(task: HookTask): Cluster {
-    const { namespace, name, uid } = task.spec.clusterRef;
-    const metadata = { namespace, name, uid, resourceVersion: "" };
-    return this.#clusterOf(task) ?? { metadata, paused: false, created: false };
   }
 
   #clusterOf(task: HookTask): Cluster | undefined {

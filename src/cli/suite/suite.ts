@@ -154,9 +154,8 @@ class SuiteLoader {
     for (const { object, file: name, position } of objects)
       this.places.set(object, { file: this.#fromHere(name), position });
     // A path without objects would let a test pass that tests nothing.
-    if (found.length === 0 && problems.length === 0) {
+    if (found.length === 0 && problems.length === 0)
       this.#wrong(path, `${JSON.stringify(file)} holds no ${what}`);
-    }
     return found;
   }
 }

@@ -80,11 +80,10 @@ export function listOpenings(
 ): readonly ListedWindow[] {
   return windows.map((window) => {
     const openings = openingsOf(window.spec, from, count);
-    const isPast = denyHasPassed(window.spec, from);
     return {
       ...window,
       openings,
-      denyHasPassed: isPast,
+      denyHasPassed: denyHasPassed(window.spec, from),
       searchedUntil: searchEndOf(window.spec, from, openings),
     };
   });
