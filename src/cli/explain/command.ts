@@ -14,12 +14,11 @@ import {
 import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -109,9 +108,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
   }
   const { explanationLines } = await import("./report.ts");
   const lines = explanationLines(explanation, {
-    ...terminalOf(process.stdout, flags),
-    program,
-    connection: connectionWords(flags),
+    ...viewOf(flags, program),
     all: flags.all === true,
     files: (flags.filename ?? []).map((path) => ` -f ${shellQuote(path)}`).join(""),
     chosen: flags.at !== undefined,

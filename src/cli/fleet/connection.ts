@@ -9,7 +9,10 @@ import { collect, CommandError, meantDuration, meantText, USAGE } from "../comma
 import { parseDuration } from "../../lib/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
+import type { ColourWish } from "../terminal/colour.ts";
 import { stderr } from "../terminal/output.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
+import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 /** kubectl's flags: absent means what kubectl does without them. */
 export interface ConnectionFlags extends Omit<KubeConfigSource, "root"> {
@@ -61,6 +64,11 @@ export function connectionWords(flags: ConnectionFlags): string {
     .filter(([name]) => given[name] !== undefined && !SECRETS.has(name))
     .flatMap(([name, { long }]) => valuesOf(given[name]).map((value) => ` ${long}${value}`))
     .join("");
+}
+
+/** How a command prints for the user who gave these flags. */
+export function viewOf(flags: ConnectionFlags & ColourWish, program: string): Terminal & CommandWords {
+  return { program, connection: connectionWords(flags), ...terminalOf(process.stdout, flags) };
 }
 
 /** As typed behind the flag; once for each value of a flag that can be repeated. */

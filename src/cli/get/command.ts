@@ -6,14 +6,7 @@ import type { HeldFleet } from "./held.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { UsageError } from "../../operator/options.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionWords,
-  reading,
-  tellLost,
-} from "../fleet/connection.ts";
-import { terminalOf } from "../terminal/terminal.ts";
+import { addConnectionFlags, type ConnectionFlags, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -96,13 +89,7 @@ async function get(flags: Flags, program: string): Promise<void> {
 }
 
 function viewFor({ flags, program }: Query, now = new Date()): HeldView {
-  return {
-    now,
-    by: flags.by,
-    program,
-    connection: connectionWords(flags),
-    ...terminalOf(process.stdout, flags),
-  };
+  return { now, by: flags.by, ...viewOf(flags, program) };
 }
 
 async function print(fleet: HeldFleet, query: Query, now: Date): Promise<void> {
@@ -140,8 +127,7 @@ async function watcherFor(query: Query): Promise<(holders: readonly RawObject[])
       draw();
     };
   }
-  const json = flags.output === "json";
-  const next = heldStream({ json, program, connection: connectionWords(flags) });
+  const next = heldStream({ json: flags.output === "json", ...viewOf(flags, program) });
   return (holders) => {
     stdout.lines(next(heldBy(holders, namespace), new Date()));
   };

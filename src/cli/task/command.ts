@@ -13,13 +13,11 @@ import {
   FAILED,
   programName,
 } from "../command.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { inNamespace, shortName, type ShortName } from "../fleet/cluster-argument.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout } from "../terminal/output.ts";
-import { terminalOf } from "../terminal/terminal.ts";
-import type { TaskView } from "./report.ts";
 import type { ReadTask } from "./tasks.ts";
 
 const ACTIONS = ["list", "show", "retry"] as const;
@@ -132,12 +130,7 @@ async function print(
     const { yamlText } = await import("../terminal/yaml-text.ts");
     return stdout.document(yamlText(tasksJson(tasks)));
   }
-  const view: TaskView = {
-    now: new Date(),
-    program,
-    connection: connectionWords(flags),
-    ...terminalOf(process.stdout, flags),
-  };
+  const view = { now: new Date(), ...viewOf(flags, program) };
   stdout.lines(form === "rows" ? taskRows(tasks, view) : tasks.flatMap((task) => taskLines(task, view)));
 }
 
