@@ -27,6 +27,7 @@ import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
+import { unmetGate } from "./promotion.ts";
 import { Slots } from "./slots.ts";
 import type { Decider } from "../memory/decider.ts";
 import type { Lister } from "../memory/ports.ts";
@@ -195,18 +196,20 @@ export class RolloutEntry {
 
   /**
    * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. `slots`: with those of the
-   * Clusters whose turn it is.
+   * Clusters whose turn it is. Asked of thousands of Clusters in a row.
    */
-  #isHeld(operation: AskedOperation, slots: Slots, nowMs: number): boolean {
+  #isHeld({ cluster, member, isOpen }: AskedOperation, slots: Slots, nowMs: number): boolean {
     const { rollout, hook, queue } = this;
-    const { cluster, member, isOpen } = operation;
-    if (this.#world.decider.policiesHold(cluster, hook)) return false;
-    if (liftingOverride(rollout, this.#situationOf(cluster)) !== undefined) return false;
-    const { stage, values, metadata } = member;
-    if (stage === undefined || !isOpen) return true;
+    const { decider, now } = this.#world;
+    if (decider.policiesHold(cluster, hook)) return false;
+    const asked = { world: decider.worldOf(cluster), call: { hook }, now: now() };
+    if (liftingOverride(rollout, asked) !== undefined) return false;
+    const { stage, values, metadata, mayBeIn } = member;
+    if (stage === undefined || !isOpen || mayBeIn !== undefined) return true;
     const isAsking = queue.isAsking(metadata.uid, nowMs - graceOf(rollout));
     const mayBegin = queue.mayBegin(metadata.uid) || (!isAsking && slots.hasRoom({ stage, values }));
-    return !mayBegin || this.#closing(operation) !== undefined;
+    if (!mayBegin) return true;
+    return stage.until.length > 0 && unmetGate(stage, this.#situationOf(cluster)) !== undefined;
   }
 
   /** Whether the Cluster shows that it waits. */
@@ -293,7 +296,7 @@ export class RolloutEntry {
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
-      const waiting = asked.flatMap(placeOf);
+      const waiting = asked.filter(isQueued);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       for (const operation of asked) {
         if (this.#isHeld(operation, slots, began)) held.push(operation);
@@ -348,15 +351,14 @@ export class RolloutEntry {
 }
 
 function oldestFirst(a: AskedOperation, b: AskedOperation): number {
-  const [first, second] = [a, b].map(({ cluster }) => namespacedName(cluster.metadata));
-  return a.firstAsked.getTime() - b.firstAsked.getTime() || compareText(first ?? "", second ?? "");
+  const nameOf = ({ cluster }: AskedOperation): string => namespacedName(cluster.metadata);
+  return a.firstAsked.getTime() - b.firstAsked.getTime() || compareText(nameOf(a), nameOf(b));
 }
 
 type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;
 
-function placeOf({ member, target, firstAsked, isOpen }: AskedOperation): WaitingCluster[] {
-  const { stage } = member;
-  return stage === undefined || !isOpen ? [] : [{ member: { ...member, stage }, target, firstAsked }];
+function isQueued(operation: AskedOperation): operation is AskedOperation & WaitingCluster {
+  return operation.isOpen && operation.member.stage !== undefined;
 }
 
 /** Versions that cannot be compared prove nothing. */
