@@ -109,15 +109,14 @@ export function noCluster(
   place = "",
 ): CommandError {
   const key = namespacedName({ namespace, name });
+  const known = others.map((other) => ({ namespace, ...other }));
   // Names alone are compared: with a namespace before them, every short name would be near.
-  const known = others
-    .map((other) => ({ namespace, ...other }))
-    .toSorted((a, b) => Number(b.namespace === namespace) - Number(a.namespace === namespace));
+  const beside = known.filter((other) => other.namespace === namespace);
   const near = nearest(
     name,
-    known.map((other) => other.name),
+    beside.map((other) => other.name),
   );
-  const found = known.find((other) => other.name === near);
+  const found = beside.find((other) => other.name === near) ?? known.find((other) => other.name === name);
   const meant = found && namespacedName(found);
   return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
 }

@@ -305,12 +305,12 @@ function fillOverrides(
   found: readonly RawObject[],
   options: FleetOptions,
 ): Override[] {
-  const objects = found.map((raw) => ({ raw, object: viewOverride(raw, options.now) }));
-  const names = new Set(objects.map(({ object }) => object.metadata.name));
+  const objects = found.map((raw) => viewOverride(raw, options.now));
+  const names = new Set(objects.map(({ metadata }) => metadata.name));
   for (const { object } of overrides.entries())
     if (!names.has(object.metadata.name)) overrides.set(object.metadata.name, undefined);
-  return objects.map(({ raw, object }) => {
-    const compiled = compiledOverride(object, raw["status"], options.maxOverrideMs);
+  return objects.map((object) => {
+    const compiled = compiledOverride(object, options.maxOverrideMs);
     overrides.set(compiled.name, object, compiled);
     return compiled;
   });
@@ -326,9 +326,9 @@ function fleetRollout(object: HookRollout): FleetRollout {
 }
 
 /** An operator with a shorter --max-override-duration than the one known here has recorded that in the status. */
-function compiledOverride(object: HookOverride, status: unknown, maxOverrideMs: number): Override {
+function compiledOverride(object: HookOverride, maxOverrideMs: number): Override {
   const compiled = compileOverride(object, maxOverrideMs);
-  const conditions = listOf(fieldsOf(status)["conditions"]).map(fieldsOf);
+  const conditions = listOf(fieldsOf(object.status)["conditions"]).map(fieldsOf);
   const refused = conditions.find(({ type }) => type === CONDITION.Active);
   if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
     return compiled;

@@ -130,7 +130,7 @@ export async function simulated(
     if (found.length === 0) return;
     throw new CommandError(USAGE, found.map((each) => problemLine({ ...each, file })).join("\n"));
   };
-  refuse([...loaded.problems, ...objectProblems(loaded).problems]);
+  refuse([...loaded.problems, ...objectProblems(loaded)]);
   const applied = sources.map(({ object }) => object);
   const now = new Date();
   const present = await readPresentFleet(client, applied);

@@ -38,26 +38,20 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
-export interface ObjectProblems {
-  readonly problems: readonly FileProblem[];
-  readonly isBuilt: boolean;
-}
-
 /** Problems that hide which kind of object is meant, in which namespace, or what it is like. `policies`: from elsewhere. */
 export function objectProblems(
   { objects: sources, kustomizations = [] }: Pick<LoadedFiles, "objects" | "kustomizations">,
   policies: readonly RawObject[] = [],
-): ObjectProblems {
+): readonly FileProblem[] {
   const all = [...policies, ...sources.map(({ object }) => object)];
   const unbuilt = unbuiltIn(sources, kustomizations, countsBeside(all));
   const clusters = clusterProblems(sources, unbuilt, policies);
   const single = sources.flatMap((source) => {
     const problem = kindProblem(source.object) ?? clusters.get(source);
     const problems = problem === undefined ? ownProblems(source.object) : [problem];
-    return problems.map((each) => problemAt(source, each));
+    return problems.map((each) => ({ source, ...each }));
   });
-  const changed = unbuilt.found.map((each) => problemAt(each.source, each));
-  return { problems: [...changed, ...single], isBuilt: changed.length === 0 };
+  return [...unbuilt.found, ...single].map((each) => problemAt(each.source, each));
 }
 
 function ownProblems(object: RawObject): readonly FieldError[] {

@@ -10,7 +10,6 @@ import {
   FAILED,
   instant,
   meantText,
-  USAGE,
   wholeNumber,
 } from "../command.ts";
 import type { WindowHolder } from "./window-list.ts";
@@ -18,7 +17,8 @@ import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
-import { type ObjectFiles, readObjectFiles } from "../fleet/object-files.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { readAllObjects } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -86,12 +86,12 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
   checkFlags(wanted, flags);
   const { namesOf, windowsIn } = await import("./window-list.ts");
-  const { objects, isWhole, place }: WindowObjects = await (flags.filename === undefined
+  const { objects, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readFiles(flags.filename));
   const all = windowsIn(objects);
   const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
-  if (wanted !== undefined && isWhole && meant.length === 0)
+  if (wanted !== undefined && meant.length === 0)
     throw unknownName(
       wanted,
       nearest(
@@ -105,7 +105,6 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   for (const { policy } of invalid) {
     stderr.line(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'`);
   }
-  if (!isWhole) throw new CommandError(USAGE);
   if (invalid.length > 0) throw new CommandError(FAILED);
 }
 
@@ -121,16 +120,14 @@ function checkFlags(wanted: string | undefined, flags: Flags): void {
     throw unknownName(wanted, `-f ${wanted}`);
 }
 
-interface WindowObjects extends Pick<ObjectFiles, "objects" | "isWhole"> {
+interface WindowObjects {
+  readonly objects: readonly RawObject[];
   /** The only namespace whose HookPolicies were read. */
   readonly place?: string;
 }
 
-/** The files' own windows would be mistaken for those that are applied. */
 async function readFiles(paths: readonly string[]): Promise<WindowObjects> {
-  const files = await readObjectFiles(paths);
-  if (!files.isBuilt) throw new CommandError(USAGE);
-  return files;
+  return { objects: (await readAllObjects(paths)).map(({ object }) => object) };
 }
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {
@@ -145,7 +142,7 @@ async function readLive(wanted: string | undefined, flags: Flags): Promise<Windo
     }),
   );
   stderr.lines(held.unread.map((text) => `warning: ${text}`));
-  return { objects: held.objects, isWhole: true, ...(place !== undefined && { place }) };
+  return { objects: held.objects, ...(place !== undefined && { place }) };
 }
 
 /** Where a HookPolicy can be that was not read. */
