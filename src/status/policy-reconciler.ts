@@ -1,6 +1,7 @@
 /** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
+import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
@@ -39,6 +40,8 @@ const MAX_BEHIND_MS = 5000;
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
   readonly #written = new WeakMap<PolicyEntry, number>();
+  /** Statuses of which the API server has dropped a field that its older CRDs lack. */
+  readonly #cut = new WeakMap<PolicyEntry, CutStatus>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
@@ -93,7 +96,7 @@ export class PolicyReconciler {
     const known = rowSetsOf(input.held, entry.held.keys());
     const status = computeStatus(input, now(), known);
     entry.known = known;
-    if (isDeepStrictEqual(status, entry.object.status)) return {};
+    if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return {};
     try {
       const transition = callsChanged(entry, status);
       const updated = await writer.replaceStatus(entry, status);
@@ -101,6 +104,7 @@ export class PolicyReconciler {
       if (transition !== undefined && updated !== undefined) onTransition(transition);
       // Monotonic: a clock that is set back must not stop the writes.
       this.#written.set(entry, performance.now());
+      this.#rememberCut(entry, status, updated?.status);
       this.#learn(entry, updated);
       return {};
     } catch (error) {
@@ -108,6 +112,21 @@ export class PolicyReconciler {
       onStatusWrite(kind, "conflict");
       return { requeueAfterMs: AFTER_CONFLICT_MS };
     }
+  }
+
+  /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
+  #isCut(entry: PolicyEntry, status: HookPolicyStatus): boolean {
+    const cut = this.#cut.get(entry);
+    return (
+      cut !== undefined &&
+      isDeepStrictEqual(status, cut.sent) &&
+      isDeepStrictEqual(entry.object.status, cut.stored)
+    );
+  }
+
+  #rememberCut(entry: PolicyEntry, sent: HookPolicyStatus, stored: HookPolicyStatus | undefined): void {
+    if (stored === undefined || isDeepStrictEqual(sent, stored)) this.#cut.delete(entry);
+    else this.#cut.set(entry, { sent, stored });
   }
 
   /**
@@ -153,6 +172,11 @@ export class PolicyReconciler {
 
 function hasTasks({ rules }: CompiledPolicy): boolean {
   return rules.some(({ tasks }) => tasks.length > 0);
+}
+
+interface CutStatus {
+  readonly sent: HookPolicyStatus;
+  readonly stored: HookPolicyStatus;
 }
 
 /** Throws the failure to set a finalizer last, so that users see the status all the same. The queue then retries. */

@@ -33,6 +33,28 @@ describe("the status", () => {
     assert.equal(written.length, 1);
   });
 
+  test("is not written again for a field that older CRDs drop", async (t) => {
+    const upgrades = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] });
+    const fixture = storeWith({ policies: [upgrades] });
+    let written = 0;
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async ({ object }, status) => {
+        written += 1;
+        const { mode: _, ...stored } = status;
+        return { ...withMeta(object, { resourceVersion: "300" }), status: stored };
+      },
+    });
+    const key = keyOf(hookPolicy());
+    await reconciler.reconcile(key);
+    const start = performance.now();
+    t.mock.method(performance, "now", () => start + 10_000);
+    await reconciler.reconcile(key);
+    assert.equal(written, 1);
+    fixture.setCluster(cluster());
+    await reconciler.reconcile(key);
+    assert.equal(written, 2, "it differs otherwise");
+  });
+
   test("is computed again from what another replica has written", async () => {
     const policy = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] });
     const fixture = storeWith({ policies: [policy] });
