@@ -8,6 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
+import { type Child, childOf } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import type { InformerObject } from "../kube/object-store.ts";
@@ -28,38 +29,33 @@ export interface OwnedObjectsOptions {
 const LAG_MS = 5000;
 /** The right may be missing for good. */
 const TUNING = { backoffMaxMs: 300_000 };
-/** Tenants can name any number of kinds, one after the other. */
-const MAX_KINDS = 100;
 
 type Kind = Pick<OwnedPart, "group" | "kind">;
 
 interface Watch {
+  /** How many parts of Clusters are of the kind. */
+  wanted: number;
   readonly deleting: Map<string, NodeJS.Timeout>;
   /** Keys of objects that have been deleting for longer than the lag. */
   readonly deletingLong: Set<string>;
   readonly informer: Informer<InformerObject>;
+  life?: Child;
 }
 
 export class OwnedObjects {
   readonly #options: OwnedObjectsOptions;
   readonly #watches = new Map<string, Watch>();
-  readonly #running: Promise<void>[] = [];
+  readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
 
   constructor(options: OwnedObjectsOptions) {
     this.#options = options;
   }
 
-  /** Watches the kinds of the parts of all Clusters, from the first one on. */
-  clusterChanged(cluster: Cluster): void {
-    for (const part of cluster.parts ?? []) {
-      const key = kindKey(part);
-      if (!PART_GROUPS.includes(part.group) || this.#watches.has(key)) continue;
-      if (this.#watches.size >= MAX_KINDS) return;
-      const watch = this.#create(part);
-      this.#watches.set(key, watch);
-      if (this.#signal !== undefined) this.#start(watch, this.#signal);
-    }
+  /** Watches the kinds of the parts of all Clusters, as long as there are any. */
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    for (const part of partsOf(now)) this.#want(part);
+    for (const part of partsOf(before)) this.#release(part);
   }
 
   isBeingDeleted(namespace: string, part: OwnedPart): boolean {
@@ -77,14 +73,37 @@ export class OwnedObjects {
     await Promise.all(this.#running);
   }
 
+  #want(part: OwnedPart): void {
+    const key = kindKey(part);
+    const known = this.#watches.get(key);
+    if (known !== undefined) {
+      known.wanted += 1;
+      return;
+    }
+    const watch = this.#create(part);
+    this.#watches.set(key, watch);
+    if (this.#signal !== undefined) this.#start(watch, this.#signal);
+  }
+
+  #release(part: OwnedPart): void {
+    const key = kindKey(part);
+    const watch = this.#watches.get(key);
+    if (watch === undefined) return;
+    watch.wanted -= 1;
+    if (watch.wanted > 0) return;
+    this.#watches.delete(key);
+    watch.life?.controller.abort();
+  }
+
   #create(kind: Kind): Watch {
     const { client, log } = this.#options;
     const watch: Watch = {
+      wanted: 1,
       deleting: new Map(),
       deletingLong: new Set(),
       informer: new Informer<InformerObject>({
         client,
-        resource: async (signal) => await this.#resolve(kind, signal),
+        resource: async (signal) => await this.#resolve(kind, watch, signal),
         project: ({ metadata }) => ({ metadata: viewIdentity(metadata) }),
         onChange: ({ key, new: object }) => this.#changed(watch, key, object),
         metadataOnly: true,
@@ -95,19 +114,25 @@ export class OwnedObjects {
     return watch;
   }
 
-  #start({ informer, deleting }: Watch, signal: AbortSignal): void {
-    const end = (): void => deleting.values().forEach((timer) => clearTimeout(timer));
-    this.#running.push(informer.run(signal).then(end));
+  #start(watch: Watch, signal: AbortSignal): void {
+    const life = childOf(signal);
+    watch.life = life;
+    const running: Promise<void> = watch.informer.run(life.controller.signal).finally(() => {
+      for (const timer of watch.deleting.values()) clearTimeout(timer);
+      life.release();
+      this.#running.delete(running);
+    });
+    this.#running.add(running);
   }
 
   /** In the version that the API server prefers. A kind that a Cluster names need not exist, and is then not tried again. */
-  async #resolve({ group, kind }: Kind, signal: AbortSignal): Promise<Resource> {
+  async #resolve({ group, kind }: Kind, watch: Watch, signal: AbortSignal): Promise<Resource> {
     const { client } = this.#options;
     try {
       const [version = ""] = versionsOf(await client.getPath(`/apis/${group}`, { signal }));
       return await discoverResource(client, { apiVersion: `${group}/${version}`, kind }, signal);
     } catch (error) {
-      if (isNotFound(error) && !signal.aborted) await once(signal, "abort");
+      if (isNotFound(error)) watch.life?.controller.abort();
       throw error;
     }
   }
@@ -126,6 +151,10 @@ export class OwnedObjects {
       deleting.set(key, setTimeout(report, this.#options.lagMs ?? LAG_MS));
     }
   }
+}
+
+function partsOf(cluster: Cluster | undefined): readonly OwnedPart[] {
+  return (cluster?.parts ?? []).filter(({ group }) => PART_GROUPS.includes(group));
 }
 
 function kindKey({ group, kind }: Kind): string {

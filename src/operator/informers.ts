@@ -67,7 +67,7 @@ export function createInformers(
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
       stubs: { ...stubs, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
       onChange: ({ old, new: cluster }) => {
-        if (cluster !== undefined) owned.clusterChanged(cluster);
+        owned.clusterChanged(old, cluster);
         for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
       },
     }),
