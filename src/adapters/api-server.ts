@@ -67,7 +67,7 @@ export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
     this.#present = {
       ...memory,
       version: async () => await client.version(clusters.current),
-      list: async () => (await this.#metadata(clusters.current, {}, viewMember)).items,
+      list: async (signal) => (await this.#metadata(clusters.current, { signal }, viewMember)).items,
     };
   }
 

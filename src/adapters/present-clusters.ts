@@ -17,8 +17,8 @@ export interface PresentClustersOptions {
   /** Consistent: the resourceVersion that Clusters have now. */
   readonly version: () => Promise<string>;
   /** Consistent: the metadata of all Clusters. */
-  readonly list: () => Promise<readonly ObjectMeta[]>;
-  /** How long memory may take to catch up before Clusters are listed; 0: no time. */
+  readonly list: (signal: AbortSignal) => Promise<readonly ObjectMeta[]>;
+  /** How long memory may take to catch up before Clusters are listed, too; 0: no time. */
   readonly patienceMs?: number;
 }
 
@@ -35,24 +35,34 @@ export async function presentMetadata({
   const memory = memoryOf();
   const before = memory.version;
   const present = await version();
-  // A restored etcd counts from an earlier version: memory then shows the state before the restore.
-  const isProven =
-    before !== undefined && isAsNew(present, before) && (await catchesUp(memory, present, patienceMs));
-  return isProven ? memory.list().map(({ metadata }) => metadata) : await list();
+  const over = new AbortController();
+  try {
+    // A restored etcd counts from an earlier version: memory then shows the state before the restore.
+    if (before === undefined || !isAsNew(present, before)) return await list(over.signal);
+    if (isAsNew(memory.version, present)) return metadataIn(memory);
+    if (patienceMs === 0) return await list(over.signal);
+    const listed = pause(patienceMs, over.signal).then(async () => await list(over.signal));
+    return await Promise.race([caughtUp(memory, present, over.signal), listed]);
+  } finally {
+    over.abort();
+  }
 }
 
-/** Whether memory is as new as the version, now or in a moment. */
-async function catchesUp(memory: ClusterMemory, version: string, patienceMs: number): Promise<boolean> {
-  const over = new AbortController();
-  if (patienceMs === 0) over.abort();
-  const late = pause(patienceMs, over.signal).then(() => over.abort());
-  while (!over.signal.aborted && !isAsNew(memory.version, version))
-    await Promise.race([memory.moved(), late]);
-  over.abort();
-  return isAsNew(memory.version, version);
+/** The first result counts, so this ends with the next change at the latest. */
+async function caughtUp(
+  memory: ClusterMemory,
+  present: string,
+  over: AbortSignal,
+): Promise<readonly ObjectMeta[]> {
+  while (!over.aborted && !isAsNew(memory.version, present)) await memory.moved();
+  return metadataIn(memory);
 }
 
 /** Versions that cannot be compared prove nothing. */
 function isAsNew(version: string | undefined, as: string): boolean {
   return version !== undefined && (compareResourceVersions(version, as) ?? -1) >= 0;
+}
+
+function metadataIn(memory: ClusterMemory): readonly ObjectMeta[] {
+  return memory.list().map(({ metadata }) => metadata);
 }

@@ -81,6 +81,19 @@ describe("memory is used", () => {
     assert.deepEqual(await names, ["known at 102"]);
     assert.deepEqual(lab.requests, ["version"]);
   });
+
+  test("where it catches up before the list has ended", async () => {
+    const lab = new Lab("9", () => "10", 1);
+    const listing = Promise.withResolvers<void>();
+    lab.listed = async () => {
+      listing.resolve();
+      return await new Promise<never>(() => undefined);
+    };
+    const names = lab.names();
+    await listing.promise;
+    lab.move("10");
+    assert.deepEqual(await names, ["known at 10"], "9 is before 10");
+  });
 });
 
 describe("Clusters are listed", () => {
