@@ -12,6 +12,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, nonEmptyText } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
+import { unless } from "../lib/thrown.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";
 import { pause } from "../lib/signals.ts";
@@ -94,12 +95,10 @@ export class LeaderElection {
     await this.release();
   }
 
-  /** Tries once to acquire or renew the Lease, in half of the renewal time, so that there is time for a second try. */
+  /** Tries once to acquire or renew the Lease. */
   async attempt(): Promise<void> {
-    const timeoutMs = this.#tuning.renewMs / 2;
-    const work = async (signal: AbortSignal): Promise<void> => await this.#tryAcquireOrRenew(signal);
     try {
-      await withDeadline("get or renew the lease", { timeoutMs }, work);
+      await this.#tryAcquireOrRenew();
       this.#trouble.reset();
     } catch (error) {
       this.#warnOnce(error);
@@ -110,30 +109,41 @@ export class LeaderElection {
   /** Releases the Lease, so that other candidates need not wait until it expires. */
   async release(): Promise<void> {
     this.#renewedAt = undefined;
-    if (this.#observed === undefined || !this.#isMine()) return;
-    const now = microTime(this.#date());
-    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
     try {
-      this.#observe(await this.#write(this.#observed.object, spec));
-      this.#options.log.info("Released the lease");
+      // A renewal that took too long may have been stored nevertheless; the first try is then a conflict.
+      for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
+        if (await this.#giveBack()) return;
+        await this.#read();
+      }
     } catch (error) {
       this.#options.log.warn("Cannot release the lease, it expires by itself", { error });
     }
   }
 
-  async #tryAcquireOrRenew(signal: AbortSignal): Promise<void> {
+  async #giveBack(): Promise<boolean> {
+    if (this.#observed === undefined) return true;
+    const now = microTime(this.#date());
+    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    const written = await unless(isConflict, this.#write(this.#observed.object, spec));
+    if (written === undefined) return false;
+    this.#observe(written);
+    this.#options.log.info("Released the lease");
+    return true;
+  }
+
+  async #tryAcquireOrRenew(): Promise<void> {
     const sentAt = this.#now();
     // As in client-go, no read comes first. A conflict shows that another client has written.
     const known = this.leading() ? this.#observed : undefined;
-    const observed = known ?? (await this.#read(signal));
+    const observed = known ?? (await this.#read());
     if (observed !== undefined && this.#isTaken(observed)) {
       this.#renewedAt = undefined;
       return;
     }
-    const written = await this.#take(observed, signal);
+    const written = await this.#take(observed);
     if (written === undefined) {
       // Another client wrote first. A leader stays leader until its time is over or the next read shows another holder.
-      await this.#read(signal);
+      await this.#read();
       if (!this.#isMine()) this.#renewedAt = undefined;
       return;
     }
@@ -141,10 +151,16 @@ export class LeaderElection {
     this.#renewedAt = sentAt;
   }
 
-  async #read(signal: AbortSignal): Promise<ObservedLease | undefined> {
+  async #read(): Promise<ObservedLease | undefined> {
     const { client, lease } = this.#options;
-    this.#observe(await unlessNotFound(client.get(LEASES, lease, { signal })));
+    const get = this.#inTime("get the lease", (signal) => client.get(LEASES, lease, { signal }));
+    this.#observe(await unlessNotFound(get));
     return this.#observed;
+  }
+
+  /** In half of the renewal time, so that there is time for a second try. */
+  async #inTime<T>(attempt: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return await withDeadline(attempt, { timeoutMs: this.#tuning.renewMs / 2 }, work);
   }
 
   /** Another process holds the Lease and may still consider itself the leader. */
@@ -160,15 +176,15 @@ export class LeaderElection {
   }
 
   /** `undefined`: another client wrote first. */
-  async #take(observed: ObservedLease | undefined, signal: AbortSignal): Promise<KubeObject | undefined> {
+  async #take(observed: ObservedLease | undefined): Promise<KubeObject | undefined> {
     const { client, lease } = this.#options;
     const { group, version, kind } = LEASES;
     const spec = this.#specAfter(observed?.spec);
     const value = { apiVersion: `${group}/${version}`, kind, metadata: lease, spec };
     try {
       return observed === undefined
-        ? await client.create(LEASES, value, { signal })
-        : await this.#write(observed.object, spec, signal);
+        ? await this.#inTime("create the lease", (signal) => client.create(LEASES, value, { signal }))
+        : await this.#write(observed.object, spec);
     } catch (error) {
       // The Lease was deleted meanwhile; the next attempt creates it.
       if (isNotFound(error)) this.#observed = undefined;
@@ -200,10 +216,13 @@ export class LeaderElection {
     this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
   }
 
-  async #write({ metadata }: KubeObject, spec: Fields, signal?: AbortSignal): Promise<KubeObject> {
+  async #write({ metadata }: KubeObject, spec: Fields): Promise<KubeObject> {
     const { client, lease } = this.#options;
     const { uid, resourceVersion } = metadata;
-    return await client.mergePatch(LEASES, lease, { metadata: { uid, resourceVersion }, spec }, { signal });
+    const patch = { metadata: { uid, resourceVersion }, spec };
+    return await this.#inTime("patch the lease", (signal) =>
+      client.mergePatch(LEASES, lease, patch, { signal }),
+    );
   }
 
   #report(): void {
