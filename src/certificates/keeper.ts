@@ -140,7 +140,9 @@ export class CertificateKeeper {
     if (certificate === undefined || nextStep(state, now()) !== "AwaitTrust" || !leading()) return undefined;
     const waitingFor = await this.#options.distrusting(certificate, signal);
     if (waitingFor.length > 0) {
-      const remedy = "put ca.crt of the serving certificate's Secret into their caBundle, or delete them";
+      // Never to delete them: without its ExtensionConfig, Cluster API does not call, and nothing is held.
+      const remedy =
+        "nothing, if this ends within ten minutes; else put ca.crt of the serving certificate's Secret into their caBundle";
       this.#trouble.warn(this.#options.log, "Waiting until the new certificate authority is trusted", {
         waitingFor,
         remedy,

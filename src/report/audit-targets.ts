@@ -10,8 +10,17 @@ import type { LineTarget } from "./line-writer.ts";
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 /** The group may read, because a log shipper seldom runs as the same user as the operator. */
 const MODE = 0o640;
-/** A disk that is full or away, and a named pipe without a reader: a retry helps, as it does not with a mistake. */
-const PASSING = new Set(["ENOSPC", "EDQUOT", "EIO", "ESTALE", "ETIMEDOUT", "ENXIO"]);
+/** Configuration mistakes, which a retry does not fix; a full disk is not one. */
+const MISTAKES = new Set([
+  "ENOENT",
+  "ENOTDIR",
+  "EISDIR",
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ELOOP",
+  "ENAMETOOLONG",
+]);
 
 /**
  * Checks before each write whether the path still leads to the open file, so that rotation (rename, with or without a
@@ -31,7 +40,7 @@ export class FileTarget implements LineTarget {
       await this.#current();
       return this;
     } catch (error) {
-      if (PASSING.has(codeOf(error))) return this;
+      if (!MISTAKES.has(codeOf(error))) return this;
       throw new Error(`cannot write the audit log ${this.#path} (--audit-log)`, { cause: error });
     }
   }

@@ -57,7 +57,7 @@ type Survey = ReturnType<typeof emptySurvey>;
 
 function emptySurvey() {
   return {
-    held: [] as HeldOperation[],
+    held: new Map() as HeldClusters,
     /** Distinct Clusters of which others delete what they own, by uid. */
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
     decisions: new Series<PolicyLabel | "hook" | "verdict">(),
@@ -73,10 +73,20 @@ interface HeldOperation {
   readonly clusterUID: string;
 }
 
-/** Counts each Cluster once, however many policies and rollouts hold it. */
+/** The uids by hook: each Cluster counts once, however many policies and rollouts hold it. */
+type HeldClusters = Map<HookName, Set<string>>;
+
+function addHeld(clusters: HeldClusters, { hook, clusterUID }: HeldOperation): void {
+  entryOf(clusters, hook, () => new Set()).add(clusterUID);
+}
+
 export function countHeld(held: Iterable<HeldOperation>): Sample<"hook">[] {
-  const clusters = new Map<HookName, Set<string>>();
-  for (const { hook, clusterUID } of held) entryOf(clusters, hook, () => new Set()).add(clusterUID);
+  const clusters: HeldClusters = new Map();
+  for (const operation of held) addHeld(clusters, operation);
+  return heldSamples(clusters);
+}
+
+function heldSamples(clusters: HeldClusters): Sample<"hook">[] {
   return [...clusters].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
 }
 
@@ -99,7 +109,7 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   // As if without the label where it is empty.
   const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
     metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
-  metrics.heldClusters.follow(async () => countHeld((await survey()).held));
+  metrics.heldClusters.follow(async () => heldSamples((await survey()).held));
   metrics.tornDown.follow(async () =>
     [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
   );
@@ -128,7 +138,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
   const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
   await eachInSlices(sorted, (entry) => {
     for (const row of entry.held.values()) {
-      if (row.holds) survey.held.push(row);
+      if (row.holds) addHeld(survey.held, row);
       if (row.tornDown !== undefined) survey.tornDown.get(row.tornDown.reason)?.add(row.clusterUID);
     }
     survey.decisions.add(countDecisions(entry));
@@ -144,7 +154,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
 function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): void {
   entry.refresh();
   const { held, hook, rollout } = entry;
-  for (const { cluster } of held) survey.held.push({ hook, clusterUID: cluster.metadata.uid });
+  for (const { cluster } of held) addHeld(survey.held, { hook, clusterUID: cluster.metadata.uid });
   const [oldest] = held;
   if (oldest === undefined) return;
   const { namespace = "", name } = oldest.cluster.metadata;

@@ -1,5 +1,6 @@
 /** The Events about a HookTask: between what was stored and what replaces it. */
 
+import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
 import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -37,7 +38,10 @@ const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {
 
 /** Its HookTask could not be stored. */
 export function taskNotStored(spec: HookTaskSpec, name: string, why: string): EventText {
-  return eventOf(spec, "TaskNotBegun", { note: `its HookTask cannot be stored: ${why}`, key: name });
+  const remedy = why.includes("strict decoding error")
+    ? `; the CRD is older than the operator: ${APPLY_CRDS}`
+    : "";
+  return eventOf(spec, "TaskNotBegun", { note: `its HookTask cannot be stored: ${why}${remedy}`, key: name });
 }
 
 /** `key`: tells one change of this kind from the next. */
