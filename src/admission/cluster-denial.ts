@@ -11,9 +11,6 @@ import type { Denial } from "./denial.ts";
 
 /** Longer than any message of a decision. */
 const MAX_MESSAGE = 2048;
-/** Names of workers. */
-const SHOWN = 5;
-
 /** Cluster API's condition has the same message while the hook holds the Cluster. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
   const text = `${subject(attempt)} yet: ${message}${hintFor(attempt)}`;
@@ -56,7 +53,7 @@ function subject({ call, foreground, workers, cluster: { metadata } }: Attempt):
   const name = `Cluster ${metadata.namespace}/${metadata.name}`;
   const version = targetVersion(call) ?? "this version";
   if (workers !== undefined)
-    return `workers ${firstNames(workers, SHOWN)} of ${name} cannot be upgraded to ${version}`;
+    return `workers ${firstNames(workers)} of ${name} cannot be upgraded to ${version}`;
   if (foreground === true) return `${name} cannot be deleted in the foreground`;
   if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
   if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;

@@ -1,8 +1,8 @@
 /** How long certificates live, and when they are renewed. */
 
+import { HOUR_MS } from "../lib/duration.ts";
 import type { X509Certificate } from "node:crypto";
 
-const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 
 export const AUTHORITY_LIFE_MS = 3650 * DAY_MS;

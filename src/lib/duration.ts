@@ -1,7 +1,12 @@
 /** Durations in the CRD's format: Go's hours, minutes and seconds, such as 1h30m. */
 
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 /** A leap year: longer than any wait in a policy. */
-const MAX_MS = 8784 * 3_600_000;
+const MAX_MS = 8784 * HOUR_MS;
 const DURATION = /^(?:(?<hours>\d+)h)?(?:(?<minutes>\d+)m)?(?:(?<seconds>\d+)s)?$/;
 
 /** In milliseconds; `undefined` for invalid text, for zero, and above 8784h. */
@@ -14,7 +19,7 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** A schema admits only valid durations; an invalid one must not end early. */
-const NEVER_MS = 100 * 366 * 86_400_000;
+const NEVER_MS = 100 * 366 * DAY_MS;
 
 export function durationOrNever(text: string): number {
   return parseDuration(text) ?? NEVER_MS;

@@ -19,13 +19,11 @@ export function hasWorkersBehind(cluster: Cluster, version: string): boolean {
   return pinnedBehind(cluster, version) !== undefined || shown.some((own) => isOlder(own, version));
 }
 
-const SHOWN = 3;
-
 /** The workers that stay behind the version until a user raises their pin, in words; `undefined`: none does. */
 export function pinnedBehind({ topology }: Cluster, version: string): string | undefined {
   const behind = topology?.pinnedWorkers?.filter((workers) => isOlder(workers.version, version)) ?? [];
   const pins = behind.map((workers) => `${workers.name} to ${workers.version}`);
-  return pins.length === 0 ? undefined : `workers are pinned: ${firstNames(pins, SHOWN)}`;
+  return pins.length === 0 ? undefined : `workers are pinned: ${firstNames(pins)}`;
 }
 
 /** True as well if the versions cannot be compared. */

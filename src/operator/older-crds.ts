@@ -17,7 +17,6 @@ import { messageOf } from "../lib/thrown.ts";
 const KINDS = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TASKS].map(({ kind }) => kind);
 /** Which every client may read. */
 const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
-const MAX_NAMES = 3;
 const INTERVAL_MS = 300_000;
 const REMEDY = `apply the CRDs of the operator's version: ${APPLY_CRDS}`;
 
@@ -52,6 +51,6 @@ function older(document: unknown): string {
     if (schema === undefined) return [`there is no ${kind}`];
     // The metadata of every kind stands elsewhere in the document.
     const missing = compareFields(kind, schema).missing.filter((path) => !path.startsWith("metadata"));
-    return missing.length === 0 ? [] : [`${kind} lacks ${firstNames(missing, MAX_NAMES)}`];
+    return missing.length === 0 ? [] : [`${kind} lacks ${firstNames(missing)}`];
   }).join("; ");
 }

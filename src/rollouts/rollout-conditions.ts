@@ -84,8 +84,6 @@ export function halted(
   return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
 }
 
-const SHOWN = 3;
-
 function namesOf(all: readonly Pick<ObjectMeta, "namespace" | "name">[]): string {
-  return firstNames(all.map(namespacedName), SHOWN);
+  return firstNames(all.map(namespacedName));
 }

@@ -1,7 +1,7 @@
 /** What the leader does next for a HookTask. Pure. */
 
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
-import { durationOrNever } from "../lib/duration.ts";
+import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
 import { after, readTimestamp } from "../lib/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
@@ -51,7 +51,6 @@ export const RETRY_ANNOTATION = "hookpolicy.dev/retry";
 
 /** Before the attempts that `retries` allows. */
 const RETRY_DELAYS_MS = [30_000, 60_000, 120_000];
-const HOUR_MS = 3_600_000;
 /** How long a HookTask stays that no longer counts, from the later of its own end and the operation's. */
 const KEEP_FAILED_MS = 7 * 24 * HOUR_MS;
 const KEEP_MS = 24 * HOUR_MS;

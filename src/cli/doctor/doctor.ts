@@ -189,10 +189,8 @@ export function together(findings: readonly (Finding | undefined)[]): Finding | 
   return { ...worst, detail, problems: listed };
 }
 
-const SHOWN = 5;
-
 export function some(names: readonly string[]): string {
-  return firstNames(names, SHOWN);
+  return firstNames(names);
 }
 
 export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);

@@ -290,11 +290,9 @@ function stagesOf({ targets = [] }: HookRolloutStatus, target: string): readonly
   return targets.find(({ version = "" }) => version === target)?.stages ?? [];
 }
 
-const SHOWN = 5;
-
 function inUse({ used, limit, what }: UsedLimit): string {
   if (limit === 0) return "maxConcurrency is 0, so nothing begins";
-  return `${what} (${limit}) are in use, by ${firstNames(used.map(namespacedName), SHOWN)}`;
+  return `${what} (${limit}) are in use, by ${firstNames(used.map(namespacedName))}`;
 }
 
 function unready({ conditions = [] }: HookRolloutStatus): readonly string[] {
@@ -307,6 +305,6 @@ function failures(compiled: CompiledRollout, status: HookRolloutStatus): readonl
   const stage = haltingStage(compiled, status);
   const failed = stage === undefined ? [] : countingFailures(compiled, status.failed, stage.name);
   return failed
-    .slice(0, SHOWN)
+    .slice(0, 5)
     .map(({ namespace, name, reason, time }) => `${namespace}/${name} failed at ${time} (${reason})`);
 }

@@ -50,7 +50,7 @@ export function emptySelections(object: RawObject, places: readonly Place[]): re
   const own = places.filter((place) => place.namespace === namespace);
   if (own.length > 0) return emptiness(spec, own, { at: "spec", effect, of: `of namespace ${namespace}` });
   const used = [...new Set(places.map((place) => place.namespace))];
-  const message = `namespace ${namespace} has none of the ${counted(places.length, "Cluster")}, which are in ${firstNames(used, SHOWN)}, ${effect}${didYouMean(namespace, used)}`;
+  const message = `namespace ${namespace} has none of the ${counted(places.length, "Cluster")}, which are in ${firstNames(used)}, ${effect}${didYouMean(namespace, used)}`;
   return [{ path: "metadata.namespace", id: SELECTS_NOTHING, message }];
 }
 
@@ -102,8 +102,6 @@ function selectsNamespace({ namespaceSelector }: Selection, { namespaceLabels }:
   return namespaceLabels === undefined || compileSelector(namespaceSelector)(namespaceLabels);
 }
 
-const SHOWN = 5;
-
 /** Which labels there are, or the one that may be meant, where no labels meet a requirement. */
 function instead(selector: LabelSelector, all: readonly Labels[]): string {
   const wrong = requirementsOf(selector).find(
@@ -116,9 +114,7 @@ function instead(selector: LabelSelector, all: readonly Labels[]): string {
   const there = (ofKey.length > 0 ? ofKey : pairs).map((pair) => pair.join("=")).toSorted();
   const meant = values.map((value) => nearest(`${key}=${value}`, there)).find((each) => each !== undefined);
   if (meant !== undefined) return suggested(meant);
-  return there.length === 0
-    ? ": they have no labels"
-    : `: they have ${firstNames([...new Set(there)], SHOWN)}`;
+  return there.length === 0 ? ": they have no labels" : `: they have ${firstNames([...new Set(there)])}`;
 }
 
 /** `of`: the Namespaces that the answer needs; absent: those of all Clusters. */
@@ -137,7 +133,7 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
   if (missing.length === 0 || selecting.length === 0) return undefined;
   return missingText(
     missing,
-    `what ${firstNames([...new Set(selecting)], SHOWN)} selects of them is unknown ${SHOWN_AS}`,
+    `what ${firstNames([...new Set(selecting)])} selects of them is unknown ${SHOWN_AS}`,
   );
 }
 
@@ -147,7 +143,7 @@ const SHOWN_AS =
 const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
 function missingText(missing: readonly string[], effect: string): string {
-  return `the Namespace of Clusters is not among the objects: ${firstNames(missing, SHOWN)}; ${effect}. Add it, with its labels, to the files`;
+  return `the Namespace of Clusters is not among the objects: ${firstNames(missing)}; ${effect}. Add it, with its labels, to the files`;
 }
 
 function readsNamespaces({ compiled, spec }: FleetRollout): boolean {

@@ -16,7 +16,6 @@ import { lacksNamespace } from "../../rollouts/member.ts";
 import type { Plan } from "../../rollouts/plan.ts";
 import { holdersAt, holdsAt, type Parts, pastGate } from "./planned-member.ts";
 
-const SHOWN = 5;
 const NO_POLICY = "There is no policy, so the plan has only the windows and other gates of the stages.";
 
 interface PlanAssumptions {
@@ -70,7 +69,7 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
 
 /** "Cluster API refuses to go to a lower version: team-a/a, team-a/b." */
 function listed(what: string, names: readonly string[] = [], why = ""): string[] {
-  return names.length === 0 ? [] : [`${what}: ${firstNames(names, SHOWN)}${why}.`];
+  return names.length === 0 ? [] : [`${what}: ${firstNames(names)}${why}.`];
 }
 
 /** Of the rollout, or of its stages. */

@@ -93,7 +93,7 @@ function rolloutIn(objects: readonly RawObject[], name: string | undefined, plac
 /** With the name that may be meant, or those that there are. */
 export function noRollout(name: string, existing: readonly HookRollout[], place = ""): CommandError {
   const names = existing.map(({ metadata }) => metadata.name);
-  const others = names.length === 0 ? ", and no other" : ` (there are ${firstNames(names.toSorted(), 5)})`;
+  const others = names.length === 0 ? ", and no other" : ` (there are ${firstNames(names.toSorted())})`;
   const hint = nearestText(name, names) || others;
   return new CommandError(USAGE, `there is no HookRollout ${name}${place}${hint}`);
 }

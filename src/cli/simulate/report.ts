@@ -25,8 +25,6 @@ interface Group extends GroupOnPage {
 
 type GroupOnPage = SimulationReport["groups"][number];
 
-const MAX_NAMED = 5;
-
 /** The totals come last on a terminal, and first in Markdown. */
 function partsOf(simulation: Simulation, times: Times, colour: Colour): string[][] {
   return [
@@ -143,7 +141,7 @@ function ruleText({ policy, rule, gate, reason }: AnswerRule): string {
 }
 
 function named(clusters: readonly string[]): string {
-  const names = firstNames(clusters, MAX_NAMED);
+  const names = firstNames(clusters);
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
@@ -192,11 +190,11 @@ function notes(
     ],
     [
       unseen.length > 0,
-      `changed, without a difference in any answer: ${firstNames(unseen, MAX_NAMED)}; an approval, an object, a window or another version (--to-version) can show one, and hookpolicy rollout plan what a rollout does`,
+      `changed, without a difference in any answer: ${firstNames(unseen)}; an approval, an object, a window or another version (--to-version) can show one, and hookpolicy rollout plan what a rollout does`,
     ],
     [
       to === undefined && windowed.length > 0,
-      `only this instant was compared, and windows can change the answer of ${firstNames(windowed, MAX_NAMED)}: add ${week} to compare a week`,
+      `only this instant was compared, and windows can change the answer of ${firstNames(windowed)}: add ${week} to compare a week`,
     ],
   ] as const;
   return told.flatMap(([is, line]) => (is ? [line] : []));

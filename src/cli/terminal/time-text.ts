@@ -1,8 +1,7 @@
 /** Instants on the wall clock of a time zone, and durations, for people. */
 
+import { MINUTE_MS } from "../../lib/duration.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
-
-const MINUTE = 60_000;
 
 /** The wall clock at an instant, as the instant at which UTC shows the same time. */
 export function wallTime(instant: Date, timeZone: string): Date {
@@ -13,7 +12,7 @@ export function wallTime(instant: Date, timeZone: string): Date {
 /** "Fri 2026-11-27 22:00 +01:00"; with seconds if they are not zero. */
 export function dateText(instant: Date, timeZone: string): string {
   const wall = wallTime(instant, timeZone);
-  const offset = Math.round((wall.getTime() - instant.getTime()) / MINUTE);
+  const offset = Math.round((wall.getTime() - instant.getTime()) / MINUTE_MS);
   const [weekday, date] = [wall.toUTCString().slice(0, 3), wall.toISOString().slice(0, 10)];
   return [weekday, date, clockText(wall), offsetText(offset)].join(" ");
 }
@@ -25,6 +24,6 @@ export function clockText(wall: Date): string {
 }
 
 function offsetText(minutes: number): string {
-  const clock = new Date(Math.abs(minutes) * MINUTE).toISOString().slice(11, 16);
+  const clock = new Date(Math.abs(minutes) * MINUTE_MS).toISOString().slice(11, 16);
   return `${minutes < 0 ? "-" : "+"}${clock}`;
 }

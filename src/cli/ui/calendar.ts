@@ -8,12 +8,11 @@ import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
 import type { Calendar, CalendarWindow, Stretch } from "../../page/wire.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { durationText } from "../../lib/duration.ts";
+import { DAY_MS, durationText } from "../../lib/duration.ts";
 import { wallTime } from "../terminal/time-text.ts";
 import { openingsOf } from "../windows/openings.ts";
 import { type PolicyWindow, windowsIn } from "../windows/window-list.ts";
 
-const DAY = 86_400_000;
 const DAYS = 28;
 const MAX_OPENINGS = 1_000;
 
@@ -63,12 +62,12 @@ interface Midnight {
 
 /** The midnights at which the days begin, and the one at which the last day ends. */
 function midnightsOf(zone: string, at: Date, weeks: number): readonly Midnight[] {
-  const today = Math.floor(wallTime(at, zone).getTime() / DAY) * DAY;
+  const today = Math.floor(wallTime(at, zone).getTime() / DAY_MS) * DAY_MS;
   const sinceMonday = (new Date(today).getUTCDay() + 6) % 7;
-  const monday = today + (weeks * 7 - sinceMonday) * DAY;
+  const monday = today + (weeks * 7 - sinceMonday) * DAY_MS;
   const clock = wallClock(zone);
   return Array.from({ length: DAYS + 1 }, (_, day) => {
-    const wall = monday + day * DAY;
+    const wall = monday + day * DAY_MS;
     return { at: new Date(clock.firstRead(wall)), date: new Date(wall).toISOString().slice(0, 10) };
   });
 }

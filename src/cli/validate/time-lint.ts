@@ -1,5 +1,6 @@
 /** Finds windows that will open at an unexpected time in the next two years, later, or never. */
 
+import { HOUR_MS } from "../../lib/duration.ts";
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { entryOf } from "../../lib/entry-of.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -9,8 +10,7 @@ import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/time-text.ts";
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf } from "../windows/openings.ts";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+const DAY = 24 * HOUR_MS;
 const AHEAD = 2 * 366 * DAY;
 
 /** For rules without errors. */
@@ -128,7 +128,7 @@ function changesOfClocks(timeZone: string, now: Date): readonly number[] {
       const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
       if (from === to) continue;
       let hour = day;
-      while (offsetAt(hour) === from) hour += HOUR;
+      while (offsetAt(hour) === from) hour += HOUR_MS;
       found.push(hour);
     }
     return found;

@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
-import { durationText } from "../../lib/duration.ts";
+import { durationText, HOUR_MS } from "../../lib/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { clockText, wallTime } from "../terminal/time-text.ts";
@@ -17,11 +17,10 @@ export interface Opening {
   readonly notes: readonly string[];
 }
 
-const HOUR = 3_600_000;
 /** A command may search for longer than the operator. */
 const ASKS = 100 * MAX_ASKS;
 /** Clocks change by less, in every zone since 1970 except a few that moved across the date line. */
-const NEAR = 4 * HOUR;
+const NEAR = 4 * HOUR_MS;
 
 /** The next `count` openings from `from` on, including a current one; `until`: those that begin before. */
 export function openingsOf(
@@ -150,6 +149,6 @@ function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string
 function comesAgain(instant: Date, timeZone: string): boolean {
   const wall = wallTime(instant, timeZone).getTime();
   return [0.5, 1, 2, 3].some(
-    (hours) => wallTime(new Date(instant.getTime() + hours * HOUR), timeZone).getTime() === wall,
+    (hours) => wallTime(new Date(instant.getTime() + hours * HOUR_MS), timeZone).getTime() === wall,
   );
 }

@@ -7,7 +7,7 @@ import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { meter } from "./meter.ts";
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { DAY_MS, MINUTE_MS, parseDuration } from "../../lib/duration.ts";
 import { found } from "../../lib/found.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 import { windowProblems } from "../window/window-check.ts";
@@ -23,7 +23,7 @@ const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
   getDate: (wall) => wall.getUTCDate(),
   getDayOfMonth: (wall) => wall.getUTCDate() - 1,
   getDayOfWeek: (wall) => wall.getUTCDay(),
-  getDayOfYear: (wall) => Math.floor((wall.getTime() - startOfYear(wall)) / DAY),
+  getDayOfYear: (wall) => Math.floor((wall.getTime() - startOfYear(wall)) / DAY_MS),
   getHours: (wall) => wall.getUTCHours(),
   getMinutes: (wall) => wall.getUTCMinutes(),
   getSeconds: (wall) => wall.getUTCSeconds(),
@@ -33,8 +33,6 @@ const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
 /** The functions whose last argument is a time zone. */
 export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
-const MINUTE = 60_000;
-const DAY = 1440 * MINUTE;
 const ZONE_STEPS = 100;
 const WINDOW_STEPS = 1000;
 
@@ -55,7 +53,7 @@ export const timeFunctions: readonly CelFunc[] = [
 ];
 
 function startOfYear(wall: Date): number {
-  return new Date(wall).setUTCMonth(0, 1) - (wall.getTime() % DAY);
+  return new Date(wall).setUTCMonth(0, 1) - (wall.getTime() % DAY_MS);
 }
 
 const OFFSET = /^(?<sign>[+-]?)(?<hours>\d\d):(?<minutes>\d\d)$/;
@@ -63,7 +61,7 @@ const OFFSET = /^(?<sign>[+-]?)(?<hours>\d\d):(?<minutes>\d\d)$/;
 function wallTime(time: Date, zone: string): Date {
   const { sign, hours, minutes } = OFFSET.exec(zone)?.groups ?? {};
   if (hours === undefined) return new Date(time.getTime() + offsetReader(zone)(time.getTime()));
-  const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE;
+  const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS;
   return new Date(time.getTime() + (sign === "-" ? -offset : offset));
 }
 

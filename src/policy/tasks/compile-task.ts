@@ -3,7 +3,7 @@
 import type { ClusterHookPolicySpec, HookPolicySpec, TaskAccount, TaskSpec } from "../../api/hook-policy.ts";
 import type { Fields } from "../../lib/fields.ts";
 import { type Expression, expressionOrBroken } from "../cel/expression.ts";
-import { durationOrNever } from "../../lib/duration.ts";
+import { DAY_MS, durationOrNever } from "../../lib/duration.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionHash } from "./task-identity.ts";
 import { compileTemplate, type Template } from "./template.ts";
@@ -31,7 +31,6 @@ export interface CompiledTask extends Readonly<
 
 export type TaskVerb = "create" | "apply" | "delete";
 
-const DAY_MS = 86_400_000;
 export const TASK_DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
 
 type Accounts = Partial<

@@ -1,5 +1,6 @@
 /** Schedules: the five fields of cron, and the wall times of their starts. */
 
+import { DAY_MS, MINUTE_MS } from "../../lib/duration.ts";
 import { found } from "../../lib/found.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 
@@ -35,8 +36,6 @@ interface Fields {
   readonly anyWeekday: boolean;
 }
 
-const MINUTE = 60_000;
-const DAY = 1440 * MINUTE;
 const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Sunday is 0 and 7. */
@@ -95,38 +94,38 @@ function newSchedule(fields: Fields): Schedule {
   const isWeekly = anyDay && months.length === 12;
   const pauses = times.map((time, i) => (times[i + 1] ?? first + 1440) - time);
   return {
-    ...(isWeekly && anyWeekday && { longestPause: Math.max(...pauses) * MINUTE }),
+    ...(isWeekly && anyWeekday && { longestPause: Math.max(...pauses) * MINUTE_MS }),
     isWeekly,
     latest: (wall) => {
       let month = monthAt(wall);
-      const today = Math.floor((wall - month.from) / DAY);
+      const today = Math.floor((wall - month.from) / DAY_MS);
       const until = month.days.includes(today) ? countUntil(times, minuteOfDay(wall)) : 0;
       const time = times[until - 1];
-      if (time !== undefined) return month.from + today * DAY + time * MINUTE;
+      if (time !== undefined) return month.from + today * DAY_MS + time * MINUTE_MS;
       let day = month.days.findLast((each) => each < today);
       for (let i = 0; day === undefined && i < MAX_MONTHS; i++) {
-        month = monthAt(month.from - DAY);
+        month = monthAt(month.from - DAY_MS);
         day = month.days.at(-1);
       }
-      return day === undefined ? undefined : month.from + day * DAY + last * MINUTE;
+      return day === undefined ? undefined : month.from + day * DAY_MS + last * MINUTE_MS;
     },
     next: (wall) => {
       let month = monthAt(wall);
-      const today = Math.floor((wall - month.from) / DAY);
+      const today = Math.floor((wall - month.from) / DAY_MS);
       const time = month.days.includes(today) ? times[countUntil(times, minuteOfDay(wall))] : undefined;
-      if (time !== undefined) return month.from + today * DAY + time * MINUTE;
+      if (time !== undefined) return month.from + today * DAY_MS + time * MINUTE_MS;
       let day = month.days.find((each) => each > today);
       for (let i = 0; day === undefined && i < MAX_MONTHS; i++) {
         month = monthAt(month.to);
         [day] = month.days;
       }
-      return day === undefined ? undefined : month.from + day * DAY + first * MINUTE;
+      return day === undefined ? undefined : month.from + day * DAY_MS + first * MINUTE_MS;
     },
     lastOfRun: (step) => {
-      const ends = times.filter((time, i) => ((times[i + 1] ?? Infinity) - time) * MINUTE > step);
+      const ends = times.filter((time, i) => ((times[i + 1] ?? Infinity) - time) * MINUTE_MS > step);
       return (start) => {
         const end = ends[countUntil(ends, minuteOfDay(start) - 1)] ?? last;
-        return start - modulo(start, DAY) + end * MINUTE;
+        return start - modulo(start, DAY_MS) + end * MINUTE_MS;
       };
     },
   };
@@ -148,7 +147,7 @@ function modulo(value: number, by: number): number {
 }
 
 function minuteOfDay(wall: number): number {
-  return Math.floor(modulo(wall, DAY) / MINUTE);
+  return Math.floor(modulo(wall, DAY_MS) / MINUTE_MS);
 }
 
 interface Month {
@@ -174,7 +173,7 @@ function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (w
     const [year, index] = [date.getUTCFullYear(), date.getUTCMonth()];
     const [from, to] = [Date.UTC(year, index), Date.UTC(year, index + 1)];
     const first = new Date(from).getUTCDay();
-    const isIn = (day: number): boolean => from + day * DAY < to && starts(day, (first + day) % 7);
+    const isIn = (day: number): boolean => from + day * DAY_MS < to && starts(day, (first + day) % 7);
     month = { from, to, days: months.includes(index + 1) ? ALL_DAYS.filter((day) => isIn(day)) : [] };
     return month;
   };

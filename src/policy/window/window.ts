@@ -1,6 +1,6 @@
 /** Windows: the instants inside an `allow` entry and outside every `deny` entry. */
 
-import { parseDuration } from "../../lib/duration.ts";
+import { DAY_MS, HOUR_MS, parseDuration } from "../../lib/duration.ts";
 import { parseMoment } from "./moment.ts";
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { windowProblems } from "./window-check.ts";
@@ -47,16 +47,13 @@ interface Segment {
   readonly changes: boolean;
 }
 
-/** Searches begin at full hours, so that the result depends only on the hour and not on earlier searches. */
-const HOUR = 3_600_000;
 const END = Date.UTC(2900, 0);
 /** How often a search may ask an entry. */
 export const MAX_ASKS = 2000;
-const DAY = 24 * HOUR;
 /** More than a year, in which weekly schedules meet every change of clocks: changes are on a fixed day of the week. */
-const WEEKLY_HORIZON = 400 * DAY;
+const WEEKLY_HORIZON = 400 * DAY_MS;
 /** 29 February falls on each day of the week within 40 years. */
-const HORIZON = 41 * 366 * DAY;
+const HORIZON = 41 * 366 * DAY_MS;
 /** The maximum number of consecutive searches. */
 const SEARCHES = 8;
 
@@ -128,8 +125,9 @@ function isKnown(instant: number): boolean {
   return instant >= 0 && instant < END;
 }
 
+/** Searches begin at full hours, so that the result depends only on the hour and not on earlier searches. */
 function hourBefore(instant: number): number {
-  return instant - (instant % HOUR);
+  return instant - (instant % HOUR_MS);
 }
 
 function segmentAt({ segments }: Hour, instant: number): Segment {
@@ -139,7 +137,7 @@ function segmentAt({ segments }: Hour, instant: number): Segment {
 function lookAtHour(covers: Covers, start: number, rounds: number): Hour {
   const before = covers.tally.asks;
   const segments: Segment[] = [];
-  for (let from = start; from < start + HOUR;) {
+  for (let from = start; from < start + HOUR_MS;) {
     const segment = search(covers, from, rounds);
     segments.push(segment);
     from = segment.until;

@@ -1,5 +1,6 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
+import { SECOND_MS } from "../../lib/duration.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/found.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
@@ -24,8 +25,7 @@ export interface WallClock {
   readonly largestSetBack: () => number;
 }
 
-const SECOND = 1000;
-const DAY = 86_400 * SECOND;
+const DAY = 86_400 * SECOND_MS;
 /** Interval between two checks of a zone's offset, within which no zone has changed twice since 1970. */
 const LOOK = 7 * DAY;
 /** More than the largest offset and the largest change. */
@@ -153,8 +153,8 @@ function offsetsOf(year: number, offsetAt: OffsetReader): Offset[] {
 
 /** The first instant whose offset differs from `offset`: always a whole second. */
 function change([low, high]: [number, number], offset: number, offsetAt: OffsetReader): number {
-  while (high - low > SECOND) {
-    const middle = low + Math.floor((high - low) / (2 * SECOND)) * SECOND;
+  while (high - low > SECOND_MS) {
+    const middle = low + Math.floor((high - low) / (2 * SECOND_MS)) * SECOND_MS;
     if (offsetAt(middle) === offset) low = middle;
     else high = middle;
   }
@@ -183,7 +183,7 @@ function newOffsetReader(timeZone: string): OffsetReader {
     const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (
       format.format(instant).match(/\d+/g) ?? []
     ).map(Number);
-    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / SECOND) * SECOND;
+    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / SECOND_MS) * SECOND_MS;
   };
 }
 

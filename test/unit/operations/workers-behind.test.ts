@@ -32,9 +32,10 @@ describe("workers", () => {
       pinned: "workers are pinned: w1 to v1.34.1",
     },
     "with many older pins are behind, and the first are named": {
-      pins: ["v1.34.0", "v1.34.1", "v1.34.2", "v1.34.3", "v1.34.4"],
+      pins: ["v1.34.0", "v1.34.1", "v1.34.2", "v1.34.3", "v1.34.4", "v1.34.5", "v1.34.6"],
       isBehind: true,
-      pinned: "workers are pinned: w0 to v1.34.0, w1 to v1.34.1, w2 to v1.34.2 and 2 more",
+      pinned:
+        "workers are pinned: w0 to v1.34.0, w1 to v1.34.1, w2 to v1.34.2, w3 to v1.34.3, w4 to v1.34.4 and 2 more",
     },
     "with a pin that is no version are behind": {
       pins: ["newest"],

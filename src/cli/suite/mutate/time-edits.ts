@@ -1,8 +1,6 @@
 /** Small changes of times: another hour, day, duration or time zone. */
 
-import { durationText, parseDuration } from "../../../lib/duration.ts";
-
-const HOUR_MS = 3_600_000;
+import { durationText, HOUR_MS, parseDuration } from "../../../lib/duration.ts";
 
 export function halved(duration: string): string | undefined {
   const ms = parseDuration(duration);
