@@ -8,7 +8,7 @@ import { KubeError } from "../kube/kube-error.ts";
 import type { Resource } from "../kube/resource.ts";
 import { isAllowed, SELF_REVIEWS, SUBJECT_REVIEWS } from "../kube/resources.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/object-refusal.ts";
-import type { ObjectKind } from "../policy/objects.ts";
+import type { ObjectKind } from "../policy/watched-objects.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;

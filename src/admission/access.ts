@@ -11,7 +11,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { outOfReach } from "../policy/gates/object.ts";
-import { groupOf, objectKindKey } from "../policy/objects.ts";
+import { groupOf, objectKindKey } from "../policy/watched-objects.ts";
 import type { ObjectGate, NeededAccount } from "./needed-rights.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";

@@ -1,7 +1,7 @@
 /** Checks the fields of an AdmissionReview that are read; the specs have schemas of their own. */
 
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
-import { compiler } from "../policy/validation/compiler.ts";
+import { compiler } from "../policy/validation/ajv.ts";
 
 /** authentication.k8s.io/v1 UserInfo: the user who sends the request. */
 export interface UserInfo {

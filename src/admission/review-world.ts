@@ -1,7 +1,7 @@
 /** The inputs of admission besides the review itself. */
 
 import type { Cluster } from "../api/meta.ts";
-import type { ObjectKind } from "../policy/objects.ts";
+import type { ObjectKind } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";

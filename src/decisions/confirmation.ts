@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
-import { NOTHING_READ, type ObjectReader } from "../policy/objects.ts";
+import { NOTHING_READ, type ObjectReader } from "../policy/watched-objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";

@@ -2,7 +2,7 @@
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { ServerTime } from "../lib/clock-skew.ts";
-import type { FoundObjects } from "../policy/objects.ts";
+import type { FoundObjects } from "../policy/watched-objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";

@@ -14,7 +14,7 @@ import {
   objectKindKey,
   type ObjectReader,
   type WatchedObject,
-} from "../policy/objects.ts";
+} from "../policy/watched-objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";

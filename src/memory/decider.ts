@@ -11,7 +11,7 @@ import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
-import { NOTHING_READ } from "../policy/objects.ts";
+import { NOTHING_READ } from "../policy/watched-objects.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts";

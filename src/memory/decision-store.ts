@@ -10,7 +10,7 @@ import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
-import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import type { MarkReaders } from "../policy/settable.ts";
 import { PendingOperations } from "../operations/operations.ts";

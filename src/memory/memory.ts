@@ -6,7 +6,7 @@
 import type { Cluster, TooLargeMark, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operations.ts";
-import type { ObjectReader } from "../policy/objects.ts";
+import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { OperationState, World } from "../policy/world.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";

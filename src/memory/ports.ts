@@ -4,7 +4,7 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, OwnedPart } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import type { ObjectReader } from "../policy/objects.ts";
+import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
 import type { Transition } from "./transitions.ts";

@@ -11,7 +11,7 @@ import {
   type ObjectKind,
   type ObjectReader,
   type WatchedObject,
-} from "../policy/objects.ts";
+} from "../policy/watched-objects.ts";
 import { mergeDemands, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
 import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooLarge, tooManyKinds } from "./object-refusal.ts";
 import { ObjectWatch, type ObjectWatchOptions, viewObject } from "./object-watch.ts";

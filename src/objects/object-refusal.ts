@@ -5,7 +5,7 @@ import { isForbidden, isNotFound, KubeError } from "../kube/kube-error.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/api-discovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
-import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
 

@@ -17,7 +17,7 @@ import {
   type ObjectKind,
   OBJECTS_NOT_LOADED,
   type WatchedObject,
-} from "../policy/objects.ts";
+} from "../policy/watched-objects.ts";
 import { stubObject } from "../views/too-large.ts";
 import { notLoaded, type Refusal, refusalOf, tooLarge } from "./object-refusal.ts";
 

@@ -22,7 +22,7 @@ import { MemoryBudget } from "../kube/memory-budget.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { ObjectKind } from "../policy/objects.ts";
+import type { ObjectKind } from "../policy/watched-objects.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServerAdapter } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";

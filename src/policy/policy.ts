@@ -3,7 +3,7 @@
 import type { TaskAccount } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Expression } from "./cel/expression.ts";
-import { type ObjectKind, objectKindKey } from "./objects.ts";
+import { type ObjectKind, objectKindKey } from "./watched-objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "../api/selector.ts";
 import type { TOO_LARGE } from "../views/too-large.ts";

@@ -1,7 +1,7 @@
 /** Version ranges in npm's syntax: those of semver.org, with spaces for "and". */
 
 import { parse, Range, validRange } from "semver";
-import { found } from "../lib/found.ts";
+import { found } from "../lib/quoted-value.ts";
 
 /** Two versions with a hyphen but no spaces: npm reads the second one as a pre-release name. */
 const HYPHEN_WITHOUT_SPACES = /\d-v?\d+\.\d+/;

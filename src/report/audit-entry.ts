@@ -9,7 +9,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/object-queries.ts";
-import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

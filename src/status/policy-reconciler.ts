@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
-import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
 import { type PolicyEntry, rowSetsOf } from "../memory/policy-entry.ts";

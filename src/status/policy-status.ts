@@ -13,7 +13,7 @@ import {
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { describeErrors } from "../policy/message.ts";
 import { describeTooLarge } from "../views/too-large.ts";
-import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";

@@ -8,7 +8,7 @@ import { discoverKind, KIND_NOT_SERVED } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound, isReplaced, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
-import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
 /** As whom something is done, and what is out of the question whatever the account may do. */

@@ -7,7 +7,7 @@ import { KubeClient } from "../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import { ObjectInformers } from "../../src/objects/object-informers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
-import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/objects.ts";
+import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/watched-objects.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";

@@ -13,7 +13,7 @@ import { MAX_STEPS } from "../../src/policy/cel/meter.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { objectQueries } from "../../src/policy/object-queries.ts";
-import { objectKindKey, type ObjectReader, type WatchedObject } from "../../src/policy/objects.ts";
+import { objectKindKey, type ObjectReader, type WatchedObject } from "../../src/policy/watched-objects.ts";
 import type { World } from "../../src/policy/world.ts";
 import {
   at,

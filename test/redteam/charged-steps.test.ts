@@ -6,7 +6,7 @@ import type { WindowGateSpec } from "../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { Budget } from "../../src/policy/cel/meter.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { objectKindKey } from "../../src/policy/objects.ts";
+import { objectKindKey } from "../../src/policy/watched-objects.ts";
 import type { World } from "../../src/policy/world.ts";
 import {
   cluster,

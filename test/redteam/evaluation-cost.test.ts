@@ -13,7 +13,7 @@ import { compileExpression } from "../../src/policy/cel/expression.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { describeErrors } from "../../src/policy/message.ts";
-import { objectKindKey, type WatchedObject } from "../../src/policy/objects.ts";
+import { objectKindKey, type WatchedObject } from "../../src/policy/watched-objects.ts";
 import { windowsOf } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
 import { compileWindow } from "../../src/policy/window/window.ts";

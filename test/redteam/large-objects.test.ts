@@ -15,7 +15,7 @@ import { followMemory } from "../../src/report/gauges.ts";
 import { createMetrics } from "../../src/report/metrics.ts";
 import { viewCluster } from "../../src/views/cluster.ts";
 import { decide } from "../../src/policy/decide.ts";
-import type { FoundObjects } from "../../src/policy/objects.ts";
+import type { FoundObjects } from "../../src/policy/watched-objects.ts";
 import {
   cluster,
   compiled,

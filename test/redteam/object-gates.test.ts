@@ -8,7 +8,7 @@ import type { LiveReader } from "../../src/decisions/live-reader.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/whole-body.ts";
-import type { ObjectReader } from "../../src/policy/objects.ts";
+import type { ObjectReader } from "../../src/policy/watched-objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 import { testConfirmer } from "../unit/decisions/confirmer.ts";

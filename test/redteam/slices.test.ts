@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { DecisionRow, GateSpec } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import type { ObjectReader } from "../../src/policy/objects.ts";
+import type { ObjectReader } from "../../src/policy/watched-objects.ts";
 import {
   APPROVED,
   at,

@@ -27,7 +27,7 @@ import {
   objectKindKey,
   type ObjectReader,
   type WatchedObject,
-} from "../../src/policy/objects.ts";
+} from "../../src/policy/watched-objects.ts";
 import { compileOverride } from "../../src/policy/compile-override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";

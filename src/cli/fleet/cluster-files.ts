@@ -11,7 +11,7 @@ import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } f
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
-import { objectKindKey } from "../../policy/objects.ts";
+import { objectKindKey } from "../../policy/watched-objects.ts";
 import { type Build, buildsOf, folderOf } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/parsed.ts";
 

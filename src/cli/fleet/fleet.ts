@@ -27,7 +27,7 @@ import {
   objectKindKey,
   type ObjectReader,
   type WatchedObject,
-} from "../../policy/objects.ts";
+} from "../../policy/watched-objects.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import type { Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";

@@ -6,7 +6,7 @@ import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
-import { objectKindKey } from "../../policy/objects.ts";
+import { objectKindKey } from "../../policy/watched-objects.ts";
 import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;

@@ -25,7 +25,7 @@ import {
   objectKindKey,
   type ObjectReader,
   type WatchedObject,
-} from "../../policy/objects.ts";
+} from "../../policy/watched-objects.ts";
 
 /** The items of a list have no kind. */
 export function typed({ group, version, kind }: Resource, raw: object): RawObject {

@@ -2,7 +2,7 @@
 
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { fieldsOf, isFields } from "../../lib/fields.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { Position, SourceObject } from "../files/parsed.ts";

@@ -4,7 +4,7 @@ import { GROUP } from "../../api/hook-policy.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
+import type { ObjectReader } from "../../policy/watched-objects.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 import { groupOf, holderRef, type RawObject } from "../fleet/kinds.ts";

@@ -2,7 +2,7 @@
 
 import type { ErrorObject } from "ajv";
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { withoutQuotes } from "../fleet/text-fields.ts";

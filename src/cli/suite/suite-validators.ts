@@ -1,6 +1,6 @@
 /** Validates a HookPolicyTest; release/validators.ts compiles this module. */
 
-import { compiler, sharing } from "../../policy/validation/compiler.ts";
+import { compiler, sharing } from "../../policy/validation/ajv.ts";
 import type { HookPolicyTest } from "./spec.gen.ts";
 import { SUITE_SCHEMA } from "./suite-schema.ts";
 

@@ -4,7 +4,7 @@ import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { clusterProblems, countsBeside, type SourceError, unbuiltIn } from "../fleet/cluster-files.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";

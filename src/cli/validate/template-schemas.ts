@@ -6,7 +6,7 @@ import type { RuleSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, listOf, withoutNulls } from "../../lib/fields.ts";
 import { entryOf } from "../../lib/entry-of.ts";
 import { messageOf } from "../../lib/thrown.ts";
-import { objectKindKey } from "../../policy/objects.ts";
+import { objectKindKey } from "../../policy/watched-objects.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
 import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";

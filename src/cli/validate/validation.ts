@@ -5,7 +5,7 @@ import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import { lifetimeProblems } from "../fleet/idle-overrides.ts";

@@ -15,7 +15,7 @@ import {
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
 import { conversionHint, CONVERSIONS, type GivenTypes, misfits } from "./conversion.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { rangeProblem } from "../version-range.ts";
 
 export type CallType = { readonly type: Type } | { readonly problem: string };

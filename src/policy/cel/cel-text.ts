@@ -16,7 +16,7 @@ import {
 import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { RE2JS } from "@bufbuild/re2";
 import { meter } from "./meter.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 import { parseInstant } from "../window/moment.ts";
 

@@ -8,7 +8,7 @@ import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/
 import { meter } from "./meter.ts";
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { DAY_MS, MINUTE_MS, parseDuration } from "../../lib/duration.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 import { windowProblems } from "../window/window-check.ts";
 import { offsetReader, zoneProblem } from "../window/zone.ts";

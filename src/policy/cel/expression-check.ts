@@ -23,7 +23,7 @@ import {
 } from "./cel-types.ts";
 import { describeNeverJson } from "./conversion.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 
 export interface ExpressionFinding {
   readonly expr: Expr;

@@ -4,7 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { ExpressionField } from "../cel/expression.ts";
-import type { ObjectKind } from "../objects.ts";
+import type { ObjectKind } from "../watched-objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { Mark, MarkPlace } from "../settable.ts";

@@ -6,7 +6,7 @@ import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../../api/target-version.ts";
-import { found as shortForm } from "../../lib/found.ts";
+import { found as shortForm } from "../../lib/quoted-value.ts";
 import { shellQuote } from "../message.ts";
 import { lookup } from "../../api/selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";

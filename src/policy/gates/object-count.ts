@@ -1,7 +1,7 @@
 /** How many objects an object gate wants: enough, not too many, or none. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import type { WatchedObject } from "../objects.ts";
+import type { WatchedObject } from "../watched-objects.ts";
 import { type GateResult, unevaluable } from "../policy.ts";
 
 export interface Count {

@@ -4,7 +4,7 @@ import type { ObjectGateSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
-import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
+import type { FoundObjects, ObjectKind, WatchedObject } from "../watched-objects.ts";
 import { type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector } from "../../api/selector.ts";
 import type { World } from "../world.ts";

@@ -9,7 +9,7 @@ import { describeExpression } from "./expression.ts";
 import type { GateKind, GateOwner, ObjectReach } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
-import { groupOf, type ObjectKind, type WatchedObject } from "../objects.ts";
+import { groupOf, type ObjectKind, type WatchedObject } from "../watched-objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../../api/selector.ts";
 import { exhausted } from "../budget.ts";

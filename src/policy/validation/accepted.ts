@@ -2,7 +2,7 @@
 
 import { fieldsOf } from "../../lib/fields.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 const ACCEPT = "hookpolicy.dev/accept";

@@ -3,7 +3,7 @@
 import type { ValidateFunction } from "ajv";
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
-import { compiler, type Schema, sharing, withParts } from "./compiler.ts";
+import { compiler, type Schema, sharing, withParts } from "./ajv.ts";
 
 export const ajv = compiler({ allErrors: true, verbose: true, allowUnionTypes: true });
 const inParts = sharing(ajv);

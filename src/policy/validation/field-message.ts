@@ -2,7 +2,7 @@
 
 import type { ErrorObject } from "ajv";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 
 type Describe = (error: ErrorObject) => string;
 

@@ -13,7 +13,7 @@ import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type FieldPlace } from "./schema-rules.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { describeSchemaError } from "./field-message.ts";
 
 export interface FieldError {

@@ -6,7 +6,7 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
-import { groupOf } from "../objects.ts";
+import { groupOf } from "../watched-objects.ts";
 import { contentsOf, textsIn } from "../tasks/template.ts";
 import type { FieldError } from "./schema.ts";
 import type { SoundRule } from "./sound-parts.ts";

@@ -1,7 +1,7 @@
 /** Schedules: the five fields of cron, and the wall times of their starts. */
 
 import { DAY_MS, MINUTE_MS } from "../../lib/duration.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */

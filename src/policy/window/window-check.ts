@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { parseMoment } from "./moment.ts";
 import { compileSchedule, scheduleProblem, scheduleWarning } from "./schedule.ts";

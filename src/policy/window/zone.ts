@@ -2,7 +2,7 @@
 
 import { SECOND_MS } from "../../lib/duration.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { found } from "../../lib/found.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */

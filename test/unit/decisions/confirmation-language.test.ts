@@ -8,7 +8,7 @@ import type { LiveReader } from "../../../src/decisions/live-reader.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import type { ObjectQuery } from "../../../src/policy/policy.ts";
-import type { WatchedObject } from "../../../src/policy/objects.ts";
+import type { WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
   APPROVED,
   at,

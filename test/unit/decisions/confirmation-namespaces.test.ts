@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Namespace } from "../../../src/api/meta.ts";
 import type { LiveReader } from "../../../src/decisions/live-reader.ts";
-import type { WatchedObject } from "../../../src/policy/objects.ts";
+import type { WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
   cluster,
   clusterHookPolicy,

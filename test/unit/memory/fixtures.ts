@@ -10,7 +10,7 @@ import { computeStatus } from "../../../src/status/policy-status.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
 import type { Transition } from "../../../src/memory/transitions.ts";
 import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
-import type { ObjectReader } from "../../../src/policy/objects.ts";
+import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
 import type { Lister } from "../../../src/memory/ports.ts";

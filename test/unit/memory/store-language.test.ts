@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookPolicyStatus, RecentResult, RuleSpec } from "../../../src/api/hook-policy.ts";
 import { REASON } from "../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import type { FoundObjects, ObjectReader, WatchedObject } from "../../../src/policy/objects.ts";
+import type { FoundObjects, ObjectReader, WatchedObject } from "../../../src/policy/watched-objects.ts";
 import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, letGo } from "../builders.ts";
 import { entryOf, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 

@@ -7,7 +7,7 @@ import type { DecisionRow, GateSpec, HookPolicyStatus, RuleSpec } from "../../..
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import type { ObjectReader } from "../../../src/policy/objects.ts";
+import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, UPGRADE, heldAt } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 import { runs } from "../../generated.ts";

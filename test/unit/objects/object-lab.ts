@@ -1,7 +1,7 @@
 import { MemoryBudget } from "../../../src/kube/memory-budget.ts";
 import type { TestContext } from "node:test";
 import { ObjectInformers } from "../../../src/objects/object-informers.ts";
-import { type FoundObjects, objectKindKey, type ObjectKind } from "../../../src/policy/objects.ts";
+import { type FoundObjects, objectKindKey, type ObjectKind } from "../../../src/policy/watched-objects.ts";
 import { json, type Misbehaviour } from "../kube/fake-api-server.ts";
 import type { FakeApiServer } from "../kube/fake-api-server.ts";
 import { MemoryLogger, startLab, until } from "../kube/fixtures.ts";

@@ -7,7 +7,7 @@ import { MAX_STEPS, Meter, StepsExceeded } from "../../../src/policy/cel/meter.t
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { forecast } from "../../../src/operations/forecast.ts";
-import { objectKindKey, type WatchedObject } from "../../../src/policy/objects.ts";
+import { objectKindKey, type WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
   clusterHookPolicy,
   compiled,

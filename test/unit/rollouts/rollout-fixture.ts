@@ -8,7 +8,7 @@ import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
-import { NOTHING_READ } from "../../../src/policy/objects.ts";
+import { NOTHING_READ } from "../../../src/policy/watched-objects.ts";
 import type { Override } from "../../../src/policy/override.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";

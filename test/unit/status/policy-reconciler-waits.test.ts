@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe, type TestContext } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hook-policy.ts";
 import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
-import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
+import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/watched-objects.ts";
 import { cluster, hookPolicy, READY, rule } from "../builders.ts";
 import { keyOf, storeWith } from "../memory/fixtures.ts";
 import { DELETED, held, reconcilerOf, withMeta } from "./reconciling.ts";

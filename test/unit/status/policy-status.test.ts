@@ -11,7 +11,7 @@ import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
 import { rowSetsOf, NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
-import { OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
+import { OBJECTS_NOT_LOADED } from "../../../src/policy/watched-objects.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");
 

@@ -11,7 +11,7 @@ import { viewMetadata } from "../../../views/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { readText } from "../../files/paths.ts";
 import { demandsOf } from "../../../policy/policy.ts";
-import { objectKindKey } from "../../../policy/objects.ts";
+import { objectKindKey } from "../../../policy/watched-objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/object-files.ts";

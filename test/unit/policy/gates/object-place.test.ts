@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { ObjectGateSpec } from "../../../../src/api/hook-policy.ts";
 import type { Namespace, ObjectMeta } from "../../../../src/api/meta.ts";
 import type { GateTrace } from "../../../../src/policy/decision.ts";
-import type { ObjectReader, WatchedObject } from "../../../../src/policy/objects.ts";
+import type { ObjectReader, WatchedObject } from "../../../../src/policy/watched-objects.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import {
   clusterHookPolicy,

@@ -6,7 +6,7 @@ import type { ObjectGateSpec } from "../../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
-import type { ObjectReader, WatchedObject } from "../../../../src/policy/objects.ts";
+import type { ObjectReader, WatchedObject } from "../../../../src/policy/watched-objects.ts";
 import type { ObjectQuery } from "../../../../src/policy/policy.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import {
