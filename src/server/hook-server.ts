@@ -3,9 +3,9 @@
  * only status 200 as an answer and shows the start of any other body to users, so every request on a known path is answered
  * with 200 and JSON, and no answer echoes what a client sent.
  *
- * A call is read here from socket to answer: route, client, body, handler, one write. It has no framework, and no promise
- * where the handler needs none. Cluster API repeats its calls while an operation is held, and framework and promises cost
- * more than the decision.
+ * A call is read here from socket to answer: route, client, body, handler, one write. Fastify serves the page (cli/ui), but
+ * not these: Cluster API repeats its calls while an operation is held, and a router, its hooks and promises cost more than the
+ * decision. Reviews come through here as well, so that one listener withstands what clients send.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
