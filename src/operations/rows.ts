@@ -67,7 +67,7 @@ export function policyRow(
     verdict,
     ...shownRule(rule),
     reason: rule.reason,
-    message: shownMessage(afterWords(rule, rule.message || DEADLINE_PASSED)),
+    message: ruleMessage(rule, rule.message || DEADLINE_PASSED),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -95,6 +95,35 @@ function shownRule(trace: RuleTrace): { readonly rule: string; readonly gate?: s
 
 function shownMessage(message: string): string {
   return truncate(printable(message), MAX_ROW_MESSAGE);
+}
+
+const COMMAND_BEGUN = / \((?:kubectl|hookpolicy) [^()]*\u2026$/;
+
+/**
+ * A command is never cut inside, because a part of one can do something else. Where not everything fits, the words beside the
+ * first command are left out; or else the commands.
+ */
+function ruleMessage(rule: RuleTrace, message: string): string {
+  const whole = printable(afterWords(rule, message));
+  if (fits(whole)) return whole;
+  const unmet = unmetGates(rule);
+  const commands = unmet.flatMap(({ gate, remedy, members = [] }) =>
+    [remedy, ...members.map((member) => member.remedy)]
+      .filter((command) => command !== undefined && message.includes(` (${command})`))
+      .map((command) => ({ gate, command })),
+  );
+  const [first] = commands;
+  const more = unmet.length > 1 ? `, and ${unmet.length - 1} more` : "";
+  const brief = first && printable(afterWords(rule, `gate ${first.gate} waits (${first.command})${more}`));
+  if (brief !== undefined && fits(brief)) return brief;
+  const text = commands.reduce((left, { command }) => left.replaceAll(` (${command})`, ""), message);
+  const cut = shownMessage(afterWords(rule, text));
+  const begun = cut.search(COMMAND_BEGUN);
+  return begun < printable(afterWords(rule, "")).length ? cut : `${cut.slice(0, begun)}…`;
+}
+
+function fits(text: string): boolean {
+  return truncate(text, MAX_ROW_MESSAGE) === text;
 }
 
 type ShownResult = Pick<PolicyRow, "verdict" | "rule" | "targetVersion">;
@@ -205,7 +234,7 @@ function resultOf(
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   const rule = decidingRule(trace);
-  const message = rule && shownMessage(afterWords(rule, rule.message));
+  const message = rule && ruleMessage(rule, rule.message);
   return {
     namespace,
     cluster: name,

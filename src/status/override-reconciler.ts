@@ -9,6 +9,7 @@ import {
 } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
+import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
@@ -84,6 +85,11 @@ function findings({ compiled }: OverrideEntry, now: Date): ConditionFinding[] {
   if (now >= expiresAt) {
     return [{ type, status: "False", reason: "Expired", message: `Without effect since ${until}` }];
   }
-  const message = `Until ${until} the policies do not hold the Cluster`;
+  const { policies, hooks } = compiled;
+  const who =
+    policies === undefined
+      ? "no policy and no rollout holds"
+      : `${firstNames([...policies])} ${policies.size === 1 ? "does" : "do"} not hold`;
+  const message = `Until ${until} ${who} the Cluster at ${firstNames([...hooks], hooks.size)}`;
   return [{ type, status: "True", reason: "Active", message }];
 }

@@ -8,6 +8,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { viewCluster } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { ApprovalPlan, OperationPlan } from "./approval.ts";
+import { failedCall } from "../fleet/caveats.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { followUntil } from "../fleet/follow.ts";
 import type { LiveCluster } from "../fleet/live-cluster.ts";
@@ -43,12 +44,14 @@ export async function waitForEnd(
   }
   const asked = plan.operations.filter(({ pending }) => pending !== undefined);
   const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
-  const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, live, { timeoutMs, say });
+  const { ended, failed } =
+    soon.length === 0 ? { ended: [] } : await watchEnds(plan, soon, live, { timeoutMs, say });
   const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));
   if (held.length > 0) {
     const names = held.map(({ call }) => call.hook).join(", ");
     const waited = held.some((operation) => soon.includes(operation)) ? ` after ${timeoutMs / 1000} s` : "";
-    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}` };
+    const why = failed === undefined ? "" : `: Cluster API's last call failed: ${failed}`;
+    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}${why}` };
   }
   const other = ended.find(({ how }) => how !== "WentOn");
   return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
@@ -65,12 +68,14 @@ async function watchEnds(
   operations: readonly OperationPlan[],
   { client }: LiveCluster,
   { timeoutMs, say }: WaitOptions,
-): Promise<readonly OperationEnd[]> {
+): Promise<{ readonly ended: readonly OperationEnd[]; readonly failed?: string | undefined }> {
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
   const ended: OperationEnd[] = [];
+  let failed: string | undefined;
   const haveAllEnded = (object: KubeObject | undefined): boolean => {
+    failed = object && failedCall({ ...object });
     const seen = object && viewCluster(object);
     for (const operation of left) {
       const how = endingOf(operation, seen, served);
@@ -85,7 +90,7 @@ async function watchEnds(
   const { namespace = "", name } = cluster.metadata;
   const scope = { resource: await clusterResource(client), namespace, name };
   await followUntil(client, scope, haveAllEnded, { timeoutMs, onLost: tellLost });
-  return ended;
+  return { ended, failed };
 }
 
 /** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */

@@ -116,6 +116,9 @@ export function operator(examined: DoctorInput): Finding {
     return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
   }
   const short = found.find(({ wanted, available }) => wanted === 0 || available < wanted);
+  const [running] = found.filter(({ wanted, available }) => wanted > 0 && available > 0);
+  const { operatorSilence } = examined;
+  if (operatorSilence !== undefined && running !== undefined) return silent(operatorSilence, running);
   if (short === undefined) {
     return ok(
       found
@@ -128,6 +131,14 @@ export function operator(examined: DoctorInput): Finding {
   if (wanted === 0) return error(detail, `kubectl scale deployment -n ${namespace} ${name} --replicas=2`);
   const remedy = `kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`;
   return available === 0 ? error(detail, remedy) : warning(detail, remedy);
+}
+
+/** A Deployment can still count as available when its Pods do nothing any more. */
+function silent(silence: string, { namespace, name, available, wanted }: Program): Finding {
+  return error(
+    `${silence}, though Deployment ${namespace}/${name} has ${available} of ${wanted} available`,
+    `kubectl logs -n ${namespace} deployment/${name}; kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`,
+  );
 }
 
 /**

@@ -8,8 +8,10 @@ import { timestamp } from "../../lib/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { heldBy } from "../get/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
-import { conditionOf } from "../fleet/kinds.ts";
-import { clusterKey } from "../../views/cluster.ts";
+import { failedCall } from "../fleet/caveats.ts";
+import { conditionOf, type RawObject } from "../fleet/kinds.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { operators } from "./check-install.ts";
 import {
   error,
@@ -21,6 +23,7 @@ import {
   type Problem,
   problems,
   some,
+  together,
   unknown,
   warning,
 } from "./doctor.ts";
@@ -100,13 +103,23 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-export function called({ policies, fleet }: DoctorInput): Finding {
+export function called({ policies, clusters, fleet }: DoctorInput): Finding {
   known(policies);
   const silent = fleet.policies.flatMap(notCalled);
+  const failed = clusters.ok ? clusters.value.flatMap(lastCallFailed) : [];
   return (
-    problems("error", silent, (n) => `Cluster API does not ask ${counted(n, "policy")}`) ??
-    ok("no policy says that Cluster API does not ask it")
+    together([
+      problems("error", silent, (n) => `Cluster API does not ask ${counted(n, "policy")}`),
+      problems("error", failed, (n) => `Cluster API's last call failed for ${counted(n, "Cluster")}`),
+    ]) ?? ok("no policy says that Cluster API does not ask it")
   );
+}
+
+function lastCallFailed(cluster: RawObject): Problem[] {
+  const failed = failedCall(cluster);
+  if (failed === undefined) return [];
+  const remedy = "do first what the checks operator and certificate say: Cluster API calls again by itself";
+  return [{ detail: `${namespacedName(viewMetadata(cluster["metadata"]))}: ${failed}`, remedy }];
 }
 
 function notCalled(policy: FleetPolicy): Problem[] {

@@ -45,6 +45,8 @@ export interface Evidence {
   /** HookPolicy's CustomResourceDefinitions, by kind. */
   readonly definitions: ReadonlyMap<string, ReadResult<RawObject>>;
   readonly deployments: ReadResult<readonly RawObject[]>;
+  /** That the leader's last sign of life is old; absent: it runs, or that is unknown. */
+  readonly operatorSilence?: string | undefined;
   /** The providers that clusterctl has installed. */
   readonly providers: ReadResult<readonly RawObject[]>;
   /** The core provider that the Cluster API Operator has installed. */

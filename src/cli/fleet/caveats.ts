@@ -5,7 +5,7 @@ import { printable } from "../../lib/printable.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
-import { shellQuote, truncate } from "../../policy/message.ts";
+import { shellQuote } from "../../policy/message.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 
@@ -53,7 +53,13 @@ export function failedCall(cluster: RawObject): string | undefined {
     .filter((condition) => condition["type"] === "TopologyReconciled" && condition["status"] !== "True")
     .map(({ message }) => /failed to call extension handler[^\n]*/.exec(textOf(message))?.[0]);
   const [text] = messages.filter((message) => message !== undefined);
-  return text === undefined ? undefined : truncate(printable(text), MAX_SHOWN);
+  return text === undefined ? undefined : lastWords(printable(text));
+}
+
+/** The cause stands at the end, after the URL. */
+function lastWords(text: string): string {
+  const points = Array.from(text);
+  return points.length <= MAX_SHOWN ? text : `…${points.slice(1 - MAX_SHOWN).join("")}`;
 }
 
 const MAX_SHOWN = 300;

@@ -2,8 +2,10 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION, type HookRollout, REASON, type RolloutTarget } from "../../api/hook-policy.ts";
+import { lookup } from "../../api/selector.ts";
+import { printable } from "../../lib/printable.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
-import { conditionOf } from "../fleet/kinds.ts";
+import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
 import { stageState, waitsForText } from "./stage-text.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -44,8 +46,14 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
     return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
   if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
-  if (rollout.spec.paused === true) return colour.yellow("paused: nothing more begins");
+  if (rollout.spec.paused === true) return colour.yellow(pausedText(rollout));
   return ready.reason === REASON.SelectsNothing ? colour.yellow(ready.message) : "in force";
+}
+
+function pausedText({ metadata }: HookRollout): string {
+  const reason = lookup(metadata.annotations, PAUSE_REASON);
+  const why = reason === undefined ? "" : ` because: ${printable(reason)}`;
+  return `paused${why}: nothing more begins before hookpolicy rollout resume ${metadata.name}`;
 }
 
 function unseenProblem(rollout: HookRollout): string | undefined {

@@ -170,6 +170,20 @@ describe("the status of an override", () => {
       reason,
     ]);
 
+  test("says what it lifts, and where", () => {
+    const message = (object: HookOverride): string | undefined =>
+      computeOverrideStatus(entryWith(object), NOW).conditions?.[0]?.message;
+    assert.equal(
+      message(hookOverride()),
+      "Until 2026-11-21T13:00:00Z no policy and no rollout holds the Cluster at BeforeClusterDelete",
+    );
+    const policyRefs = [{ kind: "HookPolicy", namespace: "team-a", name: "protect" }] as const;
+    assert.equal(
+      message(hookOverride({ policyRefs: [...policyRefs] })),
+      "Until 2026-11-21T13:00:00Z HookPolicy team-a/protect does not hold the Cluster at BeforeClusterDelete",
+    );
+  });
+
   test("says whether it is in force", () => {
     assert.deepEqual(conditions(hookOverride()), [["Active", "True", "Active"]]);
     assert.deepEqual(conditions(hookOverride(), at("+1h")), [["Active", "False", "Expired"]]);

@@ -48,8 +48,25 @@ test("in a row and in the Cluster's condition, the author's words come first and
         // The last character of a row that is full is "…".
         const room = Array.from(said[index] ?? "?").slice(0, MAX_ROW_MESSAGE - 1);
         assert.ok(row?.message.startsWith(room.join("")), row?.message);
+        // Every command is whole.
+        assert.doesNotMatch(row?.message.slice(said[index]?.length) ?? "", /\(kubectl [^)]*$/);
       }
     }),
     runs(2000),
+  );
+});
+
+test("a row of the README's example has its command whole", () => {
+  const message = "ask #platform for approval";
+  const annotation = { key: "hooks.example.com/delete-approved", valueFrom: "ClusterUID" } as const;
+  const until = [{ name: "approved", annotation }];
+  const policy = compiled(hookPolicy({ rules: [rule({ message, until })] }));
+  const held = cluster({ uid: "0f8d3f0a-58a2-4f0e-9d5a-1f5a2b3c4d5e" });
+  const { trace } = decide([policy], world({ cluster: held }), DELETE, NOW);
+  const operation = newOperation(DELETE, held, NOW, undefined);
+  const row = policyRow(operation, { trace: trace[0]!, policyUID: "uid-p" }, undefined, NOW);
+  assert.equal(
+    row?.message,
+    `"${message}", gate approved waits (kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=0f8d3f0a-58a2-4f0e-9d5a-1f5a2b3c4d5e)`,
   );
 });

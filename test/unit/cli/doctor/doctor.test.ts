@@ -72,6 +72,12 @@ describe("installed", () => {
       "warning",
       /1 of 2 .*kubectl describe pods -n ns/,
     ],
+    "an operator that has stopped though its replicas are available": [
+      "operator",
+      () => ({ operatorSilence: "the operator's last sign of life is 74s old: it seems not to run" }),
+      "error",
+      /last sign of life is 74s old.*2 of 2 available → kubectl logs -n ns deployment\/d;/,
+    ],
     "an operator that was scaled to nothing": [
       "operator",
       runs({ ...deployment(OURS, "", [], { availableReplicas: 0 }), spec: { replicas: 0 } }),
@@ -192,6 +198,11 @@ describe("protected", () => {
       conditions: [{ type: "Ready", status: "False", reason: "InvalidSpec", message: "spec.rules[0]: no" }],
     },
   );
+  const failedCall = {
+    type: "TopologyReconciled",
+    status: "False",
+    message: 'error: failed to call extension handler "h": refused',
+  };
   const silent = policy(
     {},
     { conditions: [{ type: "NotCalled", status: "True", reason: "NotDiscovered", message: "see it" }] },
@@ -273,6 +284,14 @@ describe("protected", () => {
       policies(policy({}, { observedGeneration: -1 })),
       "error",
       /has not looked at/,
+    ],
+    "by a call that failed": [
+      "calls",
+      () => ({
+        clusters: found([{ ...cluster("c1"), status: { conditions: [failedCall] } }, cluster("c2")]),
+      }),
+      "error",
+      /^Cluster API's last call failed for 1 Cluster\n?.*team-a\/c1: failed to call extension handler "h": refused/s,
     ],
     "by one that is not asked": ["calls", policies(silent), "error", /NotDiscovered → see it/],
     "by one that matches nothing": [

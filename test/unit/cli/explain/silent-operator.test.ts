@@ -51,6 +51,10 @@ test("explain says first that calls fail, or that no operator runs", async (t) =
     await firstLine(t, failed, [renewed(now)]),
     `note: Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${CALL}; see 'hookpolicy doctor'`,
   );
+  const cause = "dial tcp 10.96.0.7:443: connect: connection refused";
+  const message = `${CALL}: Post "https://hookpolicy.svc/${"hooks/".repeat(60)}": ${cause}`;
+  const long = { conditions: [{ type: "TopologyReconciled", status: "False", message }] };
+  assert.ok((await firstLine(t, long, [renewed(now)])).endsWith(`: ${cause}; see 'hookpolicy doctor'`));
   const silent =
     /^note: the operator's last sign of life is \S+ old: it seems not to run; while none runs, Cluster API's calls fail/;
   assert.match(await firstLine(t, {}, [renewed("2020-01-01T00:00:00Z")]), silent);

@@ -127,7 +127,12 @@ describe("the heading says", () => {
       "(Upgrade): In force, but it selects no Cluster",
     ],
     ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
-    ["that it is paused", { paused: true }, readyStatus(), "paused: nothing more begins"],
+    [
+      "that it is paused",
+      { paused: true },
+      readyStatus(),
+      "paused: nothing more begins before hookpolicy rollout resume upgrades",
+    ],
     [
       "that it is halted, before all else that stops it",
       { paused: true },
@@ -192,4 +197,13 @@ test("creations and deletions have numbers, and no stages", () => {
 test("an empty line is between two rollouts", () => {
   const both = [hookRollout({}, readyStatus()), hookRollout({ paused: true }, readyStatus())];
   assert.deepEqual(rolloutLines(both, { now: NOW, colour: PLAIN }).map(String)[1], "");
+  test("why it was paused", () => {
+    const rollout = hookRollout({ paused: true }, readyStatus());
+    const annotations = { "hookpolicy.dev/pause-reason": "the network is down" };
+    const paused = { ...rollout, metadata: { ...rollout.metadata, annotations } };
+    assert.match(
+      printed(rolloutLines([paused], { now: NOW, colour: PLAIN })),
+      /: paused because: the network is down: nothing more begins before hookpolicy rollout resume upgrades$/m,
+    );
+  });
 });
