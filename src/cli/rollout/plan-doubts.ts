@@ -122,7 +122,7 @@ function stepTo(wanted: SemVer, state: MemberState): Step {
   return wanted.major > present.major || wanted.minor > present.minor + 1 ? "Far" : "Near";
 }
 
-export interface KnownPlan extends Pick<Plan, "clusters" | "noStage"> {
+export interface KnownPlan extends Pick<Plan, "clusters" | "noStage" | "later"> {
   readonly never: readonly string[];
   /** Those of them of which a window does not open again. */
   readonly past: readonly string[];
@@ -145,10 +145,12 @@ export function asKnown(
   const stageUnknown = [...members].flatMap(([name, { rollout, member, world }]) =>
     lacksNamespace(rollout, member, world.namespace) ? [name] : [],
   );
-  const unknown = new Set([...closed, ...stageUnknown]);
+  const behind = behindUnknown(plan, members, { closed, stageUnknown });
+  const unknown = new Set([...closed, ...stageUnknown, ...behind]);
   return {
     plan: {
       clusters,
+      later: [...plan.later, ...behind],
       never: plan.never.filter((each) => !unknown.has(each)),
       noStage: plan.noStage.filter((each) => !unknown.has(each)),
       past: [...past.keys()],
@@ -157,6 +159,19 @@ export function asKnown(
     },
     doubts: [...doubts, ...pastDoubt(past), ...closedDoubt(closed, plan.from, members)],
   };
+}
+
+/** Members of the stages behind one of which it is unknown whether it passes. */
+function behindUnknown(
+  { stages, never }: Plan,
+  members: Members,
+  { closed, stageUnknown }: Pick<KnownPlan, "closed" | "stageUnknown">,
+): readonly string[] {
+  const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
+  const stageOf = (each: string): number =>
+    stages.findIndex(({ name }) => name === members.get(each)?.member.stage?.name);
+  const isUnknown = stageUnknown.length > 0 || closed.some((each) => stageOf(each) === end);
+  return end >= 0 && isUnknown ? never.filter((each) => stageOf(each) > end) : [];
 }
 
 /** A rule that is not evaluable is no action that a user could take: it is a doubt. */

@@ -35,7 +35,7 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...assumptions(plan),
     ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
-    ...listed("Waiting for that", later),
+    ...listed(plan.halted || isAwaited(plan) ? "Waiting for that" : "Waiting for an earlier stage", later),
     needy > 0 &&
       `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan assumes that.`,
     ...listed("Never begun", never),
@@ -61,7 +61,7 @@ function restLines({ noStage, stageUnknown, stand, outside, withoutTopology, rol
     ...listed("Selected by no stage, so never begun", noStage),
     ...listed("In an unknown stage, without their Namespaces, with labels, among the files", stageUnknown),
     ...listed("Left out, because they failed, are unhealthy or paused", stand),
-    ...listed(`In no ${rollout.operation.toLowerCase()} rollout, so begun without a slot`, outside),
+    ...listed(`In no ${rollout.operation.toLowerCase()} rollout, so would begin without a slot`, outside),
     ...listed("Without spec.topology, so Cluster API asks nothing about them", withoutTopology),
   ];
 }
@@ -71,9 +71,13 @@ function selectsNothing({ stages, noStage, stageUnknown }: FleetPlan): boolean {
 }
 
 /** Whether a time that the plan does not give may come all the same: it is no "never". */
-function hasUnknown({ later, closed, stageUnknown, stages }: FleetPlan): boolean {
-  const isAwaited = stages.some(({ waitsFor }) => waitsFor.length > 0);
-  return isAwaited || [later, closed, stageUnknown].some(({ length }) => length > 0);
+function hasUnknown(plan: FleetPlan): boolean {
+  const { later, closed, stageUnknown } = plan;
+  return isAwaited(plan) || [later, closed, stageUnknown].some(({ length }) => length > 0);
+}
+
+function isAwaited({ stages }: FleetPlan): boolean {
+  return stages.some(({ waitsFor }) => waitsFor.length > 0);
 }
 
 function lastLine(plan: FleetPlan): string {

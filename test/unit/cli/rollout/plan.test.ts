@@ -63,7 +63,7 @@ test("names every Cluster that it leaves out", async (t) => {
   const { stdout } = await plan(t, objects);
   assert.match(stdout, /^The last Cluster that begins at a known time is done at /m);
   assert.match(stdout, /^Selected by no stage, so never begun: fleet\/a$/m);
-  assert.match(stdout, /^In no upgrade rollout, so begun without a slot: other\/out$/m);
+  assert.match(stdout, /^In no upgrade rollout, so would begin without a slot: other\/out$/m);
   assert.match(stdout, /^Without spec\.topology, so Cluster API asks nothing about them: fleet\/plain$/m);
 });
 
@@ -182,6 +182,15 @@ test("when a Cluster begins is unknown if its windows are not found open togethe
   assert.match(stdout, /^all +2 +0 +unknown +unknown +unknown$/m);
   assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
   assert.doesNotMatch(stdout, /released by an action|Never begun/);
+  const behind = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades"),
+    policyOf("day", { until: [day] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.match(behind.stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
+  assert.match(behind.stdout, /^Waiting for an earlier stage: fleet\/a$/m);
+  assert.doesNotMatch(behind.stdout, /Never begun/);
   const past = {
     name: "once",
     window: { timeZone: "UTC", allow: [{ from: "2026-11-01", to: "2026-11-02" }] },
