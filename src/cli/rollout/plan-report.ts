@@ -81,16 +81,23 @@ function isAwaited({ stages }: FleetPlan): boolean {
 }
 
 function lastLine(plan: FleetPlan): string {
-  const { from, later, never, closed, stageUnknown, stand, stages, impossible } = plan;
+  const { from, never, stand, stages, impossible, clusters } = plan;
   const end = endOf(plan);
-  const isWhole = [later, never, closed, stageUnknown, stand].every(({ length }) => length === 0);
-  if (end !== undefined) {
-    const which = isWhole ? "" : " that begins at a known time";
-    const last = impossible.length === 0 ? `The last Cluster${which}` : "Otherwise, the last Cluster";
-    return `${last} is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`;
+  const isUnknown = hasUnknown(plan);
+  const rest = never.length + stand.length;
+  if (end === undefined) {
+    if (impossible.length > 0) return "No Cluster begins.";
+    if (isUnknown) return "No Cluster begins at a time that is known.";
+    const isDone = rest === 0 && stages.every((stage) => stage.clusters === stage.succeeded);
+    return isDone ? "Every Cluster has succeeded." : "No Cluster begins.";
   }
-  const isDone = impossible.length === 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded);
-  return isWhole && isDone ? "Every Cluster has succeeded." : "No Cluster begins at a time that is known.";
+  const isDone = `is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
+  if (impossible.length > 0) return `Otherwise, the last Cluster ${isDone}.`;
+  if (isUnknown) return `The last Cluster that begins at a known time ${isDone}.`;
+  if (rest === 0) return `The last Cluster ${isDone}.`;
+  const { length } = clusters;
+  const last = length === 1 ? "The only Cluster that begins" : `The last of ${length} Clusters that begin`;
+  return `${last} ${isDone}; ${rest === 1 ? "1 other does" : `${rest} others do`} not begin.`;
 }
 
 /** Before any Cluster is asked, that is not worth saying. */
