@@ -23,6 +23,8 @@ interface PlanAssumptions {
   readonly states: readonly MemberState[];
   readonly wish: { readonly durationMs: number; readonly version?: string | undefined };
   readonly target: string | undefined;
+  /** As planned; none where it is unknown in which of them a Cluster is. */
+  readonly stages: Plan["stages"];
 }
 
 export interface Doubts {
@@ -36,7 +38,8 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   const steps = stepsOf(assumed);
   const lower = listed("Cluster API refuses to go to a lower version", steps.Lower);
   const [refused, lowered] = steps.Lower?.length === states.length ? [lower, []] : [[], lower];
-  const empty = emptySelections(rollout, fleet);
+  const found = emptySelections(rollout, fleet);
+  const empty = found.map(({ path, message }) => `${path}: ${message}`);
   const isEmpty = states.length === 0;
   const [why, emptyStage] = isEmpty ? [empty, []] : [[], empty];
   const missing = namespaceWarning([fleet]);
@@ -51,6 +54,7 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
     doubts: [
       missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
+      ...stageWithoutClusters(assumed, found),
       ...lowered,
       ...listed(
         `${target} is in spec.topology already, without a status that shows how far that is, so no upgrade begins there and these count as succeeded`,
@@ -73,10 +77,24 @@ function listed(what: string, names: readonly string[] = [], why = ""): string[]
 }
 
 /** Of the rollout, or of its stages. */
-function emptySelections({ name }: CompiledRollout, fleet: Fleet): readonly string[] {
+function emptySelections({ name }: CompiledRollout, fleet: Fleet): ReturnType<typeof emptyStages> {
   const spec = fleet.rollouts.find(({ compiled }) => compiled.name === name)?.spec;
-  const found = spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
-  return found.map(({ path, message }) => `${path}: ${message}`);
+  return spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
+}
+
+/** All that it selects are in earlier stages, or have no topology: emptyStages() does not look at either. */
+function stageWithoutClusters(
+  { states, stages }: PlanAssumptions,
+  told: ReturnType<typeof emptyStages>,
+): string[] {
+  const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
+  const stage = stages[end];
+  if (stage === undefined || stage.clusters > 0 || end === stages.length - 1 || states.length === 0)
+    return [];
+  if (told.some(({ path }) => path.startsWith(`spec.stages[${end}]`))) return [];
+  return [
+    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0.`,
+  ];
 }
 
 /** Cluster API proceeds once every rollout has given a slot. */

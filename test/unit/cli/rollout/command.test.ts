@@ -137,6 +137,13 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       empty.stdout,
       /^spec\.stages\[1\]\.clusterSelector: .*, so stage staging has no Cluster, and later stages wait [^]*\nNever begun: fleet\/a\n$/m,
     );
+    assert.doesNotMatch(empty.stdout, /the next one never begins/);
+    const taken = { stages: [stage("canary"), { ...stage("canary"), name: "two" }, { name: "rest" }] };
+    const overlapping = await plan(t, [...FLEET, rolloutOf("upgrades", taken)]);
+    assert.match(
+      overlapping.stdout,
+      /^Stage two has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0\.$/m,
+    );
     const passed = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /Never begun/);
     assert.match(passed.stdout, /^staging +0 +0 +- +- +at once$/m);
