@@ -197,10 +197,10 @@ type Event = "Held" | "Changed" | "Released";
 export function heldStream(
   options: CommandWords & { readonly json: boolean },
 ): (fleet: HeldFleet, now: Date) => string[] {
-  let known: ReadonlyMap<string, HeldOperation> | undefined;
+  let known: ReadonlyMap<string, HeldOperation> = new Map();
+  let isHeaded = false;
   return (fleet, now) => {
-    const events = changes(known ?? new Map(), fleet);
-    const isFirst = known === undefined;
+    const events = changes(known, fleet);
     known = new Map(fleet.held.map((each) => [heldKey(each), each]));
     if (events.length === 0) return [];
     if (options.json) return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
@@ -208,7 +208,9 @@ export function heldStream(
       const [cluster = "", ...rest] = cells(held, { now, ...options });
       return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
     });
-    return tableLines(["EVENT", ...HEADINGS], rows).slice(isFirst ? 0 : 1);
+    const lines = tableLines(["EVENT", ...HEADINGS], rows).slice(isHeaded ? 1 : 0);
+    isHeaded = true;
+    return lines;
   };
 }
 

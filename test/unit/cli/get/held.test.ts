@@ -313,6 +313,15 @@ test("a stream tells what comes, changes and goes, and nothing twice", () => {
   assert.deepEqual(next([]), ["Released team-a/c2"]);
 });
 
+test("a stream has its headings above the first change, however late that comes", () => {
+  const stream = heldStream({ json: false, program: "hookpolicy", connection: "" });
+  const next = (decisions: readonly object[]): string[] =>
+    stream(heldBy([policy("a", decisions)]), NOW).map((line) => line.split(/ +/)[0] ?? "");
+  assert.deepEqual(next([]), []);
+  assert.deepEqual(next([row("c1")]), ["EVENT", "Held"]);
+  assert.deepEqual(next([]), ["Released"]);
+});
+
 test("shows ages as kubectl does", () => {
   const texts = { "0s": 0, "119s": 119, "2m": 120, "9m59s": 599, "10m": 600, "3h5m": 11_100, "47h": 169_200 };
   for (const [text, seconds] of Object.entries(texts)) assert.equal(ageText(seconds * 1000), text);
