@@ -41,8 +41,10 @@ const LINES: Readonly<Record<Grouping, (held: readonly HeldOperation[], view: He
 const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE", "UNBLOCK"];
 
 function operationLines(held: readonly HeldOperation[], view: HeldView): string[] {
-  const rows = held.map((each) => cells(each, view));
-  return fittingLines(HEADINGS, rows, view, 1);
+  const rows = held.map((each) => [...cells(each, view), each.row.reason]);
+  const whole = new Set(held.map((each) => commandFor(each, view)));
+  const tables = [HEADINGS.length, HEADINGS.length - 1];
+  return fittingLines([...HEADINGS, "REASON"], rows, view, { tables, whole });
 }
 
 function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {

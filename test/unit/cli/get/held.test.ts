@@ -241,7 +241,14 @@ ${more}`.replace("in 3h0m", "in 3h  "),
   held       120m
   release    in 3h
   unblock    kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+  reason     WaitingForAnnotation
 ${more}`,
+  );
+  const message = "gate later waits for a window that opens only in the night of the next day";
+  const held = heldBy([policy("a", [row("c1", { gate: "later", reason: "OutsideWindow", message })])]);
+  assert.match(
+    heldText(held, view(60)),
+    /\n {2}unblock +gate later waits for a window that opens only\n {13}in the night of the next day\n {2}reason +OutsideWindow\n$/,
   );
 });
 
