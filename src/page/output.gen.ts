@@ -331,7 +331,9 @@ export interface RolloutPlanJson {
     /** It runs already. */
     runs: boolean;
   }[];
-  /** Clusters that wait for those that a stage waits for, or for the end of a halt (namespace/name). */
+  /**
+   * Clusters that wait for those that a stage waits for, for a stage that may never pass, or for the end of a halt (namespace/name).
+   */
   later: string[];
   /** Clusters that are known never to begin. */
   never: string[];

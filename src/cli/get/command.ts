@@ -64,13 +64,15 @@ async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("./held.ts");
   const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
+  const warn = (unread: readonly string[]): void =>
+    stderr.lines(unreadNotes({ unread }).map((note) => `warning: ${note}`));
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
       const namespace = flags.allNamespaces === true ? undefined : own;
       const query = { flags, program, namespace };
       const holders = await readHolders(client, namespace);
-      stderr.lines(unreadNotes(holders).map((note) => `warning: ${note}`));
+      warn(holders.unread);
       if (flags.watch !== true) {
         const seen = await operatorSeen(client);
         // The operator's times are compared with the API server's: this machine's clock may be wrong.
@@ -83,7 +85,8 @@ async function get(flags: Flags, program: string): Promise<void> {
       const scope = { resources: holders.resources, ...(namespace !== undefined && { namespace }) };
       const readerIsGone = untilReaderIsGone();
       const onHolders = await watcherFor(query);
-      await followHolders(client, scope, { onHolders, onLost: tellLost }, readerIsGone);
+      const onUnread = (text: string): void => warn([text]);
+      await followHolders(client, scope, { onHolders, onLost: tellLost, onUnread }, readerIsGone);
     }),
   );
 }

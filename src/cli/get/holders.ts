@@ -1,9 +1,10 @@
 /** Reads the policies and rollouts of a fleet, once or continuously, and whether the operator runs. */
 
 import { fieldsOf } from "../../lib/fields.ts";
+import { messageOf } from "../../lib/thrown.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { isForbidden, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
+import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { LEADER_LEASE, LEASES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { notServed } from "../fleet/connection.ts";
@@ -38,18 +39,29 @@ export async function readHolders(client: KubeClient, namespace?: string): Promi
   return { objects: [...found.values()].flat(), resources: [...found.keys()], unread };
 }
 
-export function unreadNotes({ unread }: Holders): string[] {
+export function unreadNotes({ unread }: Pick<Holders, "unread">): string[] {
   return unread.map((text) => `${text}: what these hold is not shown`);
 }
 
-/** Runs until `signal` fires. `namespace`: of HookPolicies; absent: all. `onHolders` gets all objects of these kinds. */
+interface HoldersFollower extends Pick<Follower, "onLost"> {
+  /** Gets all objects of the kinds that are followed. */
+  readonly onHolders: (holders: readonly RawObject[]) => void;
+  /** Called when rollouts are no longer followed, as who may list them may not be allowed to watch them. */
+  readonly onUnread: (text: string) => void;
+}
+
+/** Runs until `signal` fires. `namespace`: of HookPolicies; absent: all. */
 export async function followHolders(
   client: KubeClient,
   { resources, namespace }: Pick<Holders, "resources"> & { readonly namespace?: string },
-  { onHolders, onLost }: Pick<Follower, "onLost"> & { onHolders: (holders: readonly RawObject[]) => void },
+  { onHolders, onLost, onUnread }: HoldersFollower,
   signal: AbortSignal,
 ): Promise<void> {
+  const followed = new Set(resources);
   const known = new Map<Resource, readonly RawObject[]>();
+  const tell = (): void => {
+    if (known.size === followed.size) onHolders([...known.values()].flat());
+  };
   const stop = new AbortController();
   const signals = AbortSignal.any([signal, stop.signal]);
   try {
@@ -61,9 +73,15 @@ export async function followHolders(
             resource,
             objects.map((object) => typed(resource, object)),
           );
-          if (known.size === resources.length) onHolders([...known.values()].flat());
+          tell();
         };
-        await follow(client, scope, { onObjects, onLost }, signals);
+        await follow(client, scope, { onObjects, onLost }, signals).catch((error: unknown) => {
+          if (resource !== ROLLOUTS || !(isForbidden(error) || isNotFound(error))) throw error;
+          followed.delete(resource);
+          known.delete(resource);
+          onUnread(messageOf(error));
+          tell();
+        });
       }),
     );
   } finally {

@@ -41,8 +41,10 @@ const LINES: Readonly<Record<Grouping, (held: readonly HeldOperation[], view: He
 const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE", "UNBLOCK"];
 
 function operationLines(held: readonly HeldOperation[], view: HeldView): string[] {
-  const rows = held.map((each) => cells(each, view));
-  return fittingLines(HEADINGS, rows, view, 1);
+  const rows = held.map((each) => [...cells(each, view), each.row.reason]);
+  const whole = new Set(held.map((each) => commandFor(each, view)));
+  const tables = [HEADINGS.length, HEADINGS.length - 1];
+  return fittingLines([...HEADINGS, "REASON"], rows, view, { tables, whole });
 }
 
 function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {
@@ -197,10 +199,10 @@ type Event = "Held" | "Changed" | "Released";
 export function heldStream(
   options: CommandWords & { readonly json: boolean },
 ): (fleet: HeldFleet, now: Date) => string[] {
-  let known: ReadonlyMap<string, HeldOperation> | undefined;
+  let known: ReadonlyMap<string, HeldOperation> = new Map();
+  let isHeaded = false;
   return (fleet, now) => {
-    const events = changes(known ?? new Map(), fleet);
-    const isFirst = known === undefined;
+    const events = changes(known, fleet);
     known = new Map(fleet.held.map((each) => [heldKey(each), each]));
     if (events.length === 0) return [];
     if (options.json) return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
@@ -208,7 +210,9 @@ export function heldStream(
       const [cluster = "", ...rest] = cells(held, { now, ...options });
       return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
     });
-    return tableLines(["EVENT", ...HEADINGS], rows).slice(isFirst ? 0 : 1);
+    const lines = tableLines(["EVENT", ...HEADINGS], rows).slice(isHeaded ? 1 : 0);
+    isHeaded = true;
+    return lines;
   };
 }
 

@@ -85,8 +85,9 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   });
   const halted = haltingStage(rollout, status) !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
-  const { impossible, doubts } = doubtsOf({ rollout, states, wish, target }, fleet);
   const known = asKnown(plan, parts);
+  const stages = known.plan.stageUnknown.length > 0 ? [] : plan.stages;
+  const { impossible, doubts } = doubtsOf({ rollout, states, wish, target, stages }, fleet);
   return {
     ...plan,
     ...known.plan,

@@ -23,6 +23,8 @@ interface PlanAssumptions {
   readonly states: readonly MemberState[];
   readonly wish: { readonly durationMs: number; readonly version?: string | undefined };
   readonly target: string | undefined;
+  /** As planned; none where it is unknown in which of them a Cluster is. */
+  readonly stages: Plan["stages"];
 }
 
 export interface Doubts {
@@ -36,7 +38,8 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   const steps = stepsOf(assumed);
   const lower = listed("Cluster API refuses to go to a lower version", steps.Lower);
   const [refused, lowered] = steps.Lower?.length === states.length ? [lower, []] : [[], lower];
-  const empty = emptySelections(rollout, fleet);
+  const found = emptySelections(rollout, fleet);
+  const empty = found.map(({ path, message }) => `${path}: ${message}`);
   const isEmpty = states.length === 0;
   const [why, emptyStage] = isEmpty ? [empty, []] : [[], empty];
   const missing = namespaceWarning([fleet]);
@@ -51,6 +54,7 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
     doubts: [
       missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
+      ...stageWithoutClusters(assumed, found),
       ...lowered,
       ...listed(
         `${target} is in spec.topology already, without a status that shows how far that is, so no upgrade begins there and these count as succeeded`,
@@ -73,10 +77,24 @@ function listed(what: string, names: readonly string[] = [], why = ""): string[]
 }
 
 /** Of the rollout, or of its stages. */
-function emptySelections({ name }: CompiledRollout, fleet: Fleet): readonly string[] {
+function emptySelections({ name }: CompiledRollout, fleet: Fleet): ReturnType<typeof emptyStages> {
   const spec = fleet.rollouts.find(({ compiled }) => compiled.name === name)?.spec;
-  const found = spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
-  return found.map(({ path, message }) => `${path}: ${message}`);
+  return spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
+}
+
+/** All that it selects are in earlier stages, or have no topology: emptyStages() does not look at either. */
+function stageWithoutClusters(
+  { states, stages }: PlanAssumptions,
+  told: ReturnType<typeof emptyStages>,
+): string[] {
+  const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
+  const stage = stages[end];
+  if (stage === undefined || stage.clusters > 0 || end === stages.length - 1 || states.length === 0)
+    return [];
+  if (told.some(({ path }) => path.startsWith(`spec.stages[${end}]`))) return [];
+  return [
+    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0.`,
+  ];
 }
 
 /** Cluster API proceeds once every rollout has given a slot. */
@@ -122,7 +140,7 @@ function stepTo(wanted: SemVer, state: MemberState): Step {
   return wanted.major > present.major || wanted.minor > present.minor + 1 ? "Far" : "Near";
 }
 
-export interface KnownPlan extends Pick<Plan, "clusters" | "noStage"> {
+export interface KnownPlan extends Pick<Plan, "clusters" | "noStage" | "later"> {
   readonly never: readonly string[];
   /** Those of them of which a window does not open again. */
   readonly past: readonly string[];
@@ -145,10 +163,12 @@ export function asKnown(
   const stageUnknown = [...members].flatMap(([name, { rollout, member, world }]) =>
     lacksNamespace(rollout, member, world.namespace) ? [name] : [],
   );
-  const unknown = new Set([...closed, ...stageUnknown]);
+  const behind = behindUnknown(plan, members, { closed, stageUnknown });
+  const unknown = new Set([...closed, ...stageUnknown, ...behind]);
   return {
     plan: {
       clusters,
+      later: [...plan.later, ...behind],
       never: plan.never.filter((each) => !unknown.has(each)),
       noStage: plan.noStage.filter((each) => !unknown.has(each)),
       past: [...past.keys()],
@@ -157,6 +177,19 @@ export function asKnown(
     },
     doubts: [...doubts, ...pastDoubt(past), ...closedDoubt(closed, plan.from, members)],
   };
+}
+
+/** Members of the stages behind one of which it is unknown whether it passes. */
+function behindUnknown(
+  { stages, never }: Plan,
+  members: Members,
+  { closed, stageUnknown }: Pick<KnownPlan, "closed" | "stageUnknown">,
+): readonly string[] {
+  const end = stages.findIndex(({ passed, passes }) => !passed && passes === undefined);
+  const stageOf = (each: string): number =>
+    stages.findIndex(({ name }) => name === members.get(each)?.member.stage?.name);
+  const isUnknown = stageUnknown.length > 0 || closed.some((each) => stageOf(each) === end);
+  return end >= 0 && isUnknown ? never.filter((each) => stageOf(each) > end) : [];
 }
 
 /** A rule that is not evaluable is no action that a user could take: it is a doubt. */

@@ -35,7 +35,7 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...assumptions(plan),
     ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
-    ...listed("Waiting for that", later),
+    ...listed(plan.halted || isAwaited(plan) ? "Waiting for that" : "Waiting for an earlier stage", later),
     needy > 0 &&
       `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan assumes that.`,
     ...listed("Never begun", never),
@@ -61,7 +61,7 @@ function restLines({ noStage, stageUnknown, stand, outside, withoutTopology, rol
     ...listed("Selected by no stage, so never begun", noStage),
     ...listed("In an unknown stage, without their Namespaces, with labels, among the files", stageUnknown),
     ...listed("Left out, because they failed, are unhealthy or paused", stand),
-    ...listed(`In no ${rollout.operation.toLowerCase()} rollout, so begun without a slot`, outside),
+    ...listed(`In no ${rollout.operation.toLowerCase()} rollout, so would begin without a slot`, outside),
     ...listed("Without spec.topology, so Cluster API asks nothing about them", withoutTopology),
   ];
 }
@@ -71,22 +71,33 @@ function selectsNothing({ stages, noStage, stageUnknown }: FleetPlan): boolean {
 }
 
 /** Whether a time that the plan does not give may come all the same: it is no "never". */
-function hasUnknown({ later, closed, stageUnknown, stages }: FleetPlan): boolean {
-  const isAwaited = stages.some(({ waitsFor }) => waitsFor.length > 0);
-  return isAwaited || [later, closed, stageUnknown].some(({ length }) => length > 0);
+function hasUnknown(plan: FleetPlan): boolean {
+  const { later, closed, stageUnknown } = plan;
+  return isAwaited(plan) || [later, closed, stageUnknown].some(({ length }) => length > 0);
+}
+
+function isAwaited({ stages }: FleetPlan): boolean {
+  return stages.some(({ waitsFor }) => waitsFor.length > 0);
 }
 
 function lastLine(plan: FleetPlan): string {
-  const { from, later, never, closed, stageUnknown, stand, stages, impossible } = plan;
+  const { from, never, stand, stages, impossible, clusters } = plan;
   const end = endOf(plan);
-  const isWhole = [later, never, closed, stageUnknown, stand].every(({ length }) => length === 0);
-  if (end !== undefined) {
-    const which = isWhole ? "" : " that begins at a known time";
-    const last = impossible.length === 0 ? `The last Cluster${which}` : "Otherwise, the last Cluster";
-    return `${last} is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`;
+  const isUnknown = hasUnknown(plan);
+  const rest = never.length + stand.length;
+  if (end === undefined) {
+    if (impossible.length > 0) return "No Cluster begins.";
+    if (isUnknown) return "No Cluster begins at a time that is known.";
+    const isDone = rest === 0 && stages.every((stage) => stage.clusters === stage.succeeded);
+    return isDone ? "Every Cluster has succeeded." : "No Cluster begins.";
   }
-  const isDone = impossible.length === 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded);
-  return isWhole && isDone ? "Every Cluster has succeeded." : "No Cluster begins at a time that is known.";
+  const isDone = `is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
+  if (impossible.length > 0) return `Otherwise, the last Cluster ${isDone}.`;
+  if (isUnknown) return `The last Cluster that begins at a known time ${isDone}.`;
+  if (rest === 0) return `The last Cluster ${isDone}.`;
+  const { length } = clusters;
+  const last = length === 1 ? "The only Cluster that begins" : `The last of ${length} Clusters that begin`;
+  return `${last} ${isDone}; ${rest === 1 ? "1 other does" : `${rest} others do`} not begin.`;
 }
 
 /** Before any Cluster is asked, that is not worth saying. */

@@ -34,7 +34,10 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now, tasks: memory });
   objects.create(given, now);
-  const session = new Session(objects, { served, now, tasks: memory });
+  const readsReports = spec.steps.some(
+    ({ events, metrics }) => events !== undefined || metrics !== undefined,
+  );
+  const session = new Session(objects, { served, now, tasks: memory, readsReports });
   const tasks = new SuiteTasks(session, memory);
   const begun = { session, rollouts: new SuiteRollouts(session, tasks), tasks };
   for (const [index, asked] of (spec.asked ?? []).entries()) {

@@ -114,7 +114,7 @@ async function moveClock({ session, rollouts }: SuiteWorld, { at, advance }: Ste
     throw new SuiteError("`at` and `advance` both move the clock: one of them is enough", "advance");
   }
   if (to < session.now) throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "at");
-  await rollouts.advanceTo(to);
+  await withinAsync(at === undefined ? "advance" : "at", async () => await rollouts.advanceTo(to));
 }
 
 async function changeObjects(

@@ -53,13 +53,20 @@ export class Session {
       served,
       now,
       tasks,
-    }: { readonly served: ServedHooks; readonly now: Date; readonly tasks: Pick<TaskMemory, "all"> },
+      readsReports = false,
+    }: {
+      readonly served: ServedHooks;
+      readonly now: Date;
+      readonly tasks: Pick<TaskMemory, "all">;
+      /** Whether the suite expects Events or metrics. */
+      readonly readsReports?: boolean;
+    },
   ) {
     this.objects = objects;
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
-    this.reported = new SuiteReports(objects.memory, tasks);
+    this.reported = new SuiteReports(objects.memory, tasks, readsReports);
     this.#life = new OperationLife(objects.memory, {
       served,
       now: () => this.#now,

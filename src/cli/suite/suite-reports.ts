@@ -15,6 +15,7 @@ import {
 } from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
+import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
@@ -29,14 +30,24 @@ export interface ReportedEvent extends EventText {
   readonly at: Date;
 }
 
+/** A suite exceeds this only by mistake, such as windows of a minute over months. */
+const MAX_EDGES = 100_000;
+
 export class SuiteReports {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
   readonly #tasks: Pick<TaskMemory, "all">;
+  readonly #isRead: boolean;
   #events: ReportedEvent[] = [];
 
-  constructor(memory: Pick<Memory, "policies" | "overrides">, tasks: Pick<TaskMemory, "all">) {
+  /** `isRead`: whether the suite expects Events or metrics. */
+  constructor(
+    memory: Pick<Memory, "policies" | "overrides">,
+    tasks: Pick<TaskMemory, "all">,
+    isRead: boolean,
+  ) {
     this.#memory = memory;
     this.#tasks = tasks;
+    this.#isRead = isRead;
   }
 
   /** The Events since the last call, in the order of time. */
@@ -72,9 +83,18 @@ export class SuiteReports {
 
   /** Called when time passes: windows open and close, whether or not an operation waits for them. */
   pass(from: Date, to: Date): void {
-    for (const entry of this.#memory.policies.entries())
-      for (let at = windowEdge(entry, from); at !== undefined && at <= to; at = windowEdge(entry, at))
+    if (!this.#isRead) return;
+    for (const entry of this.#memory.policies.entries()) {
+      let at = windowEdge(entry, from);
+      for (let edges = 0; at !== undefined && at <= to; edges += 1) {
+        if (edges >= MAX_EDGES)
+          throw new TooManyChanges(
+            `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
+          );
         this.emit(windowTransitions(entry, at), at);
+        at = windowEdge(entry, at);
+      }
+    }
   }
 
   decided(operation: PendingOperation, decision: Decision, at: Date): void {

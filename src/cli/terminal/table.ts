@@ -19,25 +19,32 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
   );
 }
 
-/**
- * A table; where the terminal is too narrow for it, one without the last `spare` columns, else a block for each row with all
- * of them.
- */
+interface Forms {
+  /** With how many of the columns a table is tried, in this order; absent: with all. */
+  readonly tables?: readonly number[];
+  /** Texts that are not wrapped in blocks, so that they can be copied. */
+  readonly whole?: ReadonlySet<string | undefined>;
+}
+
+/** The first table that the terminal is wide enough for; else a block for each row with all columns. */
 export function fittingLines(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   { colour, columns = Infinity }: Terminal,
-  spare = 0,
+  { tables = [headings.length], whole = new Set() }: Forms = {},
 ): string[] {
   const [, ...labels] = headings.map((heading) => heading.toLowerCase());
   const isWide = (line: string): boolean => width(line) > columns;
-  for (const end of new Set([headings.length, headings.length - spare])) {
+  for (const end of tables) {
     const cut = rows.map((cells) => cells.slice(0, end));
     const lines = tableLines(headings.slice(0, end), cut);
     if (!lines.some(isWide)) return lines;
   }
   return rows.flatMap(([subject = "", ...texts]) => {
-    const details = labels.map((label, index) => ({ label, text: texts[index] ?? "" }));
-    return [colour.bold(subject), ...indented(details.filter(({ text }) => text !== ""))];
+    const details = labels.map((label, index) => {
+      const text = texts[index] ?? "";
+      return text !== "" && { label, text, whole: whole.has(text) };
+    });
+    return [colour.bold(subject), ...indented(details, columns)];
   });
 }

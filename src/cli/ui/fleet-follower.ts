@@ -28,12 +28,12 @@ export async function followFleet(
   feed: LiveFeed,
   { holders, words, signal }: FollowOptions,
 ): Promise<void> {
-  let { objects } = holders;
+  let { objects, unread } = holders;
   let lost: string | undefined;
   let waiting: NodeJS.Timeout | undefined;
   const tell = (): void => {
     waiting = undefined;
-    feed.tell({ ...stateOf({ ...holders, objects }, words), lost });
+    feed.tell({ ...stateOf({ ...holders, objects, unread }, words), lost });
   };
   const tellSoon = (): void => {
     waiting ??= setTimeout(tell, GATHER_MS);
@@ -48,10 +48,14 @@ export async function followFleet(
     lost = message;
     tellSoon();
   };
+  const onUnread = (text: string): void => {
+    unread = [...unread, text];
+    tellSoon();
+  };
   tell();
   const again = setInterval(tell, AGAIN_MS);
   try {
-    await followHolders(client, holders, { onHolders, onLost }, signal);
+    await followHolders(client, holders, { onHolders, onLost, onUnread }, signal);
   } finally {
     clearInterval(again);
     clearTimeout(waiting);

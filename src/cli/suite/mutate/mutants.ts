@@ -31,7 +31,12 @@ export interface MutatedPolicy {
   readonly suites: readonly Suite[];
 }
 
-export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): MutatedPolicy[] {
+/** `hasTime`: for another mutant. */
+export function mutatedPolicies(
+  suites: readonly Suite[],
+  served: ServedHooks,
+  hasTime: () => boolean,
+): MutatedPolicy[] {
   const uses = suites.flatMap((suite) => {
     const policies = [suite.objects, ...suite.created].flat().filter((object) => policyKind(object));
     const distinct = new Map(policies.map((policy) => [JSON.stringify(policy), policy]));
@@ -40,7 +45,7 @@ export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): 
   return [...Map.groupBy(uses, ({ text }) => text)].flatMap(([text, same]) => {
     const users = same.map(({ suite }) => suite);
     return same.slice(0, 1).flatMap(({ policy, suite }) => {
-      const mutants = mutantsOf(policy, suite.places.get(policy), served);
+      const mutants = mutantsOf(policy, suite.places.get(policy), { served, hasTime });
       return mutants.map((each) => ({ ...each, text, suites: users })).toArray();
     });
   });
@@ -50,14 +55,14 @@ export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): 
 function* mutantsOf(
   policy: RawObject,
   place: FilePlace | undefined,
-  served: ServedHooks,
+  { served, hasTime }: { readonly served: ServedHooks; readonly hasTime: () => boolean },
 ): IteratorObject<Pick<MutatedPolicy, "mutant" | "object">, undefined> {
   const kind = policyKind(policy);
   const { spec } = policy;
   if (kind === undefined || !isFields(spec)) return;
   const seen = new Set([JSON.stringify(spec)]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
-  for (const edit of editsOf(spec)) {
+  for (const edit of inTime(editsOf(spec), hasTime)) {
     const object = fieldsOf(edited(policy, edit));
     if (seen.size === seen.add(JSON.stringify(object["spec"])).size) continue;
     // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
@@ -74,6 +79,14 @@ function* mutantsOf(
       ...(edit.to !== undefined && { after: JSON.stringify(edit.to) }),
     };
     yield { mutant, object };
+  }
+}
+
+/** The first edit comes always: without any mutant, nothing would show that some are left. */
+function* inTime(edits: Iterable<Edit>, hasTime: () => boolean): IteratorObject<Edit, undefined> {
+  for (const edit of edits) {
+    yield edit;
+    if (!hasTime()) return;
   }
 }
 

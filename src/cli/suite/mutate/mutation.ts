@@ -21,10 +21,11 @@ interface MutationFlags {
 
 export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
   const end = performance.now() + flags.timeout;
+  const hasTime = (): boolean => performance.now() < end;
   const progress = new Progress();
   const result = await runMutants(
-    mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)),
-    () => performance.now() < end,
+    mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR), hasTime),
+    hasTime,
     (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   );
   progress.end();
@@ -102,6 +103,8 @@ function totalLines(result: MutationResult, colour: Colour): string[] {
   const left = mutants - run;
   return [
     (survivors.length === 0 ? colour.green : colour.red)(text),
-    ...(left > 0 ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)] : []),
+    ...(left > 0
+      ? [colour.red(`the time was up: no suite was run against at least ${left} more (--timeout)`)]
+      : []),
   ];
 }

@@ -241,7 +241,14 @@ ${more}`.replace("in 3h0m", "in 3h  "),
   held       120m
   release    in 3h
   unblock    kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+  reason     WaitingForAnnotation
 ${more}`,
+  );
+  const message = "gate later waits for a window that opens only in the night of the next day";
+  const held = heldBy([policy("a", [row("c1", { gate: "later", reason: "OutsideWindow", message })])]);
+  assert.match(
+    heldText(held, view(60)),
+    /\n {2}unblock +gate later waits for a window that opens only\n {13}in the night of the next day\n {2}reason +OutsideWindow\n$/,
   );
 });
 
@@ -311,6 +318,15 @@ test("a stream tells what comes, changes and goes, and nothing twice", () => {
   assert.deepEqual(next([row("c1", { gate: "later" }), row("c2")]), ["Changed team-a/c1"]);
   assert.deepEqual(next([row("c2")], { decisionsOmitted: 1 }), [], "it may only have lost its place");
   assert.deepEqual(next([]), ["Released team-a/c2"]);
+});
+
+test("a stream has its headings above the first change, however late that comes", () => {
+  const stream = heldStream({ json: false, program: "hookpolicy", connection: "" });
+  const next = (decisions: readonly object[]): string[] =>
+    stream(heldBy([policy("a", decisions)]), NOW).map((line) => line.split(/ +/)[0] ?? "");
+  assert.deepEqual(next([]), []);
+  assert.deepEqual(next([row("c1")]), ["EVENT", "Held"]);
+  assert.deepEqual(next([]), ["Released"]);
 });
 
 test("shows ages as kubectl does", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readHolders } from "../../../../src/cli/get/holders.ts";
+import { followHolders, readHolders } from "../../../../src/cli/get/holders.ts";
 import type { KubeClient } from "../../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../../src/kube/resource.ts";
@@ -41,3 +41,37 @@ test("without policies that are served or may be read, nothing is", async () => 
   await assert.rejects(readHolders(clientOf({ HookPolicy: 403 }), "team-a"), /refused/);
   await assert.rejects(readHolders(clientOf({ ClusterHookPolicy: 403 })), /refused/);
 });
+
+for (const [verb, code] of [
+  ["watch", 403],
+  ["list", 403],
+  ["list", 404],
+] as const)
+  test(`policies are followed where rollouts are not: ${verb} ${code}`, async () => {
+    const end = new AbortController();
+    const all = clientOf({});
+    const refused = clientOf(verb === "list" ? { HookRollout: code } : {});
+    const client = {
+      list: async (resource: Resource) => await refused.list(resource),
+      watch: async ({ kind }: Resource, { signal }: { signal: AbortSignal }): Promise<object> => {
+        if (kind === "HookRollout") throw new KubeError("refused", { code, reason: "Forbidden" });
+        return await new Promise((_, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason as Error)),
+        );
+      },
+    } as unknown as KubeClient;
+    const { resources } = await readHolders(all);
+    const unread: string[] = [];
+    let told = 0;
+    const follower = {
+      onHolders: () => {
+        told += 1;
+        if (unread.length > 0) end.abort();
+      },
+      onLost: () => undefined,
+      onUnread: (text: string) => unread.push(text),
+    };
+    await followHolders(client, { resources }, follower, end.signal);
+    assert.deepEqual(unread, ["refused"]);
+    assert.ok(told > 0);
+  });

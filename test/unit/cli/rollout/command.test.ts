@@ -112,7 +112,7 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     const none = await plan(t, [...FLEET, rolloutOf("upgrades", { maxConcurrency: 0 })]);
     assert.match(
       none.stdout,
-      /There is no policy, [^]*\nNo Cluster begins at a time that is known\.\nNever begun: fleet\/[ab], fleet\/[ab]\n$/,
+      /There is no policy, [^]*\nNo Cluster begins\.\nNever begun: fleet\/[ab], fleet\/[ab]\n$/,
     );
   });
 
@@ -136,6 +136,13 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     assert.match(
       empty.stdout,
       /^spec\.stages\[1\]\.clusterSelector: .*, so stage staging has no Cluster, and later stages wait [^]*\nNever begun: fleet\/a\n$/m,
+    );
+    assert.doesNotMatch(empty.stdout, /the next one never begins/);
+    const taken = { stages: [stage("canary"), { ...stage("canary"), name: "two" }, { name: "rest" }] };
+    const overlapping = await plan(t, [...FLEET, rolloutOf("upgrades", taken)]);
+    assert.match(
+      overlapping.stdout,
+      /^Stage two has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0\.$/m,
     );
     const passed = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /Never begun/);

@@ -61,9 +61,9 @@ test("names every Cluster that it leaves out", async (t) => {
     rolloutOf("upgrades", { ...only, stages: [canary] }),
   ];
   const { stdout } = await plan(t, objects);
-  assert.match(stdout, /^The last Cluster that begins at a known time is done at /m);
+  assert.match(stdout, /^The only Cluster that begins is done at \S+, after 40m; 1 other does not begin\.$/m);
   assert.match(stdout, /^Selected by no stage, so never begun: fleet\/a$/m);
-  assert.match(stdout, /^In no upgrade rollout, so begun without a slot: other\/out$/m);
+  assert.match(stdout, /^In no upgrade rollout, so would begin without a slot: other\/out$/m);
   assert.match(stdout, /^Without spec\.topology, so Cluster API asks nothing about them: fleet\/plain$/m);
 });
 
@@ -142,7 +142,7 @@ test("says what cannot be so: the duration, and versions that Cluster API refuse
   const objects = [...FLEET, rolloutOf("upgrades", { progressDeadline: "30m" })];
   const { code, stdout } = await plan(t, objects, "--to-version", "v1.33.0");
   assert.equal(code, 1);
-  assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
+  assert.match(stdout, /^No Cluster begins\.$/m);
   assert.match(stdout, /^40m is longer than progressDeadline, 30m: each Cluster would count as failed/m);
   assert.match(stdout, /^Cluster API refuses to go to a lower version: fleet\/a, fleet\/b\.$/m);
   const far = await plan(t, [...FLEET, rolloutOf("upgrades")], "--to-version", "v1.36.0");
@@ -182,6 +182,15 @@ test("when a Cluster begins is unknown if its windows are not found open togethe
   assert.match(stdout, /^all +2 +0 +unknown +unknown +unknown$/m);
   assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
   assert.doesNotMatch(stdout, /released by an action|Never begun/);
+  const behind = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades"),
+    policyOf("day", { until: [day] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.match(behind.stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
+  assert.match(behind.stdout, /^Waiting for an earlier stage: fleet\/a$/m);
+  assert.doesNotMatch(behind.stdout, /Never begun/);
   const past = {
     name: "once",
     window: { timeZone: "UTC", allow: [{ from: "2026-11-01", to: "2026-11-02" }] },
@@ -194,7 +203,7 @@ test("when a Cluster begins is unknown if its windows are not found open togethe
   assert.equal(over.code, 1);
   assert.match(over.stdout, /^Never begun, because a window does not open again: fleet.* gate once/m);
   assert.match(over.stdout, /^all +2 +0 +never +never +never$/m);
-  assert.match(over.stdout, /^No Cluster begins at a time that is known\.$/m);
+  assert.match(over.stdout, /^No Cluster begins\.$/m);
 });
 
 const policyOf = (name: string, rule: object): object => ({

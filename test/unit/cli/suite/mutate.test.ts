@@ -221,7 +221,7 @@ test("every mutant is valid, differs from its policy in its one field, and from 
     fc.property(policySpec, (spec) => {
       const { namespaceSelector: _, ...own } = spec;
       const object = { ...hookPolicy(own) };
-      const mutants = mutatedPolicies([{ ...loaded, objects: [object] }], SERVED);
+      const mutants = mutatedPolicies([{ ...loaded, objects: [object] }], SERVED, () => true);
       count += mutants.length;
       const texts = new Set(
         [object, ...mutants.map((each) => each.object)].map((each) => JSON.stringify(each)),
@@ -251,7 +251,8 @@ test("an edit leaves everything else as it is", () => {
 test("when the time is up, the rest is told and counts as nothing", async () => {
   const { suite: loaded } = await load(suite({ steps: [{ call: DELETE, expect: { verdict: "Blocked" } }] }));
   assert.ok(loaded !== undefined);
-  const policies = mutatedPolicies([loaded], SERVED);
+  const policies = mutatedPolicies([loaded], SERVED, () => true);
+  assert.equal(mutatedPolicies([loaded], SERVED, () => false).length, 1, "no more are made");
   let turns = 0;
   const hasTime = (): boolean => (turns += 1) <= 2;
   const result = await runMutants(policies, hasTime, () => undefined);

@@ -166,3 +166,13 @@ test("a name that does not exist is an error: nothing that is counted would be z
     /^spec\.steps\[0\]\.events\[0\]\.reason: found "Hold", expected one of Held, /,
   );
 });
+
+test("windows of a minute over a year are too many, unless nothing is expected of them", async () => {
+  const window = { timeZone: "UTC", allow: [{ schedule: "* * * * *", duration: "30s" }] };
+  const policies = [policy([{ name: "minute", window }])];
+  const far = (expected: object) => found({ policies, steps: [{ advance: "8760h", ...expected }] });
+  const problem =
+    "error: spec.steps[0].advance: windows open and close more than 100000 times until 2027-11-21T12:00:00.000Z";
+  assert.deepEqual(await far({ events: [] }), [problem]);
+  assert.deepEqual(await far({ call: DELETE, expect: { verdict: "Allowed" } }), ["passed"]);
+});
