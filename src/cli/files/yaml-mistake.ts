@@ -29,12 +29,23 @@ const BY_CODE: Readonly<Record<string, (place: TextPlace, message: string) => Mi
     offset: start + Math.max(line.indexOf("\t"), 0),
     message: "a tab indents this, and YAML takes spaces only: write spaces",
   }),
-  MISSING_CHAR: unclosedQuote,
+  MISSING_CHAR: missingLetter,
   UNEXPECTED_TOKEN: afterAlias,
   BAD_SCALAR_START: reserved,
   BAD_ALIAS: reserved,
   TAG_RESOLVE_FAILED: reserved,
+  BAD_INDENT: ({ offset }) => ({ offset, message: ALIKE }),
+  BLOCK_AS_IMPLICIT_KEY: ({ offset }) => ({
+    offset,
+    message: 'a text with ": " needs quotes; without one, the lines below are indented too far',
+  }),
+  MULTILINE_IMPLICIT_KEY: ({ offset }) => ({
+    offset,
+    message: "this is no field: write a colon and a space after its name",
+  }),
 };
+
+const ALIKE = "the indentation does not fit: indent the items of a list, and the fields of an object, alike";
 
 function conflict(text: string): Mistake | undefined {
   const offset = text.search(/^(?:<{7}|>{7}) /m);
@@ -48,8 +59,9 @@ function template({ text, line, start }: TextPlace): Mistake | undefined {
   return offset < 0 ? undefined : { offset, message: `is a template: ${RENDER_FIRST}` };
 }
 
-/** The parser reads on until the end of the file. */
-function unclosedQuote({ text, offset }: TextPlace, parserMessage: string): Mistake | undefined {
+function missingLetter({ text, offset }: TextPlace, parserMessage: string): Mistake | undefined {
+  if (parserMessage.startsWith("Sequence item without -")) return { offset, message: ALIKE };
+  // The parser reads on until the end of the file.
   const [, quote] = /^Missing closing (["'])/.exec(parserMessage) ?? [];
   if (quote === undefined) return undefined;
   const message = `the text has no closing quote: write ${quote} at its end`;

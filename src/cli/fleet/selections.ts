@@ -126,19 +126,20 @@ export function missingNamespaces(fleet: Fleet, of?: string): readonly string[] 
 /** What these fleets cannot tell without the Namespaces; `undefined`: nothing. */
 export function namespaceWarning(fleets: readonly Fleet[], of?: string): string | undefined {
   const missing = [...new Set(fleets.flatMap((fleet) => missingNamespaces(fleet, of)))];
-  const selecting = fleets.flatMap(({ policies, rollouts }) => [
-    ...policies.filter(({ compiled }) => compiled.selectsNamespace !== undefined).map(nameOf),
-    ...rollouts.filter(readsNamespaces).map(({ compiled }) => `HookRollout ${compiled.name}`),
-  ]);
-  if (missing.length === 0 || selecting.length === 0) return undefined;
-  return missingText(
-    missing,
-    `what ${firstNames([...new Set(selecting)])} selects of them is unknown ${SHOWN_AS}`,
+  const policies = fleets.flatMap((fleet) =>
+    fleet.policies.filter(({ compiled }) => compiled.selectsNamespace !== undefined).map(nameOf),
   );
+  const rollouts = fleets.flatMap((fleet) =>
+    fleet.rollouts.filter(readsNamespaces).map(({ compiled }) => `HookRollout ${compiled.name}`),
+  );
+  const selecting = [...new Set([...policies, ...rollouts])];
+  if (missing.length === 0 || selecting.length === 0) return undefined;
+  const effect = rollouts.length === 0 ? ", so the rules are not evaluable" : SHOWN_AS;
+  return missingText(missing, `what ${firstNames(selecting)} selects of them is unknown${effect}`);
 }
 
 const SHOWN_AS =
-  "(a rollout is shown as if it selected them, and none of its stages with a namespaceSelector did)";
+  " (a rollout is shown as if it selected them, and none of its stages with a namespaceSelector did)";
 
 const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 

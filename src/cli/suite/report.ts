@@ -9,6 +9,7 @@ import { callText, casesOf, type StepResult, type SuiteResult, type Totals, tota
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
+import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import { afterWords, type Decision, type RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { isDone } from "../../policy/tasks/judge-tasks.ts";
@@ -45,7 +46,20 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
   const { call, at, line, decision } = step;
   const what = call === undefined ? "" : `${callText(call)} at ${at}`;
   const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
-  return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
+  return [
+    colour.dim(`${file}:${line}: ${what}`),
+    ...comparison(step, colour),
+    ...trace,
+    ...unlistedNamespace(step, colour),
+  ];
+}
+
+function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
+  const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
+  const reasons = rules.flatMap(({ reason, gates }) => [reason, ...gates.map((gate) => gate.reason)]);
+  if (call === undefined || !reasons.includes(NAMESPACE_UNKNOWN)) return [];
+  const [namespace] = call.cluster.split("/");
+  return [`${colour.cyan("help:")} add the Namespace ${namespace}, with its labels, to spec.namespaces`];
 }
 
 function comparison(step: StepResult, colour: Colour): string[] {

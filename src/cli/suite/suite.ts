@@ -76,7 +76,7 @@ interface Belongs {
 const SECTIONS = [
   {
     section: "policies",
-    what: "HookPolicy or ClusterHookPolicy",
+    what: "HookPolicy or ClusterHookPolicy; HookRollouts belong in spec.rollouts",
     is: (object) => policyKind(object) !== undefined,
   },
   { section: "rollouts", what: "HookRollout", is: (object) => ownKind(object) === "HookRollout" },

@@ -103,6 +103,12 @@ function versionsIn(
 ): Readonly<Record<string, string | undefined>> {
   const given = VERSIONS.filter((field) => spec[field] !== undefined);
   const wrong = given.find((field) => !allowed.includes(field));
-  if (wrong !== undefined) throw new SuiteError(`${what} has no such field`, wrong);
+  if (wrong !== undefined) {
+    const meant =
+      wrong === "fromKubernetesVersion"
+        ? undefined
+        : allowed.find((field) => field !== "fromKubernetesVersion");
+    throw new SuiteError(`${what} has no such field${meant === undefined ? "" : `: write ${meant}`}`, wrong);
+  }
   return Object.fromEntries(given.map((field) => [field, spec[field]]));
 }

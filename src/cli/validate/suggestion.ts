@@ -75,7 +75,11 @@ export function placeOf(kind: OwnKind, field: string): string | undefined {
   if (places.length > MAX_PLACES) return undefined;
   if (places.length > 0) return `it belongs in ${places.join(", or in ")}`;
   const wider = kind === "HookPolicy" ? CRD_SCHEMAS.ClusterHookPolicy.properties?.["spec"] : undefined;
-  return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
+  if (placesOf(wider, field, "spec").length === 0) return undefined;
+  // serviceAccountName for serviceAccount
+  const own = Object.keys(CRD_SCHEMAS[kind].properties?.["spec"]?.properties ?? {});
+  const instead = own.find((name) => name.startsWith(field));
+  return instead === undefined ? FOR_CLUSTER_HOOK_POLICIES : `a HookPolicy has spec.${instead} instead`;
 }
 
 const FOR_CLUSTER_HOOK_POLICIES =

@@ -144,7 +144,8 @@ export class Checker {
   #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, ExpressionPlace]): Type {
     const field = fieldOf(of, name);
     if (field === undefined) {
-      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
+      const choice = oneOf(Object.keys(of.fields), name) + specHint(pathText(expr), of);
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}`);
     }
     if (isHas(expr)) return BOOL;
     if (field.optional === true) this.#expect(expr, place, `has(${pathText(expr)})`);
@@ -293,6 +294,13 @@ function unknownHook({ function: name, args }: Call): string | undefined {
 }
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
+
+/** Users of Cluster API look for the version in cluster.spec.topology. */
+function specHint(path: string, { fields }: Type & { kind: "object" }): string {
+  const [, cluster] = /^(.+)\.spec$/.exec(path) ?? [];
+  if (cluster === undefined || fields["topology"] === undefined) return "";
+  return `; spec.topology is ${cluster}.topology: write ${cluster}.topology.version`;
+}
 
 function fieldOf(type: Type & { kind: "object" }, name: string): Type | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];

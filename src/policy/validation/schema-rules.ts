@@ -29,14 +29,25 @@ function compilePattern(pattern: string): RegExp {
   return entryOf(patterns, pattern, () => new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u"));
 }
 
+interface BrokenRule {
+  /** The value that the rule is about. */
+  readonly of: string;
+  readonly isEvaluable: boolean;
+  readonly path: string;
+  readonly message: string;
+}
+
 /** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */
-export function brokenRules({ schema, value, path }: FieldPlace): { path: string; message: string }[] {
+export function brokenRules({ schema, value, path }: FieldPlace): BrokenRule[] {
   const rules = rulesOf(schema);
   if (rules.length === 0) return [];
   const self = toCel(value);
   return rules
-    .filter(({ rule }) => rule(self) !== true)
-    .map(({ source, message }) => ({
+    .map((each) => ({ ...each, result: each.rule(self) }))
+    .filter(({ result }) => result !== true)
+    .map(({ source, message, result }) => ({
+      of: path,
+      isEvaluable: result !== undefined,
       path: `${path}${source.fieldPath ?? ""}`,
       message: usable(message?.(self)) ?? source.message,
     }));

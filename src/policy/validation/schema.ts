@@ -63,9 +63,18 @@ function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
     ...typeErrors(kind, input),
     ...nameErrors(input["metadata"]),
     ...misfits,
-    ...sound.flatMap(brokenRules),
+    ...ruleErrors(sound),
   ];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
+}
+
+/** A rule that is not evaluable because of a value below, which breaks a rule itself, says nothing more. */
+function ruleErrors(places: readonly FieldPlace[]): FieldError[] {
+  const broken = places.flatMap(brokenRules);
+  const clear = broken.filter(({ isEvaluable }) => isEvaluable);
+  return broken
+    .filter((each) => each.isEvaluable || !clear.some(({ path }) => isWithin(path, each.of)))
+    .map(({ path, message }) => ({ path, message }));
 }
 
 /** Keeps at most `max` errors of each rule and of the rest, so that every rule with errors keeps some. */

@@ -209,7 +209,8 @@ function wrongCount([first = "", ...others]: readonly string[]): string {
   const expected = "expected the five fields minute, hour, day of month, month, day of week";
   if (first.startsWith("@")) return `${expected}; nicknames such as ${first} are not supported`;
   if (/^(CRON_)?TZ=/.test(first)) return `${expected}; the time zone has a field of its own, timeZone`;
-  return `${expected}, not ${first === "" ? 0 : others.length + 1}`;
+  const count = first === "" ? 0 : others.length + 1;
+  return `${expected}, not ${count}${count === 6 ? ": leave out the seconds" : ""}`;
 }
 
 function expectedIn({ min, max, names = [] }: Field): string {

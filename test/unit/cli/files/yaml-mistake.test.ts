@@ -51,7 +51,22 @@ const CASES: Readonly<Record<string, readonly [text: string, place: string, mess
   "a colon in a text": [
     "a:\n  b: ask us: now\n",
     "2:6",
-    "is not YAML: Nested mappings are not allowed in compact mappings",
+    'a text with ": " needs quotes; without one, the lines below are indented too far',
+  ],
+  "a field at the column of the items": [
+    "a:\n  - b: c\n  d: e\n",
+    "3:1",
+    "the indentation does not fit: indent the items of a list, and the fields of an object, alike",
+  ],
+  "no space after a colon": [
+    "a:\n  b:c\n  d: e\n",
+    "2:3",
+    "this is no field: write a colon and a space after its name",
+  ],
+  "an item that is indented more": [
+    "a:\n  - b: c\n   - d: e\n",
+    "3:4",
+    "the indentation does not fit: indent the items of a list, and the fields of an object, alike",
   ],
 };
 

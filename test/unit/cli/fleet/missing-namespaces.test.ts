@@ -58,7 +58,7 @@ test("the plan says which rules it assumes to release because they are not evalu
   const { text } = await run(t, args, rolloutOf("upgrades"), FREEZE);
   assert.match(
     text,
-    /^The Namespace of Clusters is not among the objects: fleet; what ClusterHookPolicy freeze selects of them is unknown /m,
+    /^The Namespace of Clusters is not among the objects: fleet; what ClusterHookPolicy freeze selects of them is unknown, so the rules are not evaluable\. Add it/m,
   );
   assert.match(
     text,

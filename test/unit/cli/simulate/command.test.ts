@@ -338,7 +338,7 @@ test("reports what cannot be compared, and exits 2", async (t) => {
   const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
   assert.match(
     warning,
-    /^warning: the Namespace of Clusters is not among the objects: team-a; what ClusterHookPolicy \S+ selects of them is unknown .*\. Add it, with its labels, to the files$/m,
+    /^warning: the Namespace of Clusters is not among the objects: team-a; what ClusterHookPolicy \S+ selects of them is unknown, so the rules are not evaluable\. Add it, with its labels, to the files$/m,
   );
   for (const [args, message] of [
     [["--at", "noon"], /Allowed: a date or a time/],

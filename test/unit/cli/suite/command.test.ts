@@ -25,6 +25,15 @@ test("suites are found in folders, with files beside them, and other kinds are p
   });
 });
 
+test("a failure for a Namespace that the suite lacks says where to add it", async (t) => {
+  const team = { name: "team", label: { key: "team", from: "Namespace" } };
+  const step = { call: DELETE, expect: { verdict: "Allowed" } };
+  const lacking = suite({ policies: [policy([team])], steps: [step] });
+  const cwd = await folder(t, { "suite.yaml": lacking });
+  const { stdout } = await hookpolicy(["test", "."], { cwd });
+  assert.match(stdout, /^ +help: add the Namespace team-a, with its labels, to spec\.namespaces$/m);
+});
+
 test("a failure shows what was expected beside what was found, and the whole trace", async (t) => {
   const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
   const { code, stdout } = await hookpolicy(["test", "t"], { cwd });

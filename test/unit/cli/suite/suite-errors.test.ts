@@ -123,7 +123,7 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
   "an object in the wrong list": [
     withSpec({ policies: [CLUSTER] }),
-    /^spec\.policies\[0\]\.kind: found cluster\.x-k8s\.io\/v1beta2 Cluster, expected a HookPolicy or/,
+    /^spec\.policies\[0\]\.kind: found cluster\.x-k8s\.io\/v1beta2 Cluster, expected a HookPolicy or ClusterHookPolicy; HookRollouts belong in spec\.rollouts$/,
   ],
   "two of one name": [withSpec({ clusters: [CLUSTER, CLUSTER] }), /Cluster team-a\/prod-1 is there already/],
   "a patch of nothing": [
@@ -188,6 +188,10 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     step({ call: { ...DELETE, toKubernetesVersion: "v1.35.0" } }),
     /call\.toKubernetesVersion: BeforeClusterDelete has no such field/,
   ],
+  "a version by the name of another hook's": [
+    step({ call: { ...UPGRADE, kubernetesVersion: "v1.36.0" } }),
+    /call\.kubernetesVersion: BeforeClusterUpgrade has no such field: write toKubernetesVersion$/,
+  ],
   "an upgrade to what is no version": [
     step({ call: { ...UPGRADE, toKubernetesVersion: "v1.36" } }),
     /call\.toKubernetesVersion: found "v1\.36", expected a version in full, such as "v1\.36\.0"/,
@@ -216,7 +220,7 @@ test("a path of rollouts among the policies is an error", async (t) => {
   });
   const { code, stdout } = await hookpolicy(["test", "suite.yaml"], { cwd });
   assert.equal(code, 1);
-  assert.match(stdout, /"fleet\.json" holds no HookPolicy or ClusterHookPolicy$/m);
+  assert.match(stdout, /"fleet\.json" holds no HookPolicy or ClusterHookPolicy; HookRollouts belong in/m);
 });
 
 test("Clusters of files that are templates, parts, or two of one name are errors with their places", async (t) => {

@@ -171,7 +171,7 @@ test("what cannot be read is one line each on stderr, a file with an error has a
   assert.match(stdout, /1 HookPolicy: 4 errors\n$/);
   assert.match(
     stdout,
-    /^b\.yaml:1:4: error: is not YAML: Nested mappings are not allowed in compact mappings\n> 1 \| a: b: c\n {4}\| {4}\^\n\n/,
+    /^b\.yaml:1:4: error: a text with ": " needs quotes; [^\n]+\n> 1 \| a: b: c\n {4}\| {4}\^\n\n/,
   );
   assert.deepEqual(stderr.split("\n"), [
     "c.yaml: error: no such file or folder",

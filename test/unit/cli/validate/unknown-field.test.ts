@@ -13,6 +13,7 @@ const object = (kind: string, rule: object, spec: object = {}): object => ({
 });
 const gate = (fields: object): object => object("HookPolicy", { until: [{ name: "g", ...fields }] });
 const OF_FLEET = "a HookPolicy is about its own namespace: remove the field, or make it a ClusterHookPolicy";
+const ACCOUNT = "a HookPolicy has spec.serviceAccountName instead";
 const CASES: readonly (readonly [title: string, object: object, help: string | undefined])[] = [
   ["a field of a ClusterHookPolicy", object("HookPolicy", {}, { namespaceSelector: {} }), OF_FLEET],
   [
@@ -25,6 +26,12 @@ const CASES: readonly (readonly [title: string, object: object, help: string | u
     gate({ annotation: { key: "a", valueForm: "ClusterUID" } }),
     'did you mean "valueFrom"?',
   ],
+  [
+    "a ServiceAccount as a ClusterHookPolicy has it",
+    object("HookPolicy", {}, { serviceAccount: "a" }),
+    ACCOUNT,
+  ],
+  ["one in a task", object("HookPolicy", { tasks: [{ name: "t", serviceAccount: "a" }] }), ACCOUNT],
   [
     "a text instead of a list",
     object("HookPolicy", { hook: "BeforeClusterDelete", hooks: undefined }),

@@ -22,7 +22,8 @@ const WRONG: Readonly<Record<string, string>> = {
     '1:1 unknown variable "__proto__", expected one of cluster, namespaceObject, now, request',
   "cluster['topolgy'].version == 'a'":
     '1:8 cluster["topolgy"]: unknown field, expected one of metadata, status, topology; did you mean "topology"?',
-  "has(cluster.spec)": "1:1 cluster.spec: unknown field, expected one of metadata, status, topology",
+  "has(cluster.spec)":
+    "1:1 cluster.spec: unknown field, expected one of metadata, status, topology; spec.topology is cluster.topology: write cluster.topology.version",
   "cluster.metadata.labels.example.com == 'a'":
     '1:32 cluster.metadata.labels.example.com: a value of type string has no fields; a key with dots or slashes stands in brackets and quotes, as in ["example.com/tier"]',
   "has(cluster.metadata.labels['a/b'])":

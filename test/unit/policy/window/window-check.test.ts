@@ -60,7 +60,7 @@ const SCHEDULES: Readonly<Record<string, string>> = {
   "@daily": "nicknames such as @daily are not supported",
   "@every 1h": "nicknames such as @every are not supported",
   "0 0 * *": "expected the five fields minute, hour, day of month, month, day of week, not 4",
-  "0 0 0 * * *": "day of week, not 6",
+  "0 0 0 * * *": "day of week, not 6: leave out the seconds",
   "0 0 * * * 2027": "day of week, not 6",
   "": "day of week, not 0",
   "TZ=UTC 0 0 * * *": "the time zone has a field of its own",
