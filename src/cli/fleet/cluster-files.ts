@@ -106,6 +106,8 @@ export interface UnbuiltFiles {
   readonly found: readonly SourceError[];
   /** What is changed, or is a patch itself. */
   readonly changed: ReadonlySet<SourceObject>;
+  /** They need not be valid by themselves. */
+  readonly patches: ReadonlySet<SourceObject>;
 }
 
 /** A loosening patch that is overlooked makes a wrong all-clear. `counts`: the objects that the command decides with. */
@@ -114,7 +116,7 @@ export function unbuiltIn(
   kustomizations: readonly SourceObject[] = [],
   counts = countsBeside(sources.map(({ object }) => object)),
 ): UnbuiltFiles {
-  if (kustomizations.length === 0) return { found: [], changed: new Set() };
+  if (kustomizations.length === 0) return { found: [], changed: new Set(), patches: new Set() };
   const counting = sources.filter(({ object }) => counts(object));
   const builds = buildsOf(kustomizations, sources);
   const hits = builds
@@ -123,6 +125,7 @@ export function unbuiltIn(
   return {
     found: hits.map(({ build, objects }) => told(build, objects)),
     changed: new Set(hits.flatMap(({ objects }) => objects)),
+    patches: new Set(sources.filter((source) => isPatchAlone(source, builds))),
   };
 }
 
@@ -142,6 +145,12 @@ function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
     .filter((object) => ownKind(object) !== undefined)
     .flatMap(({ spec }) => gatesIn(spec));
   return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => objectKindKey(kind)));
+}
+
+/** What is also a resource is applied as it is. */
+function isPatchAlone({ file }: SourceObject, builds: readonly Build[]): boolean {
+  const path = normalize(file);
+  return builds.some(({ patches }) => patches.has(path)) && !builds.some(({ files }) => files.has(path));
 }
 
 function isChanged({ files, patches, changes }: Build, { file, object }: SourceObject): boolean {

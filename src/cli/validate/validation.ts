@@ -81,13 +81,14 @@ interface Judgement {
   readonly unjudged?: number;
 }
 
-export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
+export function validateObjects(all: readonly SourceObject[], options: ValidationOptions): Validation {
+  const unbuilt = unbuiltIn(all, options.kustomizations ?? []);
+  const sources = all.filter((source) => !unbuilt.patches.has(source));
   const judged = sources.map((source, index) => {
     options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
     return judge(source, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
-  const unbuilt = unbuiltIn(sources, options.kustomizations ?? []);
   const beside = Map.groupBy(besides(sources, sound, { ...options, unbuilt }), ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {

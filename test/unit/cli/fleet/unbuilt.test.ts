@@ -209,3 +209,16 @@ test("validate warns of it, and fails with --strict", async (t) => {
   const strict = await hookpolicy(["validate", "in", "--strict", "-o", "json"], { cwd });
   assert.equal(strict.code, 1);
 });
+
+test("validate checks no patch as if it were a policy, but what is applied as well", async (t) => {
+  const patches = { patches: [{ path: "patch.yaml" }] };
+  const patch = { "in/prod/patch.yaml": patchOf(OBSERVE) };
+  const alone = await hookpolicy(["validate", "in"], { cwd: await folder(t, files(patches, patch)) });
+  assert.equal(alone.code, 0, alone.stdout);
+  assert.match(alone.stdout, /not-built/);
+  assert.match(alone.stdout, /1 HookPolicy, 1 HookRollout/);
+  const both = files({ resources: ["../base", "patch.yaml"], ...patches }, patch);
+  const applied = await hookpolicy(["validate", "in"], { cwd: await folder(t, both) });
+  assert.equal(applied.code, 1);
+  assert.match(applied.stdout, /patch\.yaml:6:1: error: spec\.rules: required field is missing/);
+});
