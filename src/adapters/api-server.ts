@@ -8,7 +8,7 @@ import {
   type HookRolloutStatus,
 } from "../api/hook-policy.ts";
 import type { LiveReader } from "../decisions/live-reader.ts";
-import type { PolicyWriter } from "../status/policy-writer.ts";
+import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { OverrideEntry } from "../memory/override-set.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
@@ -52,7 +52,7 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
  */
 const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
-export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
+export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
@@ -139,11 +139,11 @@ export class ApiServerAdapter implements LiveReader, PolicyWriter, RolloutApi {
     return this.#client.serverClock.aheadMs(now, since);
   }
 
-  async findNamespace(name: string): ReturnType<PolicyWriter["findNamespace"]> {
+  async findNamespace(name: string): ReturnType<PolicyApi["findNamespace"]> {
     return await unlessNotFound(this.namespace(name));
   }
 
-  async hasCluster(namespace: string, labelSelector: string): ReturnType<PolicyWriter["hasCluster"]> {
+  async hasCluster(namespace: string, labelSelector: string): ReturnType<PolicyApi["hasCluster"]> {
     const resource = this.#clusters.current;
     try {
       return await this.#client.hasAny(resource, { namespace, labelSelector });

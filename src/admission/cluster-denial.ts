@@ -5,7 +5,7 @@ import { firstNames } from "../lib/first-names.ts";
 import { printable } from "../lib/printable.ts";
 import type { Attempt } from "../operations/attempt.ts";
 import type { Decision } from "../policy/decision.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { Denial } from "./denial.ts";
 

@@ -2,7 +2,7 @@
 
 import { GROUP } from "../api/hook-policy.ts";
 import { printable } from "../lib/printable.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
 
 /** The subject of a review, as far as refusals name it. */

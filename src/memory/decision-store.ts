@@ -12,7 +12,7 @@ import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
-import type { MarkReaders } from "../policy/settable.ts";
+import type { MarkReaders } from "../policy/mark.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";

@@ -5,7 +5,7 @@ import type { HookRollout } from "../api/hook-policy.ts";
 import { type CompiledPolicy, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import { type PolicyKind, policyName, type PolicyRef } from "../policy/policy-ref.ts";
 import { markReaders } from "../policy/mark-readers.ts";
-import type { MarkReaders } from "../policy/settable.ts";
+import type { MarkReaders } from "../policy/mark.ts";
 import { PolicyEntry } from "./policy-entry.ts";
 
 export type PolicyObject = PolicyEntry["object"];

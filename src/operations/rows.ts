@@ -13,7 +13,7 @@ import {
 } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../lib/instant.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { type ClusterCall, firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";

@@ -5,7 +5,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
 import { isExpressionField } from "./tasks/template-text.ts";
 import { readBy } from "./gates/gates.ts";
-import { type Mark, type MarkReaders, placeOf } from "./settable.ts";
+import { type Mark, type MarkReaders, placeOf } from "./mark.ts";
 
 /** A ClusterHookPolicy, a HookRollout or an ExtensionConfig, valid or not. */
 export interface Reader {

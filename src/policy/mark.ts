@@ -4,7 +4,7 @@
  */
 
 import type { ObjectMeta } from "../api/meta.ts";
-import { shellQuote } from "./message.ts";
+import { shellQuote } from "../lib/shell-quote.ts";
 import type { PolicyKind } from "./policy-ref.ts";
 
 export type MetadataField = "annotation" | "label";

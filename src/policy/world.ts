@@ -4,7 +4,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { ObjectReader } from "./watched-objects.ts";
 import type { Override } from "./override.ts";
-import type { MarkReaders } from "./settable.ts";
+import type { MarkReaders } from "./mark.ts";
 import type { TaskReader } from "./tasks/task-record.ts";
 
 export interface ClusterCall {

@@ -11,7 +11,7 @@ import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";

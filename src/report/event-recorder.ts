@@ -10,7 +10,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { pause } from "../lib/signals.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { apiResource, microTime } from "../kube/resource.ts";
-import { truncateBytes } from "../policy/message.ts";
+import { truncateBytes } from "../lib/truncate.ts";
 import { type DatedText, EventBursts } from "./event-bursts.ts";
 import { aboutPolicy, describeTransition } from "./transition-events.ts";
 

@@ -19,7 +19,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
 import { graceOf, isRenewable, refusalOf, whoBegins } from "./claim.ts";

@@ -15,7 +15,7 @@ import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { hasWorkersBehind, pinnedBehind } from "../operations/workers-behind.ts";
 import { timestamp } from "../lib/instant.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 import { type Health, wants } from "./health.ts";
 import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";

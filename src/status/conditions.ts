@@ -2,7 +2,7 @@ import { MAX_CONDITION_MESSAGE } from "../api/hook-policy.ts";
 import type { Condition } from "../api/meta.ts";
 import { printable } from "../lib/printable.ts";
 import { timestamp } from "../lib/instant.ts";
-import { truncate } from "../policy/message.ts";
+import { truncate } from "../lib/truncate.ts";
 
 export type ConditionFinding = Pick<Condition, "type" | "status" | "reason" | "message">;
 

@@ -6,7 +6,7 @@
 import { FINALIZER } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-import type { PolicyWriter } from "./policy-writer.ts";
+import type { PolicyApi } from "./policy-api.ts";
 
 /** Whether the finalizer has to be added or removed, as far as memory tells. */
 export function finalizerIsDue(
@@ -26,7 +26,7 @@ export async function wantedFinalizers(
   policy: CompiledPolicy,
   metadata: ObjectMeta,
   matchedClusters: number,
-  reader: PolicyWriter,
+  reader: PolicyApi,
 ): Promise<readonly string[] | undefined> {
   if (!finalizerIsDue(policy, metadata, matchedClusters)) return undefined;
   const { namespace = "", deletionTimestamp, finalizers = [] } = metadata;
@@ -59,7 +59,7 @@ async function mayGo(
   policy: CompiledPolicy,
   namespace: string,
   matchedClusters: number,
-  reader: PolicyWriter,
+  reader: PolicyApi,
 ): Promise<boolean> {
   const live = await reader.findNamespace(namespace);
   if (live?.metadata.deletionTimestamp === undefined) return true;

@@ -14,7 +14,7 @@ import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { PolicyWriter } from "./policy-writer.ts";
+import type { PolicyApi } from "./policy-api.ts";
 import { stubOverride } from "../memory/stored-views.ts";
 
 /** The watch brings sooner what was written instead, perhaps an edit. */
@@ -22,7 +22,7 @@ export const AFTER_CONFLICT_MS = 1000;
 
 export async function reconcileOverride(
   key: string,
-  { store, writer, now }: { store: DecisionStore; writer: PolicyWriter; now: () => Date },
+  { store, writer, now }: { store: DecisionStore; writer: PolicyApi; now: () => Date },
 ): Promise<Requeue> {
   const entry = store.overrides.get(key);
   if (entry === undefined) return {};

@@ -5,7 +5,7 @@ import type { PolicyEntry } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 
 /** The part of the API server that policies and overrides need. `undefined`: the object does not exist (any more). */
-export interface PolicyWriter {
+export interface PolicyApi {
   /** Quorum read. */
   findNamespace(name: string): Promise<Namespace | undefined>;
   /**

@@ -14,13 +14,13 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { StoreOptions, Unavailable } from "../memory/ports.ts";
-import type { PolicyWriter } from "./policy-writer.ts";
+import type { PolicyApi } from "./policy-api.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
 export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
   readonly store: DecisionStore;
-  readonly writer: PolicyWriter;
+  readonly writer: PolicyApi;
   /** Why Clusters cannot be read, if the API server says so. */
   readonly clustersUnavailable: () => Unavailable | undefined;
   /** Why HookTasks cannot be read, if the API server says so. */

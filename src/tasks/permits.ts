@@ -10,7 +10,7 @@ import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister } from "../memory/ports.ts";
 import type { LiveReader } from "../decisions/live-reader.ts";
-import type { PolicyWriter } from "../status/policy-writer.ts";
+import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
@@ -28,10 +28,7 @@ import type { TaskMemory } from "./task-memory.ts";
 
 /** Quorum reads (no resourceVersion); each rejects when it cannot be answered. */
 export interface PermitReader
-  extends
-    Pick<RolloutApi, "findCluster">,
-    Pick<PolicyWriter, "findNamespace">,
-    Pick<LiveReader, "overrides"> {
+  extends Pick<RolloutApi, "findCluster">, Pick<PolicyApi, "findNamespace">, Pick<LiveReader, "overrides"> {
   /** `undefined`: there is none of this name. */
   findPolicy(ref: PolicyRef): Promise<ObjectMeta | undefined>;
 }

@@ -22,7 +22,7 @@ import { isAwaited } from "../../src/operations/hook-lives.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import { afterWords, type Decision } from "../../src/policy/decision.ts";
-import { truncate } from "../../src/policy/message.ts";
+import { truncate } from "../../src/lib/truncate.ts";
 import { policyName } from "../../src/policy/policy-ref.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { type ControlPlane } from "../controlplane/control-plane.ts";

@@ -38,7 +38,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kube",
     "objects",
     "memory",
-    "status/policy-writer.ts",
+    "status/policy-api.ts",
     "rollouts/rollout-api.ts",
     "decisions/live-reader.ts",
     "tasks/task-store.ts",

@@ -19,7 +19,7 @@ import {
   namedBy,
   placeOf,
   whyNotSettable,
-} from "../../policy/settable.ts";
+} from "../../policy/mark.ts";
 import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";

@@ -5,7 +5,7 @@ import { extensionConfigs } from "../../kube/extension-configs.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { markReaders } from "../../policy/mark-readers.ts";
-import type { MarkReaders } from "../../policy/settable.ts";
+import type { MarkReaders } from "../../policy/mark.ts";
 import { asReader } from "../fleet/fleet.ts";
 import type { ClusterReading } from "../fleet/live-cluster.ts";
 import { listTyped } from "../fleet/live-objects.ts";

@@ -7,7 +7,7 @@ import { isReplaced } from "../../kube/kube-error.ts";
 import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
-import { placeOf } from "../../policy/settable.ts";
+import { placeOf } from "../../policy/mark.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { type ApprovalPlan, FIELDS, type Mark, type Operation } from "./approval.ts";
 import { markText } from "./report.ts";

@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { EXTENSION_NAME } from "../../registration/registration.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { apiServerTrust } from "./check-registration.ts";
 import { APPLY } from "./check-install.ts";

@@ -18,7 +18,7 @@ import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fl
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;

@@ -6,7 +6,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { approveCommand } from "../../policy/settable.ts";
+import { approveCommand } from "../../policy/mark.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";

@@ -5,7 +5,7 @@ import { printable } from "../../lib/printable.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 

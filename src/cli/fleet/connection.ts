@@ -7,7 +7,7 @@ import type { ObjectKey } from "../../kube/resource.ts";
 import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
 import { collect, CommandError, meantDuration, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import type { ColourWish } from "../terminal/colour.ts";
 import { stderr } from "../terminal/output.ts";

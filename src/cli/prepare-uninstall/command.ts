@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import { addExamples, CommandError, FAILED } from "../command.ts";
 import type { Plan, Step } from "./uninstall-plan.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";

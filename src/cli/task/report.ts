@@ -2,7 +2,7 @@
 
 import type { HookTask } from "../../api/hook-policy.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";

@@ -1,6 +1,6 @@
 /** Commands that are printed for users to run. */
 
-import { shellQuote } from "../../policy/message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Terminal } from "./terminal.ts";
 import type { Detail } from "./tree.ts";
 

@@ -7,7 +7,7 @@ import type { ExpressionField } from "../cel/expression.ts";
 import type { ObjectKind } from "../watched-objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { Mark, MarkPlace } from "../settable.ts";
+import type { Mark, MarkPlace } from "../mark.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /**

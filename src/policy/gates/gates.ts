@@ -6,7 +6,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { Mark, MarkPlace } from "../settable.ts";
+import type { Mark, MarkPlace } from "../mark.ts";
 import { READS_NOTHING } from "../../api/target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { anyOfGate } from "./any-of.ts";

@@ -7,7 +7,7 @@ import type { MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../../api/target-version.ts";
 import { found as shortForm } from "../../lib/quoted-value.ts";
-import { shellQuote } from "../message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import { lookup } from "../../api/selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -19,7 +19,7 @@ import {
   type MarkPlace,
   type MetadataField,
   whyNotSettable,
-} from "../settable.ts";
+} from "../mark.ts";
 import type { Situation } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
 import type { Contradiction, GateKind, SiblingGate } from "./gate-kind.ts";

@@ -13,7 +13,7 @@ import { groupOf, type ObjectKind, type WatchedObject } from "../watched-objects
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../../api/selector.ts";
 import { exhausted } from "../budget.ts";
-import { shellQuote } from "../message.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Situation, World } from "../world.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING, type RequestField } from "../../api/target-version.ts";

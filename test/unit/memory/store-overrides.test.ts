@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { HookOverride, HookOverrideStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { overrideKey, OverrideSet } from "../../../src/memory/override-set.ts";
-import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
+import type { PolicyApi } from "../../../src/status/policy-api.ts";
 import { computeOverrideStatus } from "../../../src/status/override-reconciler.ts";
 import {
   at,
@@ -79,7 +79,7 @@ describe("an override", () => {
   test("is reconciled again when it expires, also before everything was read", async () => {
     const fixture = storeWith({ overrides: [hookOverride()], load: false });
     const written: HookOverrideStatus[] = [];
-    const replaceOverrideStatus: PolicyWriter["replaceOverrideStatus"] = async ({ object }, status) => {
+    const replaceOverrideStatus: PolicyApi["replaceOverrideStatus"] = async ({ object }, status) => {
       written.push(status);
       return { ...object, status };
     };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { markReaders, type Reader } from "../../../src/policy/mark-readers.ts";
-import { type Mark, placeOf, whyNotSettable } from "../../../src/policy/settable.ts";
+import { type Mark, placeOf, whyNotSettable } from "../../../src/policy/mark.ts";
 
 const gate = (kind: "annotation" | "label", key: string, more: object = {}): object => ({
   name: "g",

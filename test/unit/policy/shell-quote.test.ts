@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { isPrintable } from "../../../src/lib/printable.ts";
-import { shellQuote } from "../../../src/policy/message.ts";
+import { shellQuote } from "../../../src/lib/shell-quote.ts";
 
 test("a shell reads back what was quoted, and nothing of it steers the terminal", () => {
   const words = [

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe, type TestContext } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hook-policy.ts";
-import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
+import type { PolicyApi } from "../../../src/status/policy-api.ts";
 import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/watched-objects.ts";
 import { cluster, hookPolicy, READY, rule } from "../builders.ts";
 import { keyOf, storeWith } from "../memory/fixtures.ts";
@@ -55,12 +55,12 @@ describe("the status", () => {
     const NONE: FoundObjects = { ok: true, namespaced: true, objects: [] };
     const ready = (status: HookPolicyStatus | undefined): string | undefined =>
       status?.conditions?.find(({ type }) => type === "Ready")?.reason;
-    const scene = (writer: Partial<PolicyWriter> = {}) => {
+    const scene = (writer: Partial<PolicyApi> = {}) => {
       const found: { now: FoundObjects } = { now: UNREAD };
       const objects = { find: () => found.now };
       const fixture = storeWith({ objects });
       const written: (string | undefined)[] = [];
-      const replaceStatus: PolicyWriter["replaceStatus"] = async ({ object }, status) => {
+      const replaceStatus: PolicyApi["replaceStatus"] = async ({ object }, status) => {
         written.push(ready(status));
         return { ...withMeta(object, { resourceVersion: "300" }), status };
       };

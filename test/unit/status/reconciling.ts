@@ -6,7 +6,7 @@ import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler, type PolicyReconcilerOptions } from "../../../src/status/policy-reconciler.ts";
 import { hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { type Fixture, silent } from "../memory/fixtures.ts";
-import type { PolicyWriter } from "../../../src/status/policy-writer.ts";
+import type { PolicyApi } from "../../../src/status/policy-api.ts";
 
 export const DELETED = "2026-11-21T11:59:00Z";
 export const conflict = new Error("conflict");
@@ -18,7 +18,7 @@ export const held = withMeta(hookPolicy(), { finalizers: [FINALIZER] });
 export const deleted = withMeta(held, { deletionTimestamp: DELETED });
 
 /** An API server that accepts everything, one resourceVersion further each time. */
-function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
+function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
   let version = 200;
   const next = (): string => String(version++);
   return {
@@ -38,7 +38,7 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
 
 export function reconcilerOf(
   { store }: Fixture,
-  writer: Partial<PolicyWriter> = {},
+  writer: Partial<PolicyApi> = {},
   over: Partial<PolicyReconcilerOptions> = {},
 ): PolicyReconciler {
   return new PolicyReconciler({

@@ -4,7 +4,7 @@ import { holdingRules } from "../../../policy/decision.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
-import { type MarkPlace, placeOf } from "../../../policy/settable.ts";
+import { type MarkPlace, placeOf } from "../../../policy/mark.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";

@@ -6,7 +6,7 @@ import { type ApprovalPlan, type ApprovalScope, planApproval } from "../../../..
 import { endingOf } from "../../../../src/cli/approve/wait-for-end.ts";
 import { isWithin } from "../../../../src/cli/approve/write-marks.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
-import { placeOf } from "../../../../src/policy/settable.ts";
+import { placeOf } from "../../../../src/policy/mark.ts";
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";

@@ -1,0 +1,30 @@
+/** Shortens texts to a number of bytes or characters, with an ellipsis, and never within a character. */
+
+const encoder = new TextEncoder();
+
+/** In UTF-8. */
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/** Truncates to a number of bytes, between characters. */
+export function truncateBytes(text: string, max: number): string {
+  const ellipsis = "…";
+  // A UTF-16 unit is at least one byte, so anything longer can be dropped first.
+  let cut = text.length <= max ? text : `${text.slice(0, max).toWellFormed()}${ellipsis}`;
+  while (byteLength(cut) > max) {
+    // Whole code points only: half a surrogate pair is not valid UTF-8.
+    const points = Array.from(cut.endsWith(ellipsis) ? cut.slice(0, -1) : cut);
+    const over = byteLength(cut) - max;
+    cut = points.slice(0, -Math.max(1, Math.ceil(over / 4))).join("") + ellipsis;
+  }
+  return cut;
+}
+
+/** Truncates to a number of characters (code points, as the API server counts maxLength). */
+export function truncate(text: string, max: number): string {
+  if (text.length <= max) return text;
+  // A code point has at most two units.
+  const points = Array.from(text.slice(0, 2 * max + 1));
+  return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
+}
