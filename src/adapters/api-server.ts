@@ -167,6 +167,15 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return isConflict(error);
   }
 
+  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
+    const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);
+    return await unlessGone(read, (raw) => viewPolicy(ref.kind, raw));
+  }
+
+  async getOverride({ compiled }: OverrideEntry): Promise<HookOverride | undefined> {
+    return await unlessGone(this.#client.get(OVERRIDES, compiled), viewOverride);
+  }
+
   async replaceOverrideStatus(
     { object }: OverrideEntry,
     status: HookOverrideStatus,

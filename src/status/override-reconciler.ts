@@ -17,26 +17,28 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyApi } from "./policy-api.ts";
 import { stubOverride } from "../memory/stored-views.ts";
 
-/** The watch brings sooner what was written instead, perhaps an edit. */
-export const AFTER_CONFLICT_MS = 1000;
+const MAX_CONFLICTS = 5;
 
 export async function reconcileOverride(
   key: string,
   { store, writer, now }: { store: DecisionStore; writer: PolicyApi; now: () => Date },
 ): Promise<Requeue> {
-  const entry = store.overrides.get(key);
-  if (entry === undefined) return {};
-  const at = now();
-  const status = computeOverrideStatus(entry, at);
-  try {
-    if (!isDeepStrictEqual(status, entry.object.status))
+  for (let conflicts = 0; ; conflicts += 1) {
+    const entry = store.overrides.get(key);
+    if (entry === undefined) return {};
+    const at = now();
+    const status = computeOverrideStatus(entry, at);
+    const leftMs = +entry.compiled.expiresAt - +at;
+    const result = leftMs > 0 ? { requeueAfterMs: leftMs } : {};
+    if (isDeepStrictEqual(status, entry.object.status)) return result;
+    try {
       learn(store, entry, await writer.replaceOverrideStatus(entry, status));
-  } catch (error) {
-    if (!writer.isConflict(error)) throw error;
-    return { requeueAfterMs: AFTER_CONFLICT_MS };
+      return result;
+    } catch (error) {
+      if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+      learn(store, entry, await writer.getOverride(entry));
+    }
   }
-  const leftMs = +entry.compiled.expiresAt - +at;
-  return leftMs > 0 ? { requeueAfterMs: leftMs } : {};
 }
 
 /** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */

@@ -13,8 +13,10 @@ export interface PolicyApi {
    * `undefined`: the API server does not serve Clusters.
    */
   hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
+  getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
   replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
   isConflict(error: unknown): boolean;
+  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
 }

@@ -8,7 +8,7 @@ import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
 import { type PolicyEntry, rowSetsOf } from "../memory/policy-entry.ts";
-import { AFTER_CONFLICT_MS, reconcileOverride } from "./override-reconciler.ts";
+import { reconcileOverride } from "./override-reconciler.ts";
 import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -36,6 +36,7 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
 const WRITE_INTERVAL_MS = 1000;
 /** How long the status waits until memory has caught up with an edit. */
 const MAX_BEHIND_MS = 5000;
+const MAX_CONFLICTS = 5;
 
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
@@ -64,7 +65,8 @@ export class PolicyReconciler {
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
-    return finish(failure, await this.#reconcileStatus(entry));
+    await this.#reconcileStatus(entry);
+    return finish(failure);
   }
 
   /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
@@ -88,29 +90,30 @@ export class PolicyReconciler {
     this.#learn(entry, await writer.setFinalizers(entry, finalizers));
   }
 
-  async #reconcileStatus(entry: PolicyEntry): Promise<Requeue> {
-    if (!this.#isCurrent(entry)) return {};
+  async #reconcileStatus(entry: PolicyEntry): Promise<void> {
     const { writer, now, onStatusWrite, onTransition } = this.#options;
     const { kind } = entry.compiled.ref;
-    const input = this.#statusInput(entry);
-    const known = rowSetsOf(input.held, entry.held.keys());
-    const status = computeStatus(input, now(), known);
-    entry.known = known;
-    if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return {};
-    try {
-      const transition = callsChanged(entry, status);
-      const updated = await writer.replaceStatus(entry, status);
-      onStatusWrite(kind, "written");
-      if (transition !== undefined && updated !== undefined) onTransition(transition);
-      // Monotonic: a clock that is set back must not stop the writes.
-      this.#written.set(entry, performance.now());
-      this.#rememberCut(entry, status, updated?.status);
-      this.#learn(entry, updated);
-      return {};
-    } catch (error) {
-      if (!writer.isConflict(error)) throw error;
-      onStatusWrite(kind, "conflict");
-      return { requeueAfterMs: AFTER_CONFLICT_MS };
+    // A conflict can mean that the spec was edited.
+    for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
+      const input = this.#statusInput(entry);
+      const known = rowSetsOf(input.held, entry.held.keys());
+      const status = computeStatus(input, now(), known);
+      entry.known = known;
+      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
+      try {
+        const transition = callsChanged(entry, status);
+        const updated = await writer.replaceStatus(entry, status);
+        onStatusWrite(kind, "written");
+        if (transition !== undefined && updated !== undefined) onTransition(transition);
+        // Monotonic: a clock that is set back must not stop the writes.
+        this.#written.set(entry, performance.now());
+        this.#rememberCut(entry, status, updated?.status);
+        return this.#learn(entry, updated);
+      } catch (error) {
+        if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+        onStatusWrite(kind, "conflict");
+        this.#learn(entry, await writer.get(entry));
+      }
     }
   }
 

@@ -7,7 +7,7 @@ import type { PolicyApi } from "../../../src/status/policy-api.ts";
 import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/watched-objects.ts";
 import { cluster, hookPolicy, READY, rule } from "../builders.ts";
 import { keyOf, storeWith } from "../memory/fixtures.ts";
-import { DELETED, held, reconcilerOf, withMeta } from "./reconciling.ts";
+import { conflict, DELETED, held, reconcilerOf, withMeta } from "./reconciling.ts";
 
 describe("the status", () => {
   test("waits until an edited policy was asked about all its Clusters", async () => {
@@ -114,6 +114,22 @@ describe("the status", () => {
         await reconciler.reconcile(key);
         assert.equal(ready(fixture.store.policies.get(key)?.object.status), reason);
       }
+    });
+
+    test("waits, too, where a conflict brings the gate", async () => {
+      const edited = withMeta(policy, { generation: 2, resourceVersion: "250" });
+      let writes = 0;
+      const { fixture, reconciler } = scene({
+        get: async () => edited,
+        replaceStatus: async () => {
+          writes += 1;
+          throw conflict;
+        },
+      });
+      fixture.setPolicy(hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] }));
+      await reconciler.reconcile(key);
+      assert.equal(writes, 1);
+      assert.ok(fixture.dirty.includes(key));
     });
 
     test("does not keep to itself meanwhile that the finalizer cannot be set", async () => {

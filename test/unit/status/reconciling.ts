@@ -22,6 +22,7 @@ function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
   let version = 200;
   const next = (): string => String(version++);
   return {
+    get: async ({ object }) => object,
     replaceStatus: async ({ object }, status) => ({
       ...withMeta(object, { resourceVersion: next() }),
       status,
@@ -30,6 +31,7 @@ function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
       withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
     hasCluster: async () => true,
+    getOverride: async ({ object }) => object,
     replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
     isConflict: (error) => error === conflict,
     ...over,
