@@ -28,3 +28,9 @@ export function truncate(text: string, max: number): string {
   const points = Array.from(text.slice(0, 2 * max + 1));
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
+
+/** Keeps the last characters, to a number of code points. */
+export function truncateStart(text: string, max: number): string {
+  const points = Array.from(text);
+  return points.length <= max ? text : `…${points.slice(1 - max).join("")}`;
+}

@@ -2,6 +2,7 @@
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
+import { truncateStart } from "../../lib/truncate.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
@@ -53,15 +54,10 @@ export function failedCall(cluster: RawObject): string | undefined {
     .filter((condition) => condition["type"] === "TopologyReconciled" && condition["status"] !== "True")
     .map(({ message }) => /failed to call extension handler[^\n]*/.exec(textOf(message))?.[0]);
   const [text] = messages.filter((message) => message !== undefined);
-  return text === undefined ? undefined : lastWords(printable(text));
+  return text === undefined ? undefined : truncateStart(printable(text), MAX_SHOWN);
 }
 
 /** The cause stands at the end, after the URL. */
-function lastWords(text: string): string {
-  const points = Array.from(text);
-  return points.length <= MAX_SHOWN ? text : `…${points.slice(1 - MAX_SHOWN).join("")}`;
-}
-
 const MAX_SHOWN = 300;
 
 /** A note for a call that Cluster API never makes. */

@@ -2,6 +2,7 @@
 
 import { parse } from "@bufbuild/cel";
 import { fieldsOf } from "../../lib/fields.ts";
+import { byteLength } from "../../lib/truncate.ts";
 
 export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
 export type Kind<Case extends string> = Extract<Expr["exprKind"], { case: Case }>["value"];
@@ -29,7 +30,7 @@ const MAX_BRACKETS = 40;
 const MAX_DEPTH = 100;
 
 export function parseExpression(source: string): ParseResult {
-  const bytes = new TextEncoder().encode(source).length;
+  const bytes = byteLength(source);
   if (bytes > MAX_SOURCE_BYTES) {
     return fails(`found ${bytes} bytes, expected at most ${MAX_SOURCE_BYTES}: shorten it`);
   }

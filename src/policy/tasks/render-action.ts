@@ -3,6 +3,7 @@
 import type { HookTaskSpec, TaskAccount, TaskAction } from "../../api/hook-policy.ts";
 import { DNS_LABEL, isObjectName } from "../../lib/dns-names.ts";
 import { type Fields, fieldsOf, isFields, withoutNulls } from "../../lib/fields.ts";
+import { byteLength } from "../../lib/truncate.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
 import type { CompiledPolicy } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
@@ -66,7 +67,7 @@ export function renderAction(
   const { verb, template, ownedByCluster } = task.action;
   const rendered = template.render(variables);
   if (!rendered.ok) return rendered;
-  if (new TextEncoder().encode(JSON.stringify(rendered.value)).length > MAX_RENDERED_BYTES)
+  if (byteLength(JSON.stringify(rendered.value)) > MAX_RENDERED_BYTES)
     return fails(`with its values it has more than ${MAX_RENDERED_BYTES / 1024} KiB`);
   // As it will be read again, because its hash has to stay the same.
   const value = withoutNulls(rendered.value);

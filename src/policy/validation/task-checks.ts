@@ -2,6 +2,7 @@
 
 import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
+import { byteLength } from "../../lib/truncate.ts";
 import { compileExpression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf, type TaskVerb } from "../tasks/compile-task.ts";
@@ -59,7 +60,7 @@ export function taskErrors(
 const MAX_TEMPLATE_BYTES = 16 * 1024;
 
 function tooLarge({ template, at }: PlacedTask): FieldError[] {
-  const { length } = new TextEncoder().encode(JSON.stringify(template));
+  const length = byteLength(JSON.stringify(template));
   if (length <= MAX_TEMPLATE_BYTES) return [];
   const message = `found ${length} bytes, expected at most ${MAX_TEMPLATE_BYTES}: put what is long into a ConfigMap or an image`;
   return [{ path: at, message }];
