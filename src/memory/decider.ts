@@ -16,6 +16,7 @@ import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts";
 import { targetVersion } from "../api/target-version.ts";
+import type { Override } from "../policy/override.ts";
 import type { LiveWorld, OperationState, World } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { DecisionRequest } from "./ports.ts";
@@ -46,6 +47,10 @@ export class Decider {
     const key = operationKey(uid, hook);
     const { entries } = this.#memory.policies.candidates(namespace);
     return entries.some(({ held }) => held.get(key)?.holds === true);
+  }
+
+  overridesOf(cluster: Cluster): readonly Override[] {
+    return this.#memory.overrides.ofCluster(cluster);
   }
 
   worldOf(cluster: Cluster): World {

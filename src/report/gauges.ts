@@ -147,13 +147,15 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
     survey.windows.add(openWindows(entry));
     survey.deadlines.add(countDeadlines(entry));
   });
-  for (const entry of rollouts.entries()) if (entry.rollout.mode === "Enforce") surveyRollout(survey, entry);
+  for (const entry of rollouts.entries())
+    if (entry.rollout.mode === "Enforce") await surveyRollout(survey, entry);
   return survey;
 }
 
-function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): void {
+async function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): Promise<void> {
   entry.refresh();
-  const { held, hook, rollout } = entry;
+  const { hook, rollout } = entry;
+  const held = await entry.held();
   for (const { cluster } of held) addHeld(survey.held, { hook, clusterUID: cluster.metadata.uid });
   const [oldest] = held;
   if (oldest === undefined) return;

@@ -74,6 +74,7 @@ export class Rollouts {
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const entry = this.#entries.get(name);
     this.#older.delete(name);
+    if (object !== undefined && entry !== undefined && isSameVersion(object, entry.object)) return;
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);
     // The informer can be behind the answers to this replica's own writes.
@@ -355,6 +356,11 @@ function hasSlot({ rollout, status }: RolloutEntry, cluster: Cluster, now: Date)
   const { metadata } = cluster;
   const target = targetOf(rollout.operation, cluster);
   return ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
+}
+
+/** The informer brings what this replica has stored. */
+function isSameVersion({ metadata: a }: HookRollout, { metadata: b }: HookRollout): boolean {
+  return a.uid === b.uid && a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {

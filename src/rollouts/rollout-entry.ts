@@ -37,7 +37,7 @@ import { Slice } from "../turns/slice.ts";
 
 export interface RolloutWorld {
   /** What policies and memory say about operations, and what the gates of stages look at. */
-  readonly decider: Pick<Decider, "firstAsked" | "policiesHold" | "worldOf">;
+  readonly decider: Pick<Decider, "firstAsked" | "overridesOf" | "policiesHold" | "worldOf">;
   readonly now: () => Date;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
@@ -69,6 +69,14 @@ export interface MemberCluster {
   readonly cluster: Cluster;
 }
 
+/** What the queue was last brought up to date with. */
+interface Queued {
+  readonly asked: readonly AskedOperation[];
+  /** With those of the Clusters whose turn it is. */
+  readonly slots: Slots;
+  readonly nowMs: number;
+}
+
 /** Facts that follow from one copy of a Cluster. */
 interface RememberedCluster {
   readonly namespace: Namespace | undefined;
@@ -92,8 +100,7 @@ export class RolloutEntry {
   readonly #world: RolloutWorld;
   object: HookRollout;
   rollout: CompiledRollout;
-  /** The operations that it held when the queue was last brought up to date, the oldest first. */
-  held: readonly AskedOperation[] = [];
+  #queued: Queued | undefined;
   /** Thousands of Clusters are matched once each, until one of the inputs changes. */
   #members = new WeakMap<Cluster, RememberedCluster>();
   #refreshedAt = -Infinity;
@@ -160,12 +167,26 @@ export class RolloutEntry {
     return isNew;
   }
 
+  /** The operations that it held when the queue was last brought up to date, the oldest first. */
+  async held(): Promise<readonly AskedOperation[]> {
+    const queued = this.#queued;
+    if (queued === undefined) return [];
+    const slice = new Slice(this.#world.turnMs);
+    const held: AskedOperation[] = [];
+    for (const operation of queued.asked) {
+      if (this.#isHeld(operation, queued)) held.push(operation);
+      if (slice.isOver()) await nextTurn();
+    }
+    return held.toSorted(oldestFirst);
+  }
+
   /** Only those that the status has room for are explained, because gates cost steps. */
-  heldRows(): HeldRows {
-    const shown = this.held.slice(0, MAX_HELD);
+  async heldRows(): Promise<HeldRows> {
+    const held = await this.held();
+    const shown = held.slice(0, MAX_HELD);
     return {
       held: shown.map((operation) => this.#rowOf(operation)),
-      heldOmitted: this.held.length - shown.length,
+      heldOmitted: held.length - shown.length,
     };
   }
 
@@ -195,14 +216,15 @@ export class RolloutEntry {
   }
 
   /**
-   * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. `slots`: with those of the
-   * Clusters whose turn it is. Asked of thousands of Clusters in a row.
+   * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. Asked of thousands of Clusters
+   * in a row.
    */
-  #isHeld({ cluster, member, isOpen }: AskedOperation, slots: Slots, nowMs: number): boolean {
+  #isHeld({ cluster, member, isOpen }: AskedOperation, { slots, nowMs }: Queued): boolean {
     const { rollout, hook, queue } = this;
     const { decider, now } = this.#world;
     if (decider.policiesHold(cluster, hook)) return false;
-    const asked = { world: decider.worldOf(cluster), call: { hook }, now: now() };
+    const overrides = decider.overridesOf(cluster);
+    const asked = { world: { cluster, overrides }, call: { hook }, now: now() };
     if (liftingOverride(rollout, asked) !== undefined) return false;
     const { stage, values, metadata, mayBeIn } = member;
     if (stage === undefined || !isOpen || mayBeIn !== undefined) return true;
@@ -282,7 +304,7 @@ export class RolloutEntry {
     const { rollout } = this;
     const isOpen = this.#openPlaces();
     const slice = new Slice(this.#world.turnMs);
-    const [known, asked, held]: [MemberCluster[], AskedOperation[], AskedOperation[]] = [[], [], []];
+    const [known, asked]: [MemberCluster[], AskedOperation[]] = [[], []];
     try {
       for (const cluster of this.#world.clusters.list()) {
         const each = this.#remembered(cluster).known;
@@ -298,11 +320,7 @@ export class RolloutEntry {
       }
       const waiting = asked.filter(isQueued);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
-      for (const operation of asked) {
-        if (this.#isHeld(operation, slots, began)) held.push(operation);
-        if (slice.isOver()) await nextTurn();
-      }
-      this.held = held.toSorted(oldestFirst);
+      this.#queued = { asked, slots, nowMs: began };
     } finally {
       this.#cost = nowMs() - began;
       this.#isRefreshing = false;
@@ -351,8 +369,12 @@ export class RolloutEntry {
 }
 
 function oldestFirst(a: AskedOperation, b: AskedOperation): number {
-  const nameOf = ({ cluster }: AskedOperation): string => namespacedName(cluster.metadata);
-  return a.firstAsked.getTime() - b.firstAsked.getTime() || compareText(nameOf(a), nameOf(b));
+  const [one, other] = [a.cluster.metadata, b.cluster.metadata];
+  return (
+    a.firstAsked.getTime() - b.firstAsked.getTime() ||
+    compareText(one.namespace ?? "", other.namespace ?? "") ||
+    compareText(one.name, other.name)
+  );
 }
 
 type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;

@@ -22,10 +22,10 @@ import { showsMark } from "./member.ts";
 import { type Operation, scopeOf } from "./rollout.ts";
 import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
-import type { MemberCluster, RolloutEntry } from "./rollout-entry.ts";
+import type { HeldRows, MemberCluster, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import type { MemberState } from "./rollout-progress.ts";
-import { computeRolloutStatus } from "./rollout-status.ts";
+import { computeRolloutStatus, type RolloutInput } from "./rollout-status.ts";
 
 export interface RolloutReconcilerOptions extends Pick<
   RolloutsOptions,
@@ -80,6 +80,12 @@ interface RolloutKnowledge {
   readonly claimsSeen: Map<string, number>;
 }
 
+/** What memory shows of the members, as of one version of the rollout. */
+interface Sight extends Pick<RolloutInput, "members" | "next">, HeldRows {
+  readonly entry: RolloutEntry;
+  readonly object: HookRollout;
+}
+
 interface RolloutReading {
   readonly object: HookRollout;
   /** The slots that the reads have shown to be free. */
@@ -110,15 +116,13 @@ export class RolloutReconciler {
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
-    const planned = await this.#statusOf(entry, {
-      object: entry.object,
-      ended: new Set(),
-      isPresent: true,
-    });
+    const sight = await this.#look(entry);
+    const { object } = sight;
+    const planned = this.#statusOf(sight, { object, ended: new Set(), isPresent: true });
     // While the watch of Clusters stalls, a member may have failed that memory shows as succeeded.
-    const isPresent = opens(planned, entry.status) ? entry.isAsNew(await api.members()) : undefined;
-    if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
-      await this.#write(entry, mayHaveEnded, isPresent === true);
+    const isPresent = opens(planned, object.status) ? entry.isAsNew(await api.members()) : undefined;
+    if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, object.status))
+      await this.#write(sight, mayHaveEnded, isPresent === true);
     const isBehind = mayHaveEnded.length > 0 || isPresent === false;
     return { requeueAfterMs: isBehind ? POLL_MS : this.#untilDue(entry) };
   }
@@ -139,13 +143,9 @@ export class RolloutReconciler {
   }
 
   /** Rejects on a conflict: the work queue then retries, and everything is read again. */
-  async #write(
-    entry: RolloutEntry,
-    mayHaveEnded: readonly RolloutClaim[],
-    isPresent: boolean,
-  ): Promise<void> {
+  async #write(sight: Sight, mayHaveEnded: readonly RolloutClaim[], isPresent: boolean): Promise<void> {
     const { api, rollouts, onStored } = this.#options;
-    const { name } = entry.rollout;
+    const { name } = sight.entry.rollout;
     const began = performance.now();
     // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
     const object = await api.getRollout(name);
@@ -154,7 +154,13 @@ export class RolloutReconciler {
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
-    const status = await this.#statusOf(current, { object, ended, began, isPresent });
+    const isUnchanged = current === sight.entry && current.object === sight.object;
+    const status = this.#statusOf(isUnchanged ? sight : await this.#look(current), {
+      object,
+      ended,
+      began,
+      isPresent,
+    });
     if (isDeepStrictEqual(status, object.status)) return;
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
@@ -162,21 +168,29 @@ export class RolloutReconciler {
     rollouts.learn(name, stored);
   }
 
-  /**
-   * Rejects while this clock may differ from the API server's at the read: one that is ahead would end the claims and soaks
-   * by which others release Clusters, for good.
-   */
-  async #statusOf(
-    entry: RolloutEntry,
-    { object, ended, began, isPresent }: RolloutReading,
-  ): Promise<HookRolloutStatus> {
-    const { rollout } = entry;
-    const scope = scopeOf(object.spec);
+  /** Looks at each member: the one part of the work that grows with the fleet. */
+  async #look(entry: RolloutEntry): Promise<Sight> {
     await entry.refreshed();
+    const { object } = entry;
+    const next = entry.queue.head();
+    const held = await entry.heldRows();
     const known = this.#knownOf(entry);
     const look = newLook();
     const members = await entry.ofMembers((each) => this.#stateOf(entry, each, known.look, look));
     known.look = look;
+    return { entry, object, members, next, ...held };
+  }
+
+  /**
+   * Throws while this clock may differ from the API server's at the read: one that is ahead would end the claims and soaks by
+   * which others release Clusters, for good.
+   */
+  #statusOf(
+    { entry, members, next, held, heldOmitted }: Sight,
+    { object, ended, began, isPresent }: RolloutReading,
+  ): HookRolloutStatus {
+    const { rollout } = entry;
+    const scope = scopeOf(object.spec);
     const { api } = this.#options;
     const now = this.#options.now();
     const problem = began === undefined ? undefined : clockProblem(api, now, began);
@@ -184,18 +198,10 @@ export class RolloutReconciler {
       throw new Error(
         `cannot write the status of HookRollout ${rollout.name}, because the clock of this machine is not that of the API server: ${problem}`,
       );
+    const isRebuilding = this.#isRebuilding(object, entry, { scope, now });
+    const stored = object.status;
     return computeRolloutStatus(
-      {
-        rollout,
-        stored: object.status,
-        members,
-        ended,
-        isPresent,
-        isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
-        scope,
-        next: entry.queue.head(),
-        ...entry.heldRows(),
-      },
+      { rollout, stored, members, ended, isPresent, isRebuilding, scope, next, held, heldOmitted },
       now,
     );
   }

@@ -147,6 +147,7 @@ export class RolloutReplica {
       decider: {
         firstAsked: () => firstAsked,
         policiesHold: () => false,
+        overridesOf: () => [],
         worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
       },
       enqueue: (rollout) => this.#dirty.add(rollout),

@@ -136,6 +136,7 @@ export function replicaOf({
     served: servedHooks(14),
     decider: {
       firstAsked: () => NOW,
+      overridesOf: () => [],
       policiesHold: (cluster: Cluster) => policiesHold.has(cluster.metadata.name),
       worldOf: (cluster: Cluster): World => ({ cluster, namespace, objects: NOTHING_READ, overrides: [] }),
     },

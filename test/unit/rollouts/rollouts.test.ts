@@ -118,6 +118,15 @@ describe("memory", () => {
     );
   });
 
+  test("takes what it has stored itself, and an informer brings, for no change", () => {
+    const replica = replicaOf({ clusters: [A] });
+    const stored = replica.api.stored.get("upgrades");
+    assert.ok(stored);
+    const before = { ...replica.seen };
+    replica.rollouts.rolloutChanged("upgrades", structuredClone(stored));
+    assert.deepEqual(replica.seen, before);
+  });
+
   test("is not replaced by an older copy that an informer delivers late", () => {
     const replica = replicaOf({ clusters: [A] });
     const stored = replica.api.stored.get("upgrades");
