@@ -60,6 +60,7 @@ function createProgram(name: string): Command {
     .version(VERSION, "--version", "print the version")
     .option("--no-color", "plain text, also on a terminal (or set NO_COLOR)")
     .helpOption("-h, --help", "print this help")
+    .configureHelp({ minWidthToWrap: 12 }) // on narrow terminals, too
     .helpCommand(false) // Commander's own takes any word for a command
     .configureOutput({
       writeOut: (text) => stdout.document(text),

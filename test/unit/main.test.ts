@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, test } from "node:test";
 import { bundle, COMPILE_CACHE } from "../bundle.ts";
+import { onTerminal } from "./cli/terminal/pseudo-terminal.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "src/main.ts");
@@ -139,6 +140,17 @@ test("--help, help and help run explain every flag, with its default, and exit 0
   for (const text of ["Hook server:", "--capi-version <version>", "(default: :9440)", "Examples:"]) {
     assert.ok(run.stdout.includes(text), text);
   }
+});
+
+test("on a narrow terminal, the help wraps what it says about options", async () => {
+  const command = ["-c", 'stty cols 60; exec "$@"', "sh", process.execPath, MAIN, "rollout", "--help"];
+  const { seen } = await onTerminal(command, () => "", { program: "sh" });
+  const [help = "", examples] = seen.split("Examples:");
+  assert.ok(examples !== undefined && help.includes("--filename <path>"), seen);
+  assert.deepEqual(
+    help.split("\r\n").filter((line) => line.length > 60),
+    [],
+  );
 });
 
 test("the help of every command says what its exit codes mean", async () => {
