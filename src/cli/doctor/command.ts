@@ -1,12 +1,12 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
-import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { Check, Evidence, Settings } from "./doctor.ts";
 import { type FlagValues, parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
@@ -54,7 +54,7 @@ async function runDoctor(flags: Flags): Promise<void> {
   const { doctorJson, doctorLines } = await import("./report.ts");
   const checks = await diagnose(flags);
   if (flags.output === "json") stdout.json(doctorJson(checks));
-  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags)));
+  else stdout.lines(doctorLines(checks, terminalOf(process.stdout, flags)));
   if (checks.some(({ state }) => state === "error" || state === flags.failOn)) throw new CommandError(FAILED);
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }

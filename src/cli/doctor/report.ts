@@ -1,7 +1,7 @@
 /** The checks in order, and their output. */
 
 import { counted } from "../../lib/counted.ts";
-import type { Colour } from "../terminal/colour.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import {
   type Check,
   type Evidence,
@@ -26,6 +26,7 @@ import * as registration from "./check-registration.ts";
 import * as rollout from "./check-rollouts.ts";
 import { tasks } from "./check-tasks.ts";
 import { tableLines } from "../terminal/table.ts";
+import { wrapped } from "../terminal/tree.ts";
 
 /** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
@@ -87,7 +88,7 @@ export function doctorJson(checks: readonly Check[]): object {
   return { state: checks.toSorted(worse)[0]?.state ?? "ok", checks };
 }
 
-export function doctorLines(checks: readonly Check[], colour: Colour): string[] {
+export function doctorLines(checks: readonly Check[], { colour, columns }: Terminal): string[] {
   const paint: Readonly<Record<State, (text: string) => string>> = {
     ok: colour.green,
     warning: colour.yellow,
@@ -106,5 +107,10 @@ export function doctorLines(checks: readonly Check[], colour: Colour): string[] 
     .map(([state, number]) =>
       state === "error" || state === "warning" ? counted(number, state) : `${number} ${state}`,
     );
-  return [...tableLines(["STATE", "CHECK", "FOUND"], rows), "", summary.join(", ")];
+  const table = tableLines(["STATE", "CHECK", "FOUND"], rows);
+  const indent = " ".repeat(table[0]?.indexOf("FOUND") ?? 0);
+  const lines = table.flatMap((line) =>
+    line.startsWith(`${indent}→`) ? [line] : wrapped(line, columns, indent),
+  );
+  return [...lines, "", summary.join(", ")];
 }

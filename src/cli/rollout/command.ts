@@ -24,9 +24,9 @@ import {
   reading,
   tellLost,
 } from "../fleet/connection.ts";
-import { colourFor } from "../terminal/colour.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import type { RolloutView } from "./status-report.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
@@ -227,7 +227,7 @@ async function compare(
 }
 
 function viewFor(flags: Flags): RolloutView {
-  return { now: new Date(), colour: colourFor(process.stdout, flags) };
+  return { now: new Date(), ...terminalOf(process.stdout, flags) };
 }
 
 async function keepPrinting(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
@@ -252,6 +252,6 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   else if (output === "svg") {
     stderr.lines([...planned.impossible, ...planned.doubts].map((text) => `warning: ${text}`));
     stdout.document(planSvg(planned));
-  } else stdout.lines(planLines(planned, durationMs));
+  } else stdout.lines(planLines(planned, durationMs, terminalOf(process.stdout, flags)));
   if (!canHappen(planned)) throw new CommandError(FAILED);
 }

@@ -7,16 +7,25 @@ import { durationText } from "../../lib/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
 import { waitsForText } from "./stage-text.ts";
-import { tableLines } from "../terminal/table.ts";
+import { PLAIN } from "../terminal/colour.ts";
+import { fittingLines } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { wrapped } from "../terminal/tree.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
 
 const MAX_LISTED = 20;
 
-export function planLines(plan: FleetPlan, durationMs: number): string[] {
+export function planLines(
+  plan: FleetPlan,
+  durationMs: number,
+  terminal: Terminal = { colour: PLAIN },
+): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
   const warnings = [...plan.impossible, ...plan.doubts];
-  if (selectsNothing(plan)) return [...warnings, ...restLines(plan)];
+  const wrap = (texts: readonly string[]): string[] =>
+    texts.flatMap((text) => wrapped(text, terminal.columns, "  "));
+  if (selectsNothing(plan)) return wrap([...warnings, ...restLines(plan)]);
   const never = plan.never.filter((name) => !noStage.includes(name) && !plan.past.includes(name));
   const isUnknown = hasUnknown(plan);
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
@@ -27,10 +36,8 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...timesOf(stage, from, isUnknown),
   ]);
   const to = target === undefined ? "" : ` to ${target}`;
-  return [
-    ...warnings,
-    `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
-    ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
+  const title = `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`;
+  const below = [
     lastLine(plan),
     ...assumptions(plan),
     ...pauseLines(plan),
@@ -41,6 +48,8 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...listed("Never begun", never),
     ...restLines(plan),
   ].filter((line) => line !== false);
+  const headings = ["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"];
+  return [...wrap([...warnings, title]), ...fittingLines(headings, rows, terminal), ...wrap(below)];
 }
 
 const MAX_PAUSES = 10;

@@ -9,13 +9,15 @@ import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
 import { stageState, waitsForText } from "./stage-text.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { tableLines } from "../terminal/table.ts";
-import { paragraphs } from "../terminal/tree.ts";
+import { fittingLines } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { paragraphs, wrapped } from "../terminal/tree.ts";
 
-export interface RolloutView {
+export interface RolloutView extends Terminal {
   readonly now: Date;
-  readonly colour: Colour;
 }
+
+type Rows = readonly (readonly string[])[];
 
 export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView): string[] {
   return paragraphs(rollouts.map((rollout) => linesOf(rollout, view)));
@@ -23,7 +25,7 @@ export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView
 
 function linesOf(rollout: HookRollout, view: RolloutView): string[] {
   return paragraphs([
-    [heading(rollout, view)],
+    wrapped(heading(rollout, view), view.columns, "  "),
     ...(rollout.status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
     runningLines(rollout, view),
     failedLines(rollout, view),
@@ -61,11 +63,7 @@ function unseenProblem(rollout: HookRollout): string | undefined {
   return isSeen ? undefined : compileRollout(rollout).problem;
 }
 
-function stageLines(
-  { spec }: HookRollout,
-  { version, stages }: RolloutTarget,
-  { colour }: RolloutView,
-): string[] {
+function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, view: RolloutView): string[] {
   if (spec.operation !== "Upgrade") {
     const [stage] = stages;
     if (stage === undefined) return [];
@@ -81,50 +79,54 @@ function stageLines(
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);
   return [
     ...(version === undefined ? [] : [`To ${version}:`]),
-    ...indented(headings, rows),
-    ...awaited.map((text) => `  ${colour.yellow(text)}`),
+    ...indented(headings, rows, view),
+    ...awaited.flatMap((text) => wrapped(`  ${text}`, view.columns, "    ").map(view.colour.yellow)),
   ];
 }
 
-function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {
+function runningLines({ status, spec }: HookRollout, view: RolloutView): string[] {
   const rows = (status?.running ?? []).map(
     ({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
       namespacedName({ namespace, name }),
       target,
       stage,
-      since(claimedAt, now),
+      since(claimedAt, view.now),
       markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
     ],
   );
   const title = `Running (at most ${spec.maxConcurrency ?? 1}):`;
-  return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows);
+  return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows, view);
 }
 
-function failedLines({ status }: HookRollout, { now, colour }: RolloutView): string[] {
+function failedLines({ status }: HookRollout, view: RolloutView): string[] {
   const rows = (status?.failed ?? []).map(({ namespace, name, stage = "", reason, time, message }) => [
     namespacedName({ namespace, name }),
     stage,
     reason,
-    since(time, now),
+    since(time, view.now),
     message,
   ]);
-  return section(colour.red("Failed:"), ["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows);
+  return section(view.colour.red("Failed:"), ["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows, view);
 }
 
-function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
+function nextLines({ status }: HookRollout, view: RolloutView): string[] {
   const rows = (status?.next ?? []).map(({ namespace, name, target = "", stage = "", since: at }) => [
     namespacedName({ namespace, name }),
     target,
     stage,
-    since(at, now),
+    since(at, view.now),
   ]);
-  return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows);
+  return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows, view);
 }
 
-function section(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  return rows.length === 0 ? [] : [title, ...indented(headings, rows)];
+function section(title: string, headings: readonly string[], rows: Rows, view: RolloutView): string[] {
+  return rows.length === 0 ? [] : [title, ...indented(headings, rows, view)];
 }
 
-function indented(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  return tableLines(headings, rows).map((line) => `  ${line}`);
+function indented(
+  headings: readonly string[],
+  rows: Rows,
+  { colour, columns = Infinity }: Terminal,
+): string[] {
+  return fittingLines(headings, rows, { colour, columns: columns - 2 }).map((line) => `  ${line}`);
 }

@@ -6,7 +6,7 @@ import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../lib/duration.ts";
 import { after as later, timestamp } from "../../lib/instant.ts";
-import { type Colour, PLAIN } from "../terminal/colour.ts";
+import { PLAIN } from "../terminal/colour.ts";
 import { markdownReport } from "../terminal/markdown.ts";
 import type { SimulationReport } from "../../page/wire.ts";
 import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
@@ -15,7 +15,7 @@ import { type Change, type ChangeKind, CHANGES } from "./change.ts";
 import type { Times } from "./request-turns.ts";
 import { taskGroups } from "./simulated-tasks.ts";
 import type { Simulation } from "./simulation.ts";
-import { paragraphs, wrapped } from "../terminal/tree.ts";
+import { indented, paragraphs, wrapped } from "../terminal/tree.ts";
 
 /** Changes that differ only in the Cluster, in words. */
 interface Group extends GroupOnPage {
@@ -26,26 +26,23 @@ interface Group extends GroupOnPage {
 type GroupOnPage = SimulationReport["groups"][number];
 
 /** The totals come last on a terminal, and first in Markdown. */
-function partsOf(simulation: Simulation, times: Times, colour: Colour): string[][] {
+function partsOf(simulation: Simulation, times: Times, terminal: Terminal): string[][] {
+  const wrap = (lines: readonly string[]): string[] =>
+    lines.flatMap((line) => wrapped(line, terminal.columns, "    "));
   return [
-    ...simulation.specs.map(specLines),
-    ...groupsOf(simulation).map((group) => groupLines(group, times, colour)),
-    ...taskGroups(simulation.tasks).map(taskLines),
-    [...totals(simulation, times), ...notes(simulation, times)],
+    ...simulation.specs.map(specLines).map(wrap),
+    ...groupsOf(simulation).map((group) => groupLines(group, times, terminal)),
+    ...taskGroups(simulation.tasks).map((group) => taskLines(group, terminal)),
+    wrap([...totals(simulation, times), ...notes(simulation, times)]),
   ];
 }
 
-export function simulationLines(
-  simulation: Simulation,
-  times: Times,
-  { colour, columns = Infinity }: Terminal,
-): string[] {
-  const lines = paragraphs(partsOf(simulation, times, colour));
-  return lines.flatMap((line) => wrapped(line, columns, " ".repeat(12)));
+export function simulationLines(simulation: Simulation, times: Times, terminal: Terminal): string[] {
+  return paragraphs(partsOf(simulation, times, terminal));
 }
 
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
-  const parts = partsOf(simulation, times, PLAIN);
+  const parts = partsOf(simulation, times, { colour: PLAIN });
   const warnings = simulation.selectsNothing.map((line) => `warning: ${line}`);
   return markdownReport("HookPolicy simulation", [...parts.splice(-1), warnings, ...parts]);
 }
@@ -69,15 +66,16 @@ function valueText(value: unknown): string {
 function groupLines(
   { change, hook, before, after, clusters, first }: Group,
   { to }: Times,
-  colour: Colour,
+  { colour, columns }: Terminal,
 ): string[] {
-  return [
-    `${(change === "newly-blocked" ? colour.red : colour.yellow)(title(change))}: ${hook}`,
-    `  before    ${before}`,
-    `  after     ${after}`,
-    ...(to === undefined ? [] : [`  when      ${when(first)}`]),
-    `  clusters  ${named(clusters)}`,
+  const details = [
+    { label: "before", text: before },
+    { label: "after", text: after },
+    to !== undefined && { label: "when", text: when(first) },
+    { label: "clusters", text: named(clusters) },
   ];
+  const paint = change === "newly-blocked" ? colour.red : colour.yellow;
+  return [`${paint(title(change))}: ${hook}`, ...indented(details, columns)];
 }
 
 /** The hook, or the request at admission. */
@@ -145,14 +143,16 @@ function named(clusters: readonly string[]): string {
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
-function taskLines(group: ReturnType<typeof taskGroups>[number]): string[] {
+function taskLines(group: ReturnType<typeof taskGroups>[number], { columns }: Terminal): string[] {
   const { hook, policy, rule, task, mode, deed, problem, clusters } = group;
-  return [
-    `task ${task}: ${hook}${mode === "Audit" ? " (mode Audit: it begins nothing)" : ""}`,
-    `  of        ${policy} ${rule}`,
-    `  does      ${deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`}`,
-    `  clusters  ${named(clusters)}`,
+  const does = deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
+  const details = [
+    { label: "of", text: `${policy} ${rule}` },
+    { label: "does", text: does },
+    { label: "clusters", text: named(clusters) },
   ];
+  const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
+  return [`task ${task}: ${hook}${audit}`, ...indented(details, columns)];
 }
 
 function when({ from, seconds }: Change): string {

@@ -59,12 +59,12 @@ export function wrapped(text: string, columns = Infinity, indent = ""): string[]
   if (width(text) <= columns) return [text];
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(" ")) {
+  for (const word of text.split(/(?<=\S) /)) {
     const next = line === "" ? word : `${line} ${word}`;
     if (line === "" || line === indent || width(next) <= Math.max(columns, MIN_COLUMNS)) line = next;
     else {
       lines.push(line);
-      line = `${indent}${word}`;
+      line = `${indent}${word.trimStart()}`;
     }
   }
   return [...lines, line];

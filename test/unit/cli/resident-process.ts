@@ -9,6 +9,14 @@ let calls = 0;
 
 class OutputCollector extends Writable {
   text = "";
+  readonly columns: number | undefined;
+  readonly isTTY: boolean;
+
+  constructor(columns?: number) {
+    super();
+    this.columns = columns;
+    this.isTTY = columns !== undefined;
+  }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
     this.text += chunk.toString();
@@ -20,8 +28,8 @@ function replace(name: "stdin" | "stdout" | "stderr", stream: PassThrough | Writ
   Object.defineProperty(process, name, { value: stream, configurable: true });
 }
 
-async function run({ args, cwd = HERE, stdin = "", env = {} }: Call): Promise<Reply> {
-  const [stdout, stderr] = [new OutputCollector(), new OutputCollector()];
+async function run({ args, cwd = HERE, stdin = "", env = {}, columns }: Call): Promise<Reply> {
+  const [stdout, stderr] = [new OutputCollector(columns), new OutputCollector()];
   replace("stdin", new PassThrough().end(stdin));
   replace("stdout", stdout);
   replace("stderr", stderr);

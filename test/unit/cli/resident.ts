@@ -7,6 +7,8 @@ import type { Outcome, Start } from "./program.ts";
 /** A command, as the process gets it. */
 export interface Call extends Start {
   readonly args: readonly string[];
+  /** Standard output is a terminal of this width. */
+  readonly columns?: number;
 }
 
 export type Reply = Outcome | { readonly error: string };
@@ -15,7 +17,7 @@ let resident: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 /** As `hookpolicy()` of program.ts, where how the process starts and ends is not what is tested. */
-export async function hookpolicy(args: readonly string[], start: Start = {}): Promise<Outcome> {
+export async function hookpolicy(args: readonly string[], start: Omit<Call, "args"> = {}): Promise<Outcome> {
   const mine = last.then(() => call({ args, ...start }));
   last = mine.catch(() => undefined);
   const reply = await mine;

@@ -31,5 +31,21 @@ error   c       2 worse
 
 1 ok, 2 errors
 `;
-  assert.equal(printed(doctorLines(checks, PLAIN)), text);
+  assert.equal(printed(doctorLines(checks, { colour: PLAIN })), text);
+});
+
+test("on a narrow terminal, findings are wrapped in their column, and remedies stay one line to copy", () => {
+  const detail = "Deployment team-a/op: 0 of 2 are available";
+  const remedy = "kubectl describe pods -n team-a -l a=b";
+  const lines = doctorLines([{ name: "a", state: "error", detail, remedy }], { colour: PLAIN, columns: 40 });
+  assert.equal(
+    printed(lines),
+    `STATE   CHECK   FOUND
+error   a       Deployment team-a/op: 0
+                of 2 are available
+                → kubectl describe pods -n team-a -l a=b
+
+1 error
+`,
+  );
 });

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
 test("names the weekend that follows a freeze", async (t) => {
@@ -42,6 +44,16 @@ test("an approval that is still to be given does not hide a freeze beside it", a
   );
   assert.match(stdout, /^canary .*2026-12-03T00:00Z/m);
   assert.match(stdout, /must be released by an action first/);
+});
+
+test("fits into a narrow terminal", async (t) => {
+  const objects = [...FLEET, rolloutOf("upgrades")].map((object) => JSON.stringify(object));
+  const cwd = await folder(t, { "fleet.yaml": objects.join("\n---\n") });
+  const args = ["rollout", "plan", "--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
+  const { stdout } = await hookpolicy(args, { cwd, env: { NO_COLOR: "1" }, columns: 60 });
+  assert.match(stdout, /^canary\n {2}clusters {3}1\n {2}succeeded {2}0\n {2}begins {5}2026-12-01T08:00Z\n/m);
+  const long = stdout.split("\n").filter((line) => line.length > 60);
+  assert.deepEqual(long, []);
 });
 
 test("names every Cluster that it leaves out", async (t) => {

@@ -194,6 +194,36 @@ test("creations and deletions have numbers, and no stages", () => {
   assert.match(report({ operation: "Create" }, status), /\n2 running, 1 waiting, 0 failed\n/);
 });
 
+test("a narrow terminal gets each row as a block", () => {
+  const status: HookRolloutStatus = {
+    ...staged(stage("canary", { succeeded: 3, running: 1 })),
+    failed: [
+      { namespace: "fleet", name: "f", uid: "f", reason: "Unhealthy", time: AGO, message: "is not well" },
+    ],
+  };
+  const rollout = hookRollout({ stages: STAGES }, status);
+  assert.equal(
+    printed(rolloutLines([rollout], { now: NOW, colour: PLAIN, columns: 40 })),
+    `HookRollout upgrades (Upgrade): in force
+
+To v1.35.1:
+  canary
+    succeeded  3/4
+    running    1
+    waiting    0
+    not asked  0
+    failed     0
+    state      open
+
+Failed:
+  fleet/f
+    reason   Unhealthy
+    since    60m
+    message  is not well
+`,
+  );
+});
+
 test("an empty line is between two rollouts", () => {
   const both = [hookRollout({}, readyStatus()), hookRollout({ paused: true }, readyStatus())];
   assert.deepEqual(rolloutLines(both, { now: NOW, colour: PLAIN }).map(String)[1], "");
