@@ -116,7 +116,7 @@ const AROUND = 1;
 /** Limits the width of a frame, because generated files can have very long lines. */
 const MAX_COLUMNS = 160;
 
-/** Cuts lines at `columns`, the width of the terminal, because a wrapped line would misplace the marker. */
+/** Cuts lines at `columns`, the width of the terminal, because a wrapped line would misplace the marker; "…" says so. */
 export function codeFrame(
   lines: readonly string[],
   { line, column }: Position,
@@ -131,8 +131,10 @@ export function codeFrame(
   return lines.slice(first - 1, last).flatMap((whole, index) => {
     const number = first + index;
     const all = visible(whole.slice(at < width ? 0 : at - half, at));
-    const before = all.length < width ? all : all.slice(-half);
-    const text = [...before, ...visible(whole.slice(at, at + width))].slice(0, width).join("");
+    const isCut = all.length >= width || (at >= width && whole !== "");
+    const before = isCut ? ["…", ...all.slice(1 - half)] : all;
+    const row = [...before, ...visible(whole.slice(at, at + width + 1))];
+    const text = (row.length > width ? [...row.slice(0, width - 1), "…"] : row).join("");
     const label = colour.dim(`${String(number).padStart(gutter)} |`);
     if (number !== line) return [`  ${label} ${text}`.trimEnd()];
     const mark = `${" ".repeat(before.length)}${colour.red("^")}`;

@@ -74,9 +74,11 @@ test("a frame shows the lines around a mark, at the ends of a file, too", () => 
 
 test("a frame fits into the terminal, with the mark where it belongs", () => {
   const line = `${"x".repeat(70)}HERE${"x".repeat(30)}`;
-  const rows = codeFrame([line], { line: 1, column: 71 }, PLAIN, 40);
+  const rows = codeFrame([line, ""], { line: 1, column: 71 }, PLAIN, 40);
   assert.ok(rows.every((row) => row.length <= 40));
   assert.equal(rows[0]?.slice(rows[1]?.indexOf("^")).slice(0, 4), "HERE");
+  assert.match(rows[0] ?? "", /^> 1 \| …x+HEREx+…$/);
+  assert.equal(rows[2], "  2 |");
 });
 
 test("a frame of a long line shows its middle, and its mark stands right behind what had to be escaped", () => {
