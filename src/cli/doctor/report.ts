@@ -79,8 +79,12 @@ function matchesIn(fleet: Fleet): DoctorInput["matches"] {
   return new Map(fleet.policies.map((policy) => [policy, matched(policy)]));
 }
 
-function problemRows({ detail, remedy }: Partial<Problem>): string[][] {
-  return [...(detail === undefined ? [] : [["", "", detail]]), ["", "", `→ ${remedy ?? ""}`]];
+/** Problems in a row that one command cures have it once, below them. */
+function problemRows(problems: readonly Partial<Problem>[]): string[][] {
+  return problems.flatMap(({ detail, remedy = "" }, index) => [
+    ...(detail === undefined ? [] : [["", "", detail]]),
+    ...(remedy === problems[index + 1]?.remedy ? [] : [["", "", `→ ${remedy}`]]),
+  ]);
 }
 
 /** Schema: schemas/output/doctor.json. */
@@ -97,7 +101,7 @@ export function doctorLines(checks: readonly Check[], { colour, columns }: Termi
   };
   const rows = checks.flatMap(({ name, state, detail, remedy, problems }) => [
     [paint[state](state), name, detail],
-    ...(problems ?? (remedy === undefined ? [] : [{ remedy }])).flatMap(problemRows),
+    ...problemRows(problems ?? (remedy === undefined ? [] : [{ remedy }])),
   ]);
   const counts = STATES.map(
     (state) => [state, checks.filter((each) => each.state === state).length] as const,

@@ -4,7 +4,7 @@ import { doctorLines } from "../../../../src/cli/doctor/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { printed } from "../printed.ts";
 
-test("for people: a line for each check, one more for its remedy, and a sum", () => {
+test("for people: a line for each check, one for each remedy, and a sum", () => {
   const checks = [
     { name: "a", state: "ok", detail: "fine" },
     { name: "b", state: "error", detail: "bad", remedy: "cure it" },
@@ -15,7 +15,8 @@ test("for people: a line for each check, one more for its remedy, and a sum", ()
       remedy: "cure d",
       problems: [
         { detail: "d", remedy: "cure d" },
-        { detail: "e", remedy: "cure e" },
+        { detail: "e", remedy: "cure e and f" },
+        { detail: "f", remedy: "cure e and f" },
       ],
     },
   ] as const;
@@ -27,7 +28,8 @@ error   c       2 worse
                 d
                 → cure d
                 e
-                → cure e
+                f
+                → cure e and f
 
 1 ok, 2 errors
 `;
