@@ -2,9 +2,9 @@
 /** The edge of the process: arguments, signals, exit code. 0: success, 1: failure, 2: wrong usage. */
 
 import { basename } from "node:path";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, Help, Option } from "commander";
 
-import { addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
+import { actionOf, addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
 import { flagsBehind } from "./cli/flag-order.ts";
 import { addApprove } from "./cli/approve/command.ts";
 import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
@@ -60,7 +60,7 @@ function createProgram(name: string): Command {
     .version(VERSION, "--version", "print the version")
     .option("--no-color", "plain text, also on a terminal (or set NO_COLOR)")
     .helpOption("-h, --help", "print this help")
-    .configureHelp({ minWidthToWrap: 12 }) // on narrow terminals, too
+    .configureHelp({ minWidthToWrap: 12, visibleOptions }) // on narrow terminals, too
     .helpCommand(false) // Commander's own takes any word for a command
     .configureOutput({
       writeOut: (text) => stdout.document(text),
@@ -74,6 +74,15 @@ function createProgram(name: string): Command {
     for (const add of commands) add(program);
   }
   return program;
+}
+
+/** Without those of other actions than `rollout plan --help` names: their descriptions begin with the actions. */
+function visibleOptions(command: Command): Option[] {
+  const action = actionOf(command);
+  return new Help().visibleOptions(command).filter(({ description }) => {
+    const [, owners] = /^([a-z]+(?: and [a-z]+)*): /.exec(description) ?? [];
+    return action === undefined || owners === undefined || owners.split(" and ").includes(action);
+  });
 }
 
 /** By title, in the order of the help. What an operator on call needs comes first, then what a newcomer needs. */
@@ -90,11 +99,17 @@ function addHelp(program: Command): void {
     .argument("[command]")
     .argument("[action]", "such as plan, after rollout")
     .description("print the help of a command")
-    .action((name?: string) => {
+    .action((name?: string, action?: string) => {
       const command = name === undefined ? program : program.commands.find((each) => each.name() === name);
       const names = program.commands.map((each) => each.name());
       if (command === undefined)
         throw new UsageError(`unknown command '${name ?? ""}'${nearestText(name ?? "", names)}`);
+      const [{ argChoices: actions } = {}] = command.registeredArguments;
+      if (action !== undefined && actions?.includes(action) === false)
+        throw new UsageError(
+          `unknown action '${action}' of ${command.name()}${nearestText(action, actions)}`,
+        );
+      if (action !== undefined) command.args = [action];
       command.outputHelp();
     });
 }

@@ -24,8 +24,17 @@ export class CommandError extends Error {
 export function addExamples(command: Command, examples: string): Command {
   return command.addHelpText("after", () => {
     const name = programName(command);
-    return `\nExamples:\n${examples.replaceAll(/(^ *|\| )hookpolicy /gm, `$1${name} `)}`;
+    const action = actionOf(command);
+    const shown = examples
+      .split("\n\n")
+      .filter((example) => action === undefined || example.includes(` ${command.name()} ${action}`));
+    return `\nExamples:\n${shown.join("\n\n").replaceAll(/(^ *|\| )hookpolicy /gm, `$1${name} `)}`;
   });
+}
+
+/** "plan", for `rollout plan --help`. */
+export function actionOf({ args: [word = ""], registeredArguments: [first] }: Command): string | undefined {
+  return first?.argChoices?.includes(word) === true ? word : undefined;
 }
 
 export function programName(command: Command): string {

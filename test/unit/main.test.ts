@@ -97,6 +97,10 @@ const USAGE: Record<string, { args: string[]; line: string }> = {
     args: ["help", "rollot"],
     line: "error: unknown command 'rollot' (did you mean rollout?); see 'hookpolicy --help'",
   },
+  "help for an action with a typing error": {
+    args: ["help", "rollout", "paln"],
+    line: "error: unknown action 'paln' of rollout (did you mean plan?); see 'hookpolicy --help'",
+  },
   "an argument too many": {
     args: ["run", "extra"],
     line: "error: too many arguments for 'run'. Expected 0 arguments but got 1: extra; see 'hookpolicy run --help'",
@@ -135,11 +139,20 @@ test("--help, help and help run explain every flag, with its default, and exit 0
   assert.deepEqual(await hookpolicy("help"), top);
   const run = await hookpolicy("run", "--help");
   assert.deepEqual(await hookpolicy("help", "run"), run);
-  assert.deepEqual(await hookpolicy("help", "rollout", "plan"), await hookpolicy("help", "rollout"));
   assert.deepEqual({ code: run.code, stderr: run.stderr }, { code: 0, stderr: "" });
   for (const text of ["Hook server:", "--capi-version <version>", "(default: :9440)", "Examples:"]) {
     assert.ok(run.stdout.includes(text), text);
   }
+});
+
+test("the help of an action leaves out what belongs to others", async () => {
+  const { code, stdout } = await hookpolicy("rollout", "plan", "--help");
+  assert.equal(code, 0);
+  for (const text of ["--duration", "--output", "--kubeconfig", "rollout plan upgrades --duration"])
+    assert.ok(stdout.includes(text), text);
+  for (const text of ["--reason", "--yes", "--watch", "rollout resume"])
+    assert.ok(!stdout.includes(text), text);
+  assert.equal((await hookpolicy("help", "rollout", "plan")).stdout, stdout);
 });
 
 test("on a narrow terminal, the help wraps what it says about options", async () => {
