@@ -177,7 +177,7 @@ function told({ kustomization, changes }: Build, objects: readonly SourceObject[
     return `${counted(names.length, kind)} (${firstNames(names, 3)})`;
   });
   const first = changes.find((change) => objects.some(({ object }) => isHit(change, object))) ?? changes[0];
-  const advice = `build it first, as in kubectl kustomize ${folderOf(kustomization)} | hookpolicy … -`;
+  const advice = `build it first, and use the output: kubectl kustomize ${folderOf(kustomization)}`;
   const message = `can change ${what.join(", ")}, so that the files are not what is applied: ${advice}`;
   return { source: kustomization, path: first?.field ?? "", id: "not-built", message };
 }

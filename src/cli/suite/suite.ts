@@ -130,13 +130,21 @@ class SuiteLoader {
   }
 
   /** Paths in a suite are relative to its folder. */
-  #fromHere(file: string): string {
-    return isAbsolute(file) ? file : join(dirname(this.#suite.file), file);
+  async #load(path: string) {
+    const cwd = dirname(this.#suite.file);
+    const { objects, problems, kustomizations } = await loadPaths([path], { cwd });
+    const fromHere = <T extends { readonly file: string }>(each: T): T => {
+      return { ...each, file: isAbsolute(each.file) ? each.file : join(cwd, each.file) };
+    };
+    return {
+      objects: objects.map(fromHere),
+      problems: problems.map(fromHere),
+      kustomizations: kustomizations.map(fromHere),
+    };
   }
 
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
-    const cwd = dirname(this.#suite.file);
-    const { objects, problems, kustomizations } = await loadPaths([file], { cwd });
+    const { objects, problems, kustomizations } = await this.#load(file);
     const own = objects.filter(({ object }) => is(object));
     const unbuilt = unbuiltIn(objects, kustomizations, is);
     this.#places.push(...own.filter(({ object }) => isPlace(object)));
@@ -148,11 +156,9 @@ class SuiteLoader {
       return found.map((each) => problemAt(source, each));
     });
     const changed = unbuilt.found.map((each) => problemAt(each.source, each));
-    for (const problem of [...problems, ...changed, ...wrong])
-      this.problems.push({ ...problem, file: this.#fromHere(problem.file) });
+    this.problems.push(...problems, ...changed, ...wrong);
     const found = own.map(({ object }) => object);
-    for (const { object, file: name, position } of objects)
-      this.places.set(object, { file: this.#fromHere(name), position });
+    for (const source of objects) this.places.set(source.object, source);
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0)
       this.#wrong(path, `${JSON.stringify(file)} holds no ${what}`);

@@ -39,7 +39,7 @@ const ROLLOUT = JSON.stringify({
 });
 
 const BASE = cluster({ labels: { tier: "production" } });
-const BUILD = /build it first, as in kubectl kustomize fleet\/prod \| hookpolicy … -/;
+const BUILD = /build it first, and use the output: kubectl kustomize fleet\/prod$/m;
 
 const WRONG: Readonly<Record<string, { readonly files: Record<string, string>; readonly says: RegExp }>> = {
   "a base beside the patch of an overlay": {

@@ -248,6 +248,16 @@ test("Clusters of files that are templates, parts, or two of one name are errors
   assert.match(stdout, /template\.json:1:\d+: metadata\.name: found "\$\{NAME\}", which is a template/);
 });
 
+test("a kustomization beside a suite is named from here", async (t) => {
+  const cwd = await folder(t, {
+    "in/prod/clusters.json": JSON.stringify(CLUSTER),
+    "in/prod/kustomization.yaml": "namePrefix: x-\nresources: [clusters.json]",
+    "in/prod/suite.yaml": withSpec({ clusters: ["."] }),
+  });
+  const { stdout } = await hookpolicy(["test", "in"], { cwd });
+  assert.match(stdout, /in\/prod\/kustomization\.yaml:1:\d+: namePrefix: .* kubectl kustomize in\/prod$/m);
+});
+
 test("a path that gives nothing of what it is for is an error", async (t) => {
   const cwd = await folder(t, {
     "clusters.json": JSON.stringify(CLUSTER),
