@@ -1,7 +1,7 @@
 /** Reads the answers and refusals of an audit log (schemas/output/audit.json). */
 
 import type { AuditEntry, AuditRefusal } from "../../../report/audit-entry.ts";
-import { type Fields, fieldsOf, isFields, listOf, parseJson } from "../../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, listOf, parseJson, textOf } from "../../../lib/fields.ts";
 import { HOOK_NAMES } from "../../../api/runtime-hooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
 import { VERDICTS } from "../suite-schema.ts";
@@ -18,6 +18,18 @@ export type RecordedAnswer = (AuditEntry & DecisionRecord) | (AuditRefusal & Dec
 /** The refused request; `undefined`: an answer to Cluster API. */
 export function requestOf({ kind, hook }: RecordedAnswer): RequestName | undefined {
   return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
+}
+
+/** The HookRollout that held what every policy released: the message begins with it. */
+export function holdingRollout(recorded: RecordedAnswer): string | undefined {
+  const { verdict, decision, kind } = recorded;
+  if (
+    kind !== "Answer" ||
+    verdict !== "Blocked" ||
+    decision.policies.some((each) => each.verdict === "Blocked")
+  )
+    return undefined;
+  return /^HookRollout ([^:,]+)/.exec(textOf(fieldsOf(recorded.answer)["message"]))?.[1];
 }
 
 /** `others`: the number of lines that are none, for example because they rest on no decision, are torn or of the ordinary log. */

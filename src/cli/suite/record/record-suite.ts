@@ -25,7 +25,7 @@ import { asNotBegun } from "../cluster-api.ts";
 import { SuiteError } from "../suite-error.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
-import { type RecordedAnswer, readAuditLines, requestOf } from "./audit-lines.ts";
+import { holdingRollout, type RecordedAnswer, readAuditLines, requestOf } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 import type { SourceObject } from "../../files/parsed.ts";
@@ -84,11 +84,16 @@ export async function recordSuite(
     (expect) => nameProblem(expect, fleet),
   );
   for (const { answer, why } of unrepeated)
-    stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
+    stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}${rolloutText(answer)}`);
   if (steps.length === 0)
     throw new CommandError(FAILED, "no answer of the log is repeated: nothing is recorded");
   await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), file);
   if (unrepeated.length > 0) throw new CommandError(FAILED);
+}
+
+function rolloutText(answer: RecordedAnswer): string {
+  const rollout = holdingRollout(answer);
+  return rollout === undefined ? "" : `: HookRollout ${rollout} held it`;
 }
 
 function nameProblem(expect: ExpectSpec, fleet: Fleet): string | undefined {

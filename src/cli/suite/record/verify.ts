@@ -52,7 +52,10 @@ function isLike({ name, call }: StepSpec, broken: StepResult): boolean {
   return call.hook === broken.call?.hook && call.cluster === broken.call.cluster;
 }
 
-function whyFailed({ compared }: StepResult): string {
+function whyFailed({ compared, decision }: StepResult): string {
   const wrong = compared.filter(({ same }) => !same);
-  return wrong.map(({ field, expected, actual }) => `${field} ${expected}, but here ${actual}`).join("; ");
+  const text = wrong
+    .map(({ field, expected, actual }) => `${field} ${expected}, but here ${actual}`)
+    .join("; ");
+  return decision?.verdict === "NotEvaluable" ? `${text}: ${decision.message}` : text;
 }

@@ -4,100 +4,23 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import type { HookOverride } from "../../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../../src/api/meta.ts";
-import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
-import { AuditLog } from "../../../../src/report/audit-log.ts";
-import { AnswerLog } from "../../../../src/report/answer-log.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
-import { viewCluster } from "../../../../src/views/cluster.ts";
-import { DELETE, hookOverride, hookPolicy, NOW, UPGRADE } from "../../builders.ts";
-import { passTo, silent, storeWith } from "../../memory/fixtures.ts";
+import type { Change } from "../../../../src/operations/attempt.ts";
+import {
+  clusterHookPolicy,
+  DELETE,
+  hookOverride,
+  hookPolicy,
+  namespace,
+  NOW,
+  UPGRADE,
+} from "../../builders.ts";
 import { readAuditLines } from "../../../../src/cli/suite/record/audit-lines.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
+import { Operator } from "./recorded-operator.ts";
 import { APPROVED, CLUSTER } from "./suites.ts";
-
-const HELD = {
-  type: "TopologyReconciled",
-  status: "False",
-  message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: …",
-};
-
-/** An operator that answers, and writes each answer that changes. */
-class Operator {
-  readonly #fixture: ReturnType<typeof storeWith>;
-  #metadata: Readonly<Record<string, unknown>> = CLUSTER.metadata;
-  #version = 1;
-  #lines: string[] = [];
-  readonly #audit = new AuditLog({
-    write: (line) => this.#lines.push(line),
-    instance: "hookpolicy-0",
-    log: silent,
-  });
-  readonly #answers = new AnswerLog({ log: silent, everyCall: false, audit: this.#audit });
-
-  constructor(policies: readonly PolicyObject[]) {
-    this.#fixture = storeWith({ policies: [...policies], clusters: [this.cluster] });
-  }
-
-  get cluster() {
-    const metadata = { ...this.#metadata, resourceVersion: String(this.#version) };
-    return viewCluster({ ...CLUSTER, metadata, status: { conditions: [HELD] } });
-  }
-
-  change(metadata: object): this {
-    this.#version += 1;
-    this.#metadata = { ...this.#metadata, ...metadata };
-    this.#fixture.setCluster(this.cluster);
-    return this;
-  }
-
-  override(override: HookOverride): this {
-    this.#fixture.setOverride(override);
-    return this;
-  }
-
-  pass(minutes: number): this {
-    for (let minute = 0; minute < minutes; minute += 1)
-      passTo(this.#fixture, new Date(this.#fixture.clock.now.getTime() + 60_000));
-    return this;
-  }
-
-  ask(call: HookCall): this {
-    const { now } = this.#fixture.clock;
-    const request = { call, cluster: this.cluster };
-    const decision = this.#fixture.store.decider.ask(request, now);
-    const { verdict, retryAfterSeconds, message } = decision;
-    this.#answers.record(
-      request,
-      { verdict, answer: { status: "Success", retryAfterSeconds, message }, decision },
-      now,
-    );
-    return this;
-  }
-
-  /** A request at admission, if a policy refuses it. */
-  try(change: (cluster: Cluster) => Change): this {
-    const { now } = this.#fixture.clock;
-    const asked = change(this.cluster);
-    const attempt = attemptOf(asked);
-    assert.ok(attempt);
-    const decision = this.#fixture.store.decider.refusal({ ...attempt, admission: true }, now);
-    if (decision === undefined) return this;
-    const { verdict } = decision;
-    assert.ok(verdict === "Blocked" || verdict === "NotEvaluable");
-    const denial = { code: 403, reason: "Forbidden", message: "cannot be deleted yet" } as const;
-    const review = { uid: "r", username: "jane", dryRun: false, change: asked };
-    this.#audit.refused({ review, attempt, outcome: { verdict, denial, warnings: [], decision } }, now);
-    return this;
-  }
-
-  get log(): string {
-    return this.#lines.join("");
-  }
-}
 
 const SOAK = { name: "soak", wait: { duration: "1h" } };
 const NIGHT = {
@@ -307,6 +230,32 @@ test("a policy that is not given is named, and nothing is kept that no policy lo
   );
   const text = await readFile(join(cwd, "tests/r.yaml"), "utf8");
   assert.doesNotMatch(text, /Secret|c2VjcmV0|prod-2/);
+});
+
+test("an answer is told to rest on a Namespace that is not given, or on a rollout", async (t) => {
+  const namespaceSelector = { matchLabels: { env: "prod" } };
+  const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [APPROVED] }];
+  const policy = clusterHookPolicy({ namespaceSelector, rules } as never);
+  const labels = { env: "prod" };
+  const { log } = new Operator([policy], namespace({ labels }))
+    .ask(UPGRADE)
+    .pass(5)
+    .change(APPROVAL)
+    .ask(UPGRADE);
+  const [first = "", last = ""] = log.split("\n");
+  const alone = await recorded(t, policy, log);
+  assert.match(
+    alone.stderr,
+    /^\S+Z BeforeClusterUpgrade team-a\/prod-1 is not repeated: verdict Blocked, but here NotEvaluable.*: the Cluster's Namespace is not known, /m,
+  );
+  const held = { ...JSON.parse(last), verdict: "Blocked" };
+  held.answer.message = "HookRollout upgrades, stage rest: waits for a free slot";
+  const given = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } });
+  const slot = await recorded(t, policy, `${first}\n${JSON.stringify(held)}`, { "fleet/n.json": given });
+  assert.match(
+    slot.stderr,
+    /is not repeated: verdict Blocked, but here Allowed: HookRollout upgrades held it$/m,
+  );
 });
 
 test("answers of two replicas that say the same are one step, and lines that are no answers are counted", async (t) => {
