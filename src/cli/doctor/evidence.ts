@@ -17,9 +17,8 @@ import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
 import { type Deployment, operators } from "./check-install.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { heldBy, silentSince } from "../get/held.ts";
-import { operatorSeen } from "../get/holders.ts";
-import { signOfLife } from "../get/report.ts";
+import { heldBy } from "../get/held.ts";
+import { operatorSilence } from "../get/holders.ts";
 import {
   ADMISSION_BINDINGS,
   ADMISSION_POLICIES,
@@ -106,20 +105,11 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     grants: await readGrants(client, kindsIn(fleet), user),
     taskAccounts: await readTaskAccounts(client, fleet, user),
     ownedUnseen: await isOwnedUnseen(client, user),
-    operatorSilence: await operatorSilence(client, objects),
+    operatorSilence: await operatorSilence(
+      client,
+      heldBy(objects).held.map(({ row }) => row),
+    ),
   };
-}
-
-/** By the API server's clock, as the operator's times are: this machine's may be wrong. */
-async function operatorSilence(
-  client: KubeClient,
-  holders: readonly RawObject[],
-): Promise<string | undefined> {
-  const seen = (await operatorSeen(client)).operatorSeen;
-  const now = client.serverClock.serverTime();
-  const rows = heldBy(holders).held.map(({ row }) => row);
-  const silent = silentSince(seen, rows, now);
-  return silent && signOfLife(silent, now);
 }
 
 /** Promise.all() for an object of promises. */

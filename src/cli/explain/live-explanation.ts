@@ -7,9 +7,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
-import { operatorSeen } from "../get/holders.ts";
-import { silentSince } from "../get/held.ts";
-import { signOfLife } from "../get/report.ts";
+import { operatorSilence } from "../get/holders.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
@@ -25,28 +23,25 @@ export async function readExplainable(
     now,
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
-  const seen = (await operatorSeen(client)).operatorSeen;
-  // The operator's times are compared with the API server's: this machine's clock may be wrong.
-  const silence = silenceNote(raw, fleet, { seen, now: client.serverClock.serverTime() });
+  const silence = await silenceNote(client, raw, fleet);
   return { fleet, options: { ...wish, cluster, now, unread: unread.map(unreadNote), live: true, silence } };
 }
 
 /** That calls fail, or that the operator has stopped. */
-function silenceNote(
+async function silenceNote(
+  client: KubeClient,
   cluster: RawObject,
   { policies }: Fleet,
-  { seen, now }: { readonly seen: Date | undefined; readonly now: Date },
-): string | undefined {
+): Promise<string | undefined> {
   const failed = failedCall(cluster);
   if (failed !== undefined)
     return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
-  // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
-  if (seen === undefined) return undefined;
   const rows = policies.flatMap(({ status }) => listOf(status.decisions));
   const since = rows.map((row) => ({ since: textOf(fieldsOf(row)["since"]) }));
-  const silent = silentSince(seen, since, now);
-  if (silent === undefined) return undefined;
-  return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
+  // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
+  const silence = await operatorSilence(client, since);
+  if (silence === undefined) return undefined;
+  return `${silence}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
 const HOLDS = "one of them can hold the Cluster";

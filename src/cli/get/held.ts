@@ -15,6 +15,7 @@ import { holdsAnyway } from "../../policy/decide.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
+import { ageText } from "../terminal/age.ts";
 import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
 export interface HeldOperation {
@@ -58,6 +59,10 @@ export function silentSince(
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...rows.map(({ since }) => Date.parse(since) || 0));
   return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
+}
+
+export function signOfLife(seen: Date, now: Date): string {
+  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
 /** Policies whose status the operator should have written by now, so that their rows can be out of date. */

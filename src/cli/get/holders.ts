@@ -10,7 +10,8 @@ import { LEADER_LEASE, LEASES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/res
 import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/live-objects.ts";
-import type { HeldFleet } from "./held.ts";
+import { stderr } from "../terminal/output.ts";
+import { type HeldFleet, signOfLife, silentSince } from "./held.ts";
 
 export interface Holders {
   readonly objects: readonly RawObject[];
@@ -104,4 +105,22 @@ export async function operatorSeen(
     const why = isForbidden(error) ? `you may not list ${resourceName(LEASES)}` : error.message;
     return { operatorUnread: why };
   }
+}
+
+/** That the operator seems not to run; `undefined`: it runs, or that is unknown. `rows`: what it wrote. */
+export async function operatorSilence(
+  client: KubeClient,
+  rows: readonly { readonly since: string }[],
+): Promise<string | undefined> {
+  const { operatorSeen: seen } = await operatorSeen(client);
+  // The operator's times are compared with the API server's: this machine's clock may be wrong.
+  const now = client.serverClock.serverTime();
+  const silent = silentSince(seen, rows, now);
+  return silent && signOfLife(silent, now);
+}
+
+export async function warnOfSilence(...args: Parameters<typeof operatorSilence>): Promise<void> {
+  const silence = await operatorSilence(...args);
+  if (silence !== undefined)
+    stderr.line(`warning: ${silence}, and this can be out of date; see 'hookpolicy doctor'`);
 }

@@ -9,7 +9,7 @@ import { timestamp } from "../../lib/instant.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { approveCommand } from "../../policy/mark.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { type HeldFleet, heldKey, type HeldOperation, overdue, silentSince } from "./held.ts";
+import { type HeldFleet, heldKey, type HeldOperation, overdue, signOfLife, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type CommandWords, taskCommand, typed } from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
@@ -167,10 +167,6 @@ function ageNotes(fleet: HeldFleet, now: Date): string[] {
   return [
     `${why}: whether the operator runs is unknown, and so is whether these rows are up to date; see 'hookpolicy doctor'`,
   ];
-}
-
-export function signOfLife(seen: Date, now: Date): string {
-  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
 export function heldJson(fleet: HeldFleet, now: Date): object {

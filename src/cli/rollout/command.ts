@@ -196,7 +196,17 @@ async function print(client: KubeClient, name: string | undefined, flags: Flags)
   if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
+  else await warnOfSilence(client, rollouts);
   (await printer(flags))(rollouts);
+}
+
+async function warnOfSilence(client: KubeClient, rollouts: readonly HookRollout[]): Promise<void> {
+  const holders = await import("../get/holders.ts");
+  const running = rollouts.flatMap(({ status }) => status?.running ?? []);
+  await holders.warnOfSilence(
+    client,
+    running.map(({ renewedAt }) => ({ since: renewedAt })),
+  );
 }
 
 /** A terminal that watches is redrawn; any other output gets the whole status again after each change. */
@@ -222,6 +232,7 @@ async function compare(
   if (name !== undefined && name !== earlier.rollout)
     throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${earlier.rollout}`);
   const found = await find(client, earlier.rollout);
+  await warnOfSilence(client, [found]);
   const view = viewFor(flags);
   stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view.now)]);
 }

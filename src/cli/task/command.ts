@@ -106,12 +106,17 @@ async function run(action: Action, name: ShortName | undefined, query: Query): P
 async function list(client: KubeClient, query: Query): Promise<void> {
   const { contextNamespace } = await import("../fleet/live-fleet.ts");
   const { listTasks } = await import("./tasks.ts");
+  const { warnOfSilence } = await import("../get/holders.ts");
   const { flags } = query;
   const own = flags.namespace ?? (await reading(() => contextNamespace(flags)));
   const namespace = flags.allNamespaces === true ? undefined : own;
   const { all, forCluster } = flags;
   const found = await reading(() => listTasks(client, namespace, forCluster));
   const shown = all === true ? found : found.filter(({ isOver }) => !isOver);
+  await warnOfSilence(
+    client,
+    found.map(({ object }) => ({ since: object.metadata.creationTimestamp ?? "" })),
+  );
   await print(shown, query, "rows");
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
   if (shown.length === 0) stderr.line(`there is no HookTask${where}`);

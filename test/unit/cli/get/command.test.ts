@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { describe } from "node:test";
 import { answering, FORBIDDEN } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -46,6 +46,47 @@ test("get tells the operator's last sign of life by the Lease of its leader, if 
   assert.equal(report.operatorSeen, "2020-01-02T00:00:00Z");
   const { kubeconfig } = await answering(t, policies);
   assert.doesNotMatch((await hookpolicy([...args, kubeconfig])).stdout, /sign of life/);
+});
+
+describe("what the operator has written can be out of date:", () => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const metadata = { name: "hookpolicy", resourceVersion: "1" };
+  const lease = { metadata, spec: { renewTime: "2026-11-21T11:50:00.000000Z" } };
+  const claim = { renewedAt: "2026-11-21T11:59:30Z" };
+  const rollout = (running: readonly object[]): object => ({
+    metadata: { name: "r" },
+    spec: {},
+    status: { running },
+  });
+  const served = {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([])),
+    "GET /apis/hookpolicy.dev/v1alpha1/hooktasks": list(),
+    "GET /apis/coordination.k8s.io/v1/leases": list(lease),
+  };
+  for (const args of [
+    ["rollout", "status"],
+    ["task", "list", "-A"],
+  ])
+    test(args.join(" "), async (t) => {
+      const run = async (answers: Readonly<Record<string, object>>): Promise<string> => {
+        const { kubeconfig } = await answering(t, answers, new Date("2026-11-21T12:00:00Z"));
+        return (await hookpolicy([...args, "--kubeconfig", kubeconfig])).stderr;
+      };
+      const old =
+        /^warning: the operator's last sign of life is 10m old: it seems not to run, and this can be out of date; see 'hookpolicy doctor'$/m;
+      assert.match(await run(served), old);
+      const { "GET /apis/coordination.k8s.io/v1/leases": _, ...unread } = served;
+      assert.doesNotMatch(await run(unread), /warning/);
+    });
+
+  test("a slot of the last minute shows that an operator without a Lease runs", async (t) => {
+    const newer = { ...served, "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([claim])) };
+    const { kubeconfig } = await answering(t, newer, new Date("2026-11-21T12:00:00Z"));
+    assert.doesNotMatch(
+      (await hookpolicy(["rollout", "status", "--kubeconfig", kubeconfig])).stderr,
+      /warning/,
+    );
+  });
 });
 
 test("get says so where the user may not read Leases, and calls the rows neither old nor new", async (t) => {
