@@ -10,7 +10,8 @@ import { approveCommand } from "../../policy/mark.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
-import type { ObjectQuery } from "../../policy/policy.ts";
+import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
 import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
@@ -21,6 +22,7 @@ import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
+import { meets } from "../validate/time-lint.ts";
 import { lookAt, remembered } from "../../operations/timeline.ts";
 
 export interface ExplainWish {
@@ -88,6 +90,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const ownHold = ownHoldOf(fleet, options);
+  const operations = found.map(({ attempt, ...subject }) =>
+    attempt === undefined
+      ? explainOperation(fleet, subject, options)
+      : explainAttempt(fleet, { ...subject, attempt }, options),
+  );
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
@@ -97,13 +104,33 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       ...notesOf(fleet, options),
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
+      ...operations.map((each) => windowsApart(each, fleet.policiesFor(namespace), at ?? now)),
     ].filter((note) => note !== undefined),
-    operations: found.map(({ attempt, ...subject }) =>
-      attempt === undefined
-        ? explainOperation(fleet, subject, options)
-        : explainAttempt(fleet, { ...subject, attempt }, options),
-    ),
+    operations,
   };
+}
+
+/** Names the windows that keep time alone from releasing the operation. */
+function windowsApart(
+  { byPolicies, policies }: ExplainedOperation,
+  compiled: readonly CompiledPolicy[],
+  at: Date,
+): string | undefined {
+  if (byPolicies !== "Unknown") return undefined;
+  const windows = policies.flatMap(({ policy, matched, mode, overriddenBy, rules }, index) => {
+    const own = compiled[index];
+    if (own === undefined || !matched || mode === "Audit" || overriddenBy !== undefined) return [];
+    const speak = new Set(rules.filter(({ condition }) => condition === undefined).map(({ rule }) => rule));
+    return windowsOf(own)
+      .filter(({ alone, rule }) => alone && speak.has(rule))
+      .map(({ gate, rule, window }) => ({ window, name: `${gate} (${policyName(policy)}, rule ${rule})` }));
+  });
+  const found = meets(
+    windows.map(({ window }) => window),
+    at,
+  );
+  if (windows.length < 2 || found !== false) return undefined;
+  return `these windows are never open at the same time in the next two years: ${windows.map(({ name }) => name).join(", ")}`;
 }
 
 function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {

@@ -273,7 +273,7 @@ test("where an upgrade comes from is known if the Cluster shows it, or if it is 
   assert.match(await explained(t, objects, ...upgrade, "--from-version", "v1.34.0"), /^Allowed: /);
 });
 
-test("windows of two policies that never meet are one reason for an unknown time", async (t) => {
+test("windows of two policies that never meet are named, and one reason for an unknown time", async (t) => {
   const at = (schedule: string): object => ({
     name: "open",
     window: { timeZone: "UTC", allow: [{ schedule, duration: "8h" }] },
@@ -288,6 +288,10 @@ test("windows of two policies that never meet are one reason for an unknown time
   for (const now of ["2026-11-25T12:00:00Z", "2026-11-23T12:00:00Z"]) {
     const text = await explained(t, objects, "--hook", "BeforeClusterUpgrade", "--at", now);
     assert.match(text, /^ {2}released +at an unknown time: windows are not found open together, /m);
+    assert.match(
+      text,
+      /^note: these windows are never open at the same time in the next two years: open \(HookPolicy team-a\/day, rule \S+\), open \(HookPolicy team-a\/night, rule \S+\)$/m,
+    );
   }
 });
 
