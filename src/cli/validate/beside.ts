@@ -1,12 +1,13 @@
 /** Finds what objects of the files mean for others beside them. */
 
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
-import type { HookRollout } from "../../api/hook-policy.ts";
+import type { HookRollout, RuleSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS, WINDOWS_CONFLICT } from "../../policy/validation/accepted.ts";
+import { BEGINS } from "../../rollouts/member.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { clusterProblems, isPlace, type SourceError, type UnbuiltFiles } from "../fleet/cluster-files.ts";
@@ -29,9 +30,10 @@ export function besides(
   options: BesideOptions,
 ): readonly SourceError[] {
   const policies = policiesIn(sound);
+  const rollouts = rolloutsIn(sound);
   return [
-    ...besideRollouts(sound, policies),
-    ...besideWindows(policies, options.now),
+    ...besideRollouts(rollouts, policies),
+    ...besideWindows([...policies.flatMap(windowsIn), ...rollouts.flatMap(windowsOfStages)], options.now),
     ...besideClusters(sources, sound, options),
     ...besideOverrides(sources, sound, options.now),
   ];
@@ -72,15 +74,16 @@ function mayShare(a: Selection, b: Selection): boolean {
   );
 }
 
-/** Rollouts that share Clusters, and policies that can hold a running upgrade. In mode Audit they hold nothing. */
-function besideRollouts(
-  sources: readonly SourceObject[],
-  policies: readonly Policy[],
-): readonly SourceError[] {
-  const rollouts = sources
+/** In mode Audit they hold nothing. */
+function rolloutsIn(sources: readonly SourceObject[]): readonly Rollout[] {
+  return sources
     .filter(({ object }) => ownKind(object) === "HookRollout")
     .map((source): Rollout => ({ ...viewRollout(source.object), source }))
     .filter(({ spec }) => spec.mode !== "Audit");
+}
+
+/** Rollouts that share Clusters, and policies that can hold a running upgrade. */
+function besideRollouts(rollouts: readonly Rollout[], policies: readonly Policy[]): readonly SourceError[] {
   const upgrades = rollouts.filter(({ spec }) => spec.operation === "Upgrade");
   return [
     ...rollouts.flatMap((rollout, index) => sharedClusters(rollout, rollouts.slice(0, index))),
@@ -123,48 +126,71 @@ function heldSlots(
   });
 }
 
-interface PolicyWindow extends PlacedWindow {
-  readonly policy: Policy;
+interface HoldingWindow extends PlacedWindow {
+  readonly holder: Pick<Policy, "source" | "name">;
+  /** A Cluster has to be in all of them. */
+  readonly selections: readonly Selection[];
   readonly hooks: readonly HookName[];
   readonly text: string;
 }
 
-/** Policies for the same Clusters whose windows are never open at the same time, so that the hook never proceeds. */
-function besideWindows(policies: readonly Policy[], now: Date): readonly SourceError[] {
-  const windows = policies.flatMap(windowsIn);
+/** For the same Clusters, and never open at the same time, so that the hook never proceeds. */
+function besideWindows(windows: readonly HoldingWindow[], now: Date): readonly SourceError[] {
   const meet = meeting(now);
   return windows.flatMap((window, index) => {
     const other = windows.slice(0, index).find((each) => conflict(each, window) && !meet(each, window));
     if (other === undefined) return [];
-    const { policy, path } = window;
+    const { holder, path } = window;
     const hook = window.hooks.find((each) => other.hooks.includes(each));
-    const place = placeOf(other.policy.source, other.path);
-    const message = `is never open at the same time as window ${other.name} of ${other.policy.name} (${place}) in the next two years: a Cluster that both select waits at ${hook} until then. Make them overlap, or make their selectors exclude each other`;
-    return [{ source: policy.source, path, id: WINDOWS_CONFLICT, message }];
+    const place = placeOf(other.holder.source, other.path);
+    const message = `is never open at the same time as window ${other.name} of ${other.holder.name} (${place}) in the next two years: a Cluster that both select waits at ${hook} until then. Make them overlap, or make their selectors exclude each other`;
+    return [{ source: holder.source, path, id: WINDOWS_CONFLICT, message }];
   });
 }
 
-function windowsIn(policy: Policy): readonly PolicyWindow[] {
+function windowsIn(policy: Policy): readonly HoldingWindow[] {
   return policy.spec.rules.flatMap((rule, index) => {
     // A condition can make the rules exclude each other.
     if ((rule.matchConditions ?? []).length > 0) return [];
-    const windows = windowsOf(rule, `spec.rules[${index}]`).filter(isAlone);
-    return windows.map((each) => ({ ...each, policy, hooks: rule.hooks, text: JSON.stringify(each.spec) }));
+    return windowsAt(rule, `spec.rules[${index}]`, {
+      holder: policy,
+      selections: [policy.selection],
+      hooks: rule.hooks,
+    });
   });
 }
 
-function conflict(a: PolicyWindow, b: PolicyWindow): boolean {
+function windowsOfStages({ metadata, spec, source }: Rollout): readonly HoldingWindow[] {
+  const holder = { source, name: `HookRollout ${metadata.name}` };
+  return (spec.stages ?? []).flatMap((stage, index) => {
+    // What earlier stages leave is unknown.
+    if (index > 0 && stage.clusterSelector === undefined && stage.namespaceSelector === undefined) return [];
+    const selections = [spec, stage];
+    return windowsAt(stage, `spec.stages[${index}]`, { holder, selections, hooks: [BEGINS[spec.operation]] });
+  });
+}
+
+function windowsAt(
+  gated: Pick<RuleSpec, "until">,
+  path: string,
+  rest: Pick<HoldingWindow, "holder" | "selections" | "hooks">,
+): readonly HoldingWindow[] {
+  const windows = windowsOf(gated, path).filter(isAlone);
+  return windows.map((each) => ({ ...each, ...rest, text: JSON.stringify(each.spec) }));
+}
+
+function conflict(a: HoldingWindow, b: HoldingWindow): boolean {
   return (
-    a.policy.source !== b.policy.source &&
-    a.policy.name !== b.policy.name &&
+    a.holder.source !== b.holder.source &&
+    a.holder.name !== b.holder.name &&
     a.text !== b.text &&
     a.hooks.some((hook) => b.hooks.includes(hook)) &&
-    mayShare(a.policy.selection, b.policy.selection)
+    a.selections.every((one) => b.selections.every((other) => mayShare(one, other)))
   );
 }
 
 /** Remembers by texts: many policies have the same few windows. A window that never opens has a warning of its own. */
-function meeting(now: Date): (a: PolicyWindow, b: PolicyWindow) => boolean {
+function meeting(now: Date): (a: HoldingWindow, b: HoldingWindow) => boolean {
   const known = new Map<string, boolean>();
   return (a, b) =>
     entryOf(known, `${a.text} ${b.text}`, () => {

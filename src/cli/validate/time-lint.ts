@@ -25,7 +25,7 @@ export interface PlacedWindow {
 }
 
 /** Those of members of anyOf, too: others may be met instead. */
-export function windowsOf(rule: RuleSpec, path: string): readonly PlacedWindow[] {
+export function windowsOf(rule: Pick<RuleSpec, "until">, path: string): readonly PlacedWindow[] {
   return gatesOf(rule, path).flatMap(({ gate: { name, window: spec }, path: at }) =>
     spec === undefined ? [] : [{ name, path: `${at}.window`, spec }],
   );

@@ -30,7 +30,7 @@ export interface GateField {
 }
 
 /** The gates of the rule at the path, each before its members. */
-export function gatesOf({ until = [] }: RuleSpec, path: string): readonly GateField[] {
+export function gatesOf({ until = [] }: Pick<RuleSpec, "until">, path: string): readonly GateField[] {
   return until.flatMap((gate, index) => {
     const at = `${path}.until[${index}]`;
     const members = (gate.anyOf ?? []).map((member, i) => ({ gate: member, path: `${at}.anyOf[${i}]` }));

@@ -70,6 +70,40 @@ test("windows of two policies for the same Clusters that never meet are a warnin
   assert.doesNotMatch(await run(...apart), /windows-conflict/);
 });
 
+test("so are windows of a policy and of a stage", async (t) => {
+  const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * FRI", duration: "8h" }] };
+  const tier = (value: string): object => ({ clusterSelector: { matchLabels: { tier: value } } });
+  const staged = (over: object, spec: object = {}): string =>
+    rollout("upgrades", { stages: [{ name: "a", until: [{ name: "night", window }], ...over }], ...spec });
+  const day = windowed("day", "0 8 * * MON", tier("a"));
+  const conflicts = async (document: string): Promise<string[]> => {
+    const cwd = await folder(t, { "a.yaml": `${day}---\n${document}` });
+    const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+    return stdout.split("\n").filter((line) => line.includes("[windows-conflict]"));
+  };
+  const [found = "", ...more] = await conflicts(staged(tier("a")));
+  assert.match(
+    found,
+    /^a\.yaml:3:\d+: warning: spec\.stages\[0\]\.until\[0\]\.window: is never open at the same time as window open of HookPolicy team-a\/day \(a\.yaml:1\).*waits at BeforeClusterUpgrade until then.* \[windows-conflict\]$/,
+  );
+  assert.deepEqual(more, []);
+  for (const other of [
+    staged(tier("b")),
+    staged({}, tier("b")),
+    staged(tier("a"), { mode: "Audit" }),
+    staged(
+      {},
+      {
+        stages: [
+          { name: "first", ...tier("a") },
+          { name: "rest", until: [{ name: "night", window }] },
+        ],
+      },
+    ),
+  ])
+    assert.deepEqual(await conflicts(other), [], other);
+});
+
 test("two rollouts that may select one Cluster for the same operation are a warning", async (t) => {
   const [found = "", ...more] = await warnings(t, rollout("a"), rollout("b", { clusterSelector: {} }));
   assert.match(
