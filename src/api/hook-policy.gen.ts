@@ -1197,7 +1197,10 @@ export interface TaskAttempt {
   uid?: string;
   /** When the operator decided to begin. */
   startedAt: string;
-  /** When the operator first asked the API server to carry it out; the time-out counts from here. */
+  /**
+   * When its object was created or applied, or what it deletes was found; before that, when the operator first asked for
+   * it. The time-out counts from here.
+   */
   askedAt?: string;
   /** When the attempt ended. */
   endedAt?: string;
@@ -1215,7 +1218,8 @@ export interface TaskAttempt {
 /** How far the task is. Written by the operator. */
 export interface HookTaskStatus {
   /**
-   * Pending: no attempt has begun. Running: one has, or another follows. Succeeded, Failed: the task has ended.
+   * Pending: an attempt is to begin; if something keeps it from that, message says what. Running: what an attempt does
+   * exists, or another attempt follows one that failed. Succeeded, Failed: the task has ended.
    * Cancelled: no further attempt begins, because it is no longer wanted.
    */
   phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
@@ -1236,7 +1240,7 @@ export interface HookTaskStatus {
   startedAt?: string;
   /** When the task ended, in one of the phases Succeeded, Failed and Cancelled. */
   endedAt?: string;
-  /** The object of the last attempt, as kind/name. */
+  /** The object of the last attempt, as kind/name; absent until it exists. */
   object?: string;
   /** What the task waits for, or why it ended as it did. */
   message?: string;

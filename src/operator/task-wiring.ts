@@ -148,10 +148,15 @@ export class Tasks {
       reconcile: async (key) => await reconciler.reconcile(key),
       log,
       groupOf: (key) => memory.get(key)?.cluster.namespace ?? "",
-      isUrgent: (key) => memory.get(key)?.phase === "Pending",
+      isUrgent: (key) => isNew(memory.get(key)),
       onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
     });
   }
+}
+
+/** One that is refused is no longer urgent, however often it is tried. */
+function isNew(task: StoredTask | undefined): boolean {
+  return task?.phase === "Pending" && !task.isRunning;
 }
 
 /** Each call about the Cluster tries again. */

@@ -13,12 +13,21 @@ import {
 } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
+import { readTimestamp } from "../lib/instant.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { judgeObject } from "../policy/tasks/task-outcome.ts";
 import { CLUSTER_UID, MANAGED_BY, TASK_LABEL } from "../policy/tasks/template-metadata.ts";
 import { durationText, durationOrNever } from "../lib/duration.ts";
 import { timesOutAt } from "./next-step.ts";
-import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./task-progress.ts";
+import {
+  type AttemptOutcome,
+  attemptEnded,
+  attemptFound,
+  attemptWaits,
+  isCarriedOut,
+  kindOf,
+  lastAttempt,
+} from "./task-progress.ts";
 import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects } from "./task-objects.ts";
 
 export interface AttemptWork {
@@ -82,14 +91,18 @@ export async function carryOut(objects: Objects, work: AttemptWork): Promise<Hoo
       action.create === undefined
         ? await objects.apply(account, object, fieldManagerOf(work.task))
         : await createOnce(objects, work, object);
-    return judged({ ...work, task: { ...work.task, status: foundAs(work, stored) } }, stored);
+    const status = foundAs(work, stored);
+    const attempt = lastAttempt(status) ?? work.attempt;
+    return judged({ ...work, task: { ...work.task, status }, attempt }, stored);
   } catch (error) {
     return await notCarriedOut(objects, work, error);
   }
 }
 
-function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
-  return attemptFound(task.status ?? {}, { uid: metadata.uid });
+function foundAs({ task, now }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
+  // What is applied may have existed before.
+  const created = task.spec.action.create && readTimestamp(metadata.creationTimestamp);
+  return attemptFound(task, { uid: metadata.uid }, created ?? now);
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
@@ -119,7 +132,7 @@ function isOwn(task: HookTask, { uid }: TaskAttempt, { metadata }: KubeObject): 
 }
 
 /** What is there now has to go; what comes later does not count. */
-async function findTargets(objects: Objects, { task, attempt }: AttemptWork): Promise<HookTaskStatus> {
+async function findTargets(objects: Objects, { task, attempt, now }: AttemptWork): Promise<HookTaskStatus> {
   const account = accountOf(task);
   const ref = refOf(task, attempt);
   const selector = selectorOf(task);
@@ -133,7 +146,7 @@ async function findTargets(objects: Objects, { task, attempt }: AttemptWork): Pr
       `${targets.length} objects are selected for deletion, and at most ${MAX_TARGETS} may be`,
       { code: 422, reason: "TooMany" },
     );
-  return attemptFound(task.status ?? {}, { targets });
+  return attemptFound(task, { targets }, now);
 }
 
 /** Empty: the deletion names one object. */
@@ -249,7 +262,8 @@ function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
 function waitsOrTimedOut({ task, attempt, now }: AttemptWork, message: string): HookTaskStatus {
   if (now < timesOutAt(task, attempt)) return attemptWaits(task.status ?? {}, message);
   const limit = durationText(durationOrNever(task.spec.timeout));
-  return attemptEnded(task, { outcome: "TimedOut", message: `not done within ${limit}: ${message}` }, now);
+  const what = isCarriedOut(attempt) ? "not done" : "could not begin";
+  return attemptEnded(task, { outcome: "TimedOut", message: `${what} within ${limit}: ${message}` }, now);
 }
 
 /** Each is deleted with its uid, so what comes later under its name stays. */

@@ -110,8 +110,8 @@ function delayMs({ status, spec }: Pick<HookTask, "spec" | "status">): number {
 export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAttempt | undefined {
   const last = lastAttempt(task.status);
   const endedAt = readTimestamp(last?.endedAt);
-  if (task.status?.phase !== "Running" || endedAt === undefined) return undefined;
-  const { begun = 1 } = task.status;
+  if (endedAt === undefined || hasFinished(task)) return undefined;
+  const begun = task.status?.begun ?? 1;
   return { at: after(endedAt, delayMs(task)), number: begun + 1, of: allowedAttempts(task) };
 }
 

@@ -10,7 +10,7 @@ import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-id
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
-import { isHindered, openAttempt } from "./task-progress.ts";
+import { isHindered, openAttempt, phaseOf } from "./task-progress.ts";
 
 /** Ten thousand ended tasks are kept, so only what is searched for has fields, and all that is kept is one text. */
 export class StoredTask {
@@ -40,7 +40,7 @@ export class StoredTask {
     this.rule = spec.rule;
     this.task = spec.task;
     this.hook = spec.hook;
-    this.phase = status?.phase ?? "Pending";
+    this.phase = phaseOf(status);
     this.over = status?.over !== undefined;
     this.isRunning = openAttempt(status) !== undefined;
     this.altered = alterationOf(task);
@@ -130,7 +130,7 @@ function isNamed({ metadata, spec }: HookTask): boolean {
 }
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
-  const phase: TaskPhase = status.phase ?? "Pending";
+  const phase = phaseOf(status);
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {

@@ -2,8 +2,9 @@
 
 import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
-import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, HookTaskStatus } from "../api/hook-policy.ts";
 import { policyName } from "../policy/policy-ref.ts";
+import { lastAttempt, objectOf } from "./task-progress.ts";
 
 type Change = "TaskStarted" | "TaskSucceeded" | "TaskFailed" | "TaskNotBegun" | "TaskAltered";
 
@@ -29,12 +30,18 @@ function changeOf({ status: before = {} }: HookTask, { status: now = {} }: HookT
 
 const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {
   TaskStarted: ({ metadata, spec, status }) =>
-    `attempt ${status?.begun ?? 1} begins as ServiceAccount ${metadata.namespace}/${spec.serviceAccountName}: ${status?.object ?? ""}`,
+    `attempt ${status?.begun ?? 1} begins as ServiceAccount ${metadata.namespace}/${spec.serviceAccountName}: ${objectIn(spec, status)}`,
   TaskSucceeded: ({ status }) => `${status?.object ?? ""} is done`,
   TaskFailed: ({ status }) => `it has failed: ${status?.message ?? ""}`,
   TaskAltered: ({ status }) => `it cannot be trusted: ${status?.message ?? ""}`,
   TaskNotBegun: ({ status }) => `no further attempt begins: ${status?.message ?? ""}`,
 };
+
+/** It may not exist yet. */
+function objectIn(spec: HookTaskSpec, status: HookTaskStatus | undefined): string {
+  const last = lastAttempt(status);
+  return last === undefined ? "" : objectOf(spec, last);
+}
 
 /** Its HookTask could not be stored. */
 export function taskNotStored(spec: HookTaskSpec, name: string, why: string): EventText {

@@ -2,6 +2,7 @@
 
 import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
+import type { TaskPhase } from "../policy/tasks/task-record.ts";
 
 export type AttemptOutcome = NonNullable<TaskAttempt["outcome"]>;
 
@@ -24,23 +25,34 @@ export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
   return uid !== undefined || targets !== undefined;
 }
 
-/** Whether an attempt has begun of which nothing can be carried out: the message says why. */
-export function isHindered(status: Status = {}): boolean {
-  const open = openAttempt(status);
-  return (
-    status.phase === "Running" && open !== undefined && !isCarriedOut(open) && (status.message ?? "") !== ""
-  );
-}
-
-const FINISHED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
+const FINISHED: ReadonlySet<TaskPhase> = new Set<TaskPhase>(["Succeeded", "Failed", "Cancelled"]);
 
 /** Whether the task needs no further attempt. */
 export function hasFinished({ status }: Pick<HookTask, "status">): boolean {
   return status?.phase !== undefined && FINISHED.has(status.phase);
 }
 
+/** An earlier operator wrote Running while nothing of the attempt was carried out. */
+export function phaseOf(status: Status = {}): TaskPhase {
+  const { phase = "Pending" } = status;
+  const open = openAttempt(status);
+  if (open === undefined || FINISHED.has(phase)) return phase;
+  return isCarriedOut(open) ? "Running" : "Pending";
+}
+
+/** Whether something keeps the task from beginning: the message says what. */
+export function isHindered(status: Status = {}): boolean {
+  const hasEnded = lastAttempt(status)?.endedAt !== undefined;
+  return !hasEnded && phaseOf(status) === "Pending" && (status.message ?? "") !== "";
+}
+
 export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "status">): number {
   return status?.allowed ?? 1 + spec.retries;
+}
+
+/** As kind/name. */
+export function objectOf(spec: Pick<HookTaskSpec, "action">, { name }: Pick<TaskAttempt, "name">): string {
+  return `${kindOf(spec).kind}/${name}`.slice(0, MAX_OBJECT);
 }
 
 export function kindOf({ action: { create, apply, delete: deletion } }: Pick<HookTaskSpec, "action">): {
@@ -59,26 +71,29 @@ export function attemptBegun(
 ): Status {
   const at = timestamp(now);
   const attempt = { name, ...(namespace !== undefined && { namespace }), startedAt: at, askedAt: at };
-  const { endedAt: _, message: _old, ...rest } = status;
+  const { endedAt: _, message: _old, object: _other, ...rest } = status;
   return {
     ...rest,
-    phase: "Running",
+    phase: "Pending",
     allowed: allowedAttempts({ spec, status }),
     begun: (status.begun ?? 0) + 1,
     startedAt: status.startedAt ?? at,
-    object: `${kindOf(spec).kind}/${name}`.slice(0, MAX_OBJECT),
     attempts: [...(status.attempts ?? []), attempt].slice(-MAX_ATTEMPTS),
   };
 }
 
-/** The object exists; or, for a deletion, this is what has to go. */
+/** The object exists; or, for a deletion, this is what has to go. `since`: the time-out counts from then. */
 export function attemptFound(
-  status: Status,
+  { spec, status = {} }: Pick<HookTask, "spec" | "status">,
   found: Pick<TaskAttempt, "uid"> & { readonly targets?: readonly TaskTarget[] },
+  since: Date,
 ): Status {
   const { uid, targets } = found;
-  return changed(withoutMessage(status), (attempt) => ({
+  const last = lastAttempt(status);
+  const object = last && { object: objectOf(spec, last) };
+  return changed({ ...withoutMessage(status), phase: "Running", ...object }, (attempt) => ({
     ...withoutMessage(attempt),
+    askedAt: timestamp(since),
     ...(uid !== undefined && { uid }),
     ...(targets !== undefined && { targets: [...targets] }),
   }));
@@ -87,8 +102,10 @@ export function attemptFound(
 /** What the attempt waits for. The same status if it says so already, so that the steady state needs no write. */
 export function attemptWaits(status: Status, message: string): Status {
   const text = message.slice(0, MAX_MESSAGE);
-  if (lastAttempt(status)?.message === text && status.message === text) return status;
-  return { ...changed(status, (attempt) => ({ ...attempt, message: text })), message: text };
+  const phase = phaseOf(status);
+  if (lastAttempt(status)?.message === text && status.message === text && status.phase === phase)
+    return status;
+  return { ...changed(status, (attempt) => ({ ...attempt, message: text })), phase, message: text };
 }
 
 /** What keeps the next attempt from beginning. The same status if it says so already. */
@@ -125,7 +142,9 @@ export function attemptEnded(
   if (outcome === "Succeeded") return { ...ended, phase: "Succeeded", endedAt };
   const said = text === "" ? {} : { message: text };
   const isLast = final || (ended.begun ?? 0) >= allowedAttempts({ spec, status: ended });
-  return isLast ? { ...ended, ...said, phase: "Failed", endedAt } : { ...ended, ...said, phase: "Running" };
+  return isLast
+    ? { ...ended, ...said, phase: "Failed", endedAt }
+    : { ...ended, ...said, phase: phaseOf(status) };
 }
 
 /** No further attempt begins, and another confirmation may begin another run. */
@@ -155,7 +174,7 @@ export function operationOver(status: Status, now: Date): Status {
 export function retried(task: Pick<HookTask, "spec" | "status">, value: string): Status {
   const { status = {} } = task;
   const { endedAt: _, message: _old, ...rest } = status;
-  return { ...rest, phase: "Running", allowed: (status.begun ?? 0) + 1, retriedFor: value };
+  return { ...rest, phase: "Pending", allowed: (status.begun ?? 0) + 1, retriedFor: value };
 }
 
 function changed(status: Status, change: (last: TaskAttempt) => TaskAttempt): Status {

@@ -241,7 +241,7 @@ export class TaskReconciler {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;
     const key = keyOf(task);
-    const message = `cannot begin before ${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is gone: ${why}`;
+    const message = `${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is not gone yet: ${why}`;
     log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
     const since = [attempt.endedAt, metadata.creationTimestamp].map(
       (at) => readTimestamp(at)?.getTime() ?? 0,

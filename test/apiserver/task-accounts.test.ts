@@ -103,7 +103,7 @@ describe("the accounts of tasks", () => {
       assert.ok(((await tasks.ask(ns)).retryAfterSeconds ?? 0) > 0);
       return (await tasksIn(cp, "kube-system")).length > 0;
     });
-    await taskIs(cp, "kube-system", "Running", ({ status }) =>
+    await taskIs(cp, "kube-system", "Pending", ({ status }) =>
       /cannot impersonate|forbidden/.test(status?.message ?? ""),
     );
     assert.deepEqual(await jobsIn(cp, "kube-system"), []);

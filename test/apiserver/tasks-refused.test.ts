@@ -83,7 +83,7 @@ describe("a task that is refused", () => {
     await begins(ns, jobTask("clean"));
     const sentence =
       /admission refuses it \(correct what it names\): .*exceeded quota: jobs.*used: count\/jobs.batch=1/;
-    await tasks.saysEverywhere(ns, "Running", sentence);
+    await tasks.saysEverywhere(ns, "Pending", sentence);
     await tasks.isHeld(ns, /task clean cannot begin: admission refuses it/);
     assert.deepEqual(await jobsIn(cp, ns), []);
     await limit("2");
@@ -95,7 +95,7 @@ describe("a task that is refused", () => {
     await createAccount(cp, ns);
     await forbid(ns, "Forbidden");
     await begins(ns, jobTask("clean"));
-    await tasks.saysEverywhere(ns, "Running", /admission refuses it .*no Jobs on Sundays/);
+    await tasks.saysEverywhere(ns, "Pending", /admission refuses it .*no Jobs on Sundays/);
     assert.deepEqual(await jobsIn(cp, ns), []);
     await allowAgain(ns);
     await completesOnce(ns);
@@ -126,8 +126,14 @@ describe("a task that is refused", () => {
     await tasks.asksUntilStored(ns);
     const sentence =
       /a right is missing \(hookpolicy doctor prints which\): .*system:serviceaccount:no-account:cluster-tasks/;
-    await tasks.saysEverywhere(ns, "Running", sentence);
+    await tasks.saysEverywhere(ns, "Pending", sentence);
+    const [row = ""] = await tasks.listed(ns);
+    assert.match(row, new RegExp(`^c1 \\| ${HOOK} \\| - \\| clean \\| Pending \\| - \\| ${sentence.source}`));
     await createAccount(cp, ns);
+    const job = await openJob(cp, ns);
+    const isFound = ({ status }: HookTask): boolean => status?.object === `Job/${job.metadata.name}`;
+    const { status } = await taskIs(cp, ns, "Running", isFound);
+    assert.equal(status?.attempts?.[0]?.askedAt, job.metadata.creationTimestamp, "its time-out begins");
     await completesOnce(ns);
   });
 
@@ -137,7 +143,7 @@ describe("a task that is refused", () => {
     const task = { name: "backup", create: { ...BACKUP, spec: {} }, succeeded };
     await begins(ns, task, may("velero.io", "backups", "create", "get", "delete"));
     const sentence = /the API server has no Backup in velero.io\/v1: install its CustomResourceDefinition/;
-    await tasks.saysEverywhere(ns, "Running", sentence);
+    await tasks.saysEverywhere(ns, "Pending", sentence);
     await cp.apply(definition("velero.io", "v1", "Backup"));
     const backup = await cp.waitFor("a Backup", async () => (await cp.list({ ...BACKUP, namespace: ns }))[0]);
     await cp.patch(

@@ -160,7 +160,7 @@ describe("tasks", () => {
     await tasks.policy(ns, { tasks: [jobTask("clean")] }, { optIn: false });
     await tasks.deletedCluster(ns);
     await tasks.asksUntilStored(ns);
-    await taskIs(cp, ns, "Running", ({ status }) => /forbidden.*hookpolicy/.test(status?.message ?? ""));
+    await taskIs(cp, ns, "Pending", ({ status }) => /forbidden.*hookpolicy/.test(status?.message ?? ""));
     assert.deepEqual(await jobsIn(cp, ns), []);
     await allowImpersonation(cp, ns);
     await endJob(cp, await openJob(cp, ns), "Complete");

@@ -53,7 +53,7 @@ export function addTask(program: Command): void {
     .argument("[task]", "show and retry: NAMESPACE/NAME, or NAME, of a HookTask", shortName)
     .summary("what tasks of policies do; try a failed one again")
     .description(
-      "Lists the HookTasks of policies, those that failed first; shows what one of them does and waits for; or lets a failed one have another attempt.\n\nExit code: 0 done, 1 the operator has not taken the retry, 2 input that cannot be read or wrong usage.",
+      "Lists the HookTasks of policies, those that failed or cannot begin first; shows what one of them does and waits for; or lets a failed one have another attempt.\n\nExit code: 0 done, 1 the operator has not taken the retry, 2 input that cannot be read or wrong usage.",
     )
     .addOption(new Option("-A, --all-namespaces", "list: HookTasks of all namespaces").conflicts("namespace"))
     .option("-n, --namespace <namespace>", "where the HookTask is; default: the context's namespace")

@@ -1,12 +1,18 @@
 /** Prints HookTasks as tables, in detail, and as JSON. */
 
-import type { HookTask } from "../../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus, TaskAttempt } from "../../api/hook-policy.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
-import { allowedAttempts, isHindered, openAttempt } from "../../tasks/task-progress.ts";
+import {
+  allowedAttempts,
+  isCarriedOut,
+  isHindered,
+  lastAttempt,
+  openAttempt,
+} from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
@@ -35,16 +41,23 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
     spec.version ?? "",
     spec.task,
     phaseText(task, colour),
-    isHindered(status) ? "" : (status?.object ?? ""),
+    objectIn(status) ?? "",
     metadata.creationTimestamp === undefined ? "" : since(metadata.creationTimestamp, now),
   ];
+}
+
+/** An earlier operator named it before it existed. */
+function objectIn(status: HookTaskStatus | undefined): string | undefined {
+  const last = lastAttempt(status);
+  return last === undefined || isCarriedOut(last) ? status?.object : undefined;
 }
 
 function phaseText(task: ReadTask, colour: Colour): string {
   const { phase, isOver, isAltered } = task;
   const next = nextOf(task);
   if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
-  if (!isOver && !isAltered && isHindered(task.object.status)) return colour.red("Cannot begin");
+  if (!isOver && !isAltered && isHindered(task.object.status))
+    return `${colour[COLOURS[phase]](phase)} (${colour.red("cannot begin")})`;
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
   return `${colour[COLOURS[phase]](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
@@ -157,16 +170,23 @@ function logsCommand({ spec, status }: HookTask): string | undefined {
 const LOGGED: Readonly<Record<string, string>> = { "batch/v1 Job": "job", "v1 Pod": "pod" };
 
 function attemptLines({ object: { status } }: ReadTask, { now, colour }: TaskView): string[] {
-  const rows = (status?.attempts ?? []).map(
-    ({ namespace, name, startedAt, endedAt, outcome = "", message = "" }) => [
+  const rows = (status?.attempts ?? []).map((attempt) => {
+    const { namespace, name, startedAt, endedAt, message = "" } = attempt;
+    return [
       namespacedName({ namespace, name }),
       startedAt,
       ageText(Date.parse(endedAt ?? now.toISOString()) - Date.parse(startedAt)),
-      outcome === "" ? "runs" : (outcome === "Succeeded" ? colour.green : colour.red)(outcome),
+      outcomeText(attempt, colour),
       message,
-    ],
-  );
+    ];
+  });
   return tableLines(["ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "MESSAGE"], rows);
+}
+
+function outcomeText(attempt: TaskAttempt, colour: Colour): string {
+  const { outcome } = attempt;
+  if (outcome !== undefined) return (outcome === "Succeeded" ? colour.green : colour.red)(outcome);
+  return isCarriedOut(attempt) ? "runs" : "has not begun";
 }
 
 /** Schema: schemas/output/task.json. */
@@ -176,7 +196,7 @@ export function tasksJson(tasks: readonly ReadTask[]): object {
 
 function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: ReadTask): object {
   const { spec, status, metadata } = object;
-  const { object: made, message, endedAt, attempts = [], begun = 0 } = status ?? {};
+  const { message, endedAt, attempts = [], begun = 0 } = status ?? {};
   return {
     ...key,
     cluster,
@@ -191,7 +211,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     phase,
     over: isOver,
     altered: isAltered || undefined,
-    object: isHindered(object.status) ? undefined : made,
+    object: objectIn(status),
     message,
     created: metadata.creationTimestamp,
     endedAt,

@@ -11,6 +11,7 @@ import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
+import { isHindered, phaseOf } from "../../tasks/task-progress.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
@@ -35,7 +36,7 @@ export interface ReadTask {
   readonly isAltered: boolean;
 }
 
-/** What needs a person comes first, then what runs; of each, the newest. */
+/** What has failed or cannot begin comes first, then what runs; of each, the newest. */
 const ORDER: readonly Phase[] = ["Failed", "Running", "Pending", "Cancelled", "Succeeded"];
 
 /** `namespace`: of the HookTasks, where the ServiceAccount is; absent: all. */
@@ -53,8 +54,9 @@ export async function listTasks(
     .toSorted((a, b) => rankOf(a) - rankOf(b) || compareText(createdAt(b), createdAt(a)));
 }
 
-function rankOf({ phase, isOver, isAltered }: ReadTask): number {
-  return ORDER.indexOf(isAltered ? "Failed" : phase) + (isOver ? ORDER.length : 0);
+function rankOf({ phase, isOver, isAltered, object }: ReadTask): number {
+  const needsPerson = isAltered || isHindered(object.status);
+  return ORDER.indexOf(needsPerson ? "Failed" : phase) + (isOver ? ORDER.length : 0);
 }
 
 function createdAt({ object }: ReadTask): string {
@@ -89,7 +91,7 @@ function readTaskObject(raw: KubeObject): ReadTask {
     object,
     cluster: namespacedName(spec.clusterRef),
     policy: { kind, ...(namespace !== undefined && { namespace }), name },
-    phase: status?.phase ?? "Pending",
+    phase: phaseOf(status),
     isOver: status?.over !== undefined,
     isAltered: alterationOf(object) !== undefined,
   };

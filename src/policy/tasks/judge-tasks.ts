@@ -171,25 +171,25 @@ function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): W
     return { state, reason, message: `task ${task} ${text}` };
   };
   switch (phase) {
-    case "Pending":
-    case "Cancelled":
-      return say("Pending", "TaskPending", `is about to begin (${hookTask})`);
     case "Succeeded":
       return { state: "Succeeded", reason: "TaskSucceeded", message: "" };
     case "Failed":
       return onFailure === "Proceed"
         ? { state: "Proceeded", reason: "TaskFailed", message: "" }
         : say("Failed", "TaskFailed", `has failed (hookpolicy task retry ${namespace}/${name})`);
+    case "Pending":
     case "Running":
+    case "Cancelled":
       // Of the operator's own words, without those of the API server or a webhook, which come after a colon.
       if (record.hindered === true)
         return say("Pending", "TaskPending", `cannot begin: ${message.split(": ", 1)[0]} (${hookTask})`);
-      if (nextAttempt === undefined) return say("Running", "TaskRunning", `runs (${hookTask})`);
-      return say(
-        "Retrying",
-        "TaskRunning",
-        `waits for attempt ${nextAttempt.number} of ${nextAttempt.of} (${hookTask})`,
-      );
+      if (nextAttempt !== undefined) {
+        const { number, of } = nextAttempt;
+        return say("Retrying", "TaskRunning", `waits for attempt ${number} of ${of} (${hookTask})`);
+      }
+      return phase === "Running"
+        ? say("Running", "TaskRunning", `runs (${hookTask})`)
+        : say("Pending", "TaskPending", `is about to begin (${hookTask})`);
   }
 }
 

@@ -122,11 +122,41 @@ describe("an attempt", () => {
       const api = server({ create: refuses(code, reason) });
       const status = await carryOut(api, workOf(running()));
       const who = code === 403 ? "admission refuses it (correct what it names): " : "";
-      assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Running", `${who}it says ${reason}`]);
+      assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Pending", `${who}it says ${reason}`]);
       const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
       assert.deepEqual([late.phase, late.attempts?.[0]?.outcome], ["Failed", "TimedOut"]);
-      assert.match(late.message ?? "", /not done within 15m: .*it says/);
+      assert.match(late.message ?? "", /could not begin within 15m: .*it says/);
     });
+
+  test("may take its whole time-out, however long it could not begin", async () => {
+    const late = running({ askedAt: ago(1000) });
+    const created = async (): Promise<KubeObject> =>
+      await Promise.resolve(object("job-1", { creationTimestamp: ago(5) }));
+    const { phase, attempts } = await carryOut(server({ create: created }), workOf(late));
+    assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", ago(5)]);
+
+    const apply = { ...CONFIG_MAP, metadata: { name: "settings", namespace: "team-a" } };
+    const old = async (): Promise<KubeObject> =>
+      await Promise.resolve(object("map-1", { creationTimestamp: ago(10_000) }));
+    const applied = running({ askedAt: ago(1000) }, { action: { apply }, succeeded: "false" });
+    assert.equal((await carryOut(server({ apply: old }), workOf(applied))).attempts?.[0]?.askedAt, ago(0));
+
+    const action = { delete: { ...CONFIG_MAP, namespace: "team-a", name: "settings" } };
+    const removed = await carryOut(
+      server({ find: old }),
+      workOf(running({ askedAt: ago(1000) }, { action })),
+    );
+    assert.deepEqual([removed.phase, removed.attempts?.[0]?.askedAt], ["Running", ago(0)]);
+  });
+
+  test("that was carried out unseen may take its time-out from when its object was created", async () => {
+    const labels = { "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef" };
+    const find = async (): Promise<KubeObject> =>
+      await Promise.resolve(object("job-1", { labels, creationTimestamp: ago(60) }));
+    const api = server({ create: refuses(503, "ServiceUnavailable"), find });
+    const { phase, attempts } = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
+    assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", ago(60)]);
+  });
 
   test("applies with a manager for policy, task and Cluster, and as the Cluster's own if it is to be", async () => {
     const apply = { ...CONFIG_MAP, metadata: { name: "settings", namespace: "team-a" } };

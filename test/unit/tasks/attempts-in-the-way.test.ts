@@ -149,20 +149,48 @@ for (const [code, reason] of [
     assert.deepEqual([task().status?.phase, task().status?.begun], ["Failed", 2]);
   });
 
+test("a task that is refused is Pending, and begins by itself, with its whole time-out, once it is not", async (t) => {
+  let created: KubeObject | undefined;
+  let isAllowed = false;
+  const { reconcile, task, later } = lab(t, {
+    task: named(),
+    find: async () => await Promise.resolve(created),
+    create: async () => {
+      if (!isAllowed) return await refuses(403, "Forbidden")();
+      return (created = job("job-1"));
+    },
+  });
+  await reconcile();
+  assert.deepEqual([task().status?.phase, task().status?.object], ["Pending", undefined]);
+  assert.match(task().status?.message ?? "", /it says Forbidden/);
+  later(14 * MINUTE);
+  isAllowed = true;
+  await reconcile();
+  const { phase, begun, object } = task().status ?? {};
+  assert.deepEqual([phase, begun], ["Running", 1]);
+  assert.match(object ?? "", /^Job\/clean-/);
+  later(14 * MINUTE);
+  await reconcile();
+  assert.equal(task().status?.phase, "Running");
+  later(2 * MINUTE);
+  await reconcile();
+  assert.deepEqual([task().status?.phase, task().status?.attempts?.[0]?.outcome], ["Failed", "TimedOut"]);
+});
+
 test("a task whose earlier object cannot be removed says so, and fails after one more time-out", async (t) => {
   const find = refuses(403, "Forbidden");
   const { reconcile, task, asked, later } = lab(t, { task: timedOut({ uid: "job-1" }), find });
   assert.deepEqual(await reconcile(), { requeueAfterMs: 10_000 });
   const { phase, message = "" } = task().status ?? {};
   assert.equal(phase, "Running");
-  assert.match(message, /^cannot begin before Job clean-0123456789 of an earlier attempt is gone: .*it says/);
+  assert.match(message, /^Job clean-0123456789 of an earlier attempt is not gone yet: .*it says/);
   await reconcile();
   assert.deepEqual(asked, ["find"]);
   await passes(13, reconcile, later);
   assert.equal(task().status?.phase, "Running");
   await passes(1, reconcile, later);
   assert.deepEqual([task().status?.phase, task().status?.begun], ["Failed", 1]);
-  assert.match(task().status?.message ?? "", /cannot begin before Job/);
+  assert.match(task().status?.message ?? "", /of an earlier attempt is not gone yet/);
 });
 
 test("a corrected task fails when what the one before it has created cannot be removed", async (t) => {

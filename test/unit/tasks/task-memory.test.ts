@@ -51,6 +51,15 @@ test("memory keeps who a HookTask is and how far, and not what it does", () => {
   assert.deepEqual(outline.status?.attempts, [attempt({ uid: "job-2" })]);
 });
 
+test("memory says of what an earlier operator called running that it cannot begin, and why", () => {
+  const refused = hookTask({ phase: "Running", begun: 1, attempts: [attempt()], message: "no right" });
+  const { phase, record } = storedTask(named(refused));
+  assert.deepEqual(
+    [phase, record.phase, record.hindered, record.message],
+    ["Pending", "Pending", true, "no right"],
+  );
+});
+
 test("memory tells an action that was changed, even if it was changed back, from one whose change would not show", () => {
   const task = named(hookTask());
   const alteration = (spec: object, status?: HookTask["status"]): unknown =>

@@ -1,38 +1,90 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import {
   attemptBegun,
   attemptEnded,
   attemptFound,
   attemptWaits,
   cancelled,
+  isHindered,
   markedAltered,
   openAttempt,
+  phaseOf,
   retried,
 } from "../../../src/tasks/task-progress.ts";
-import { ago, hookTask, NOW } from "./hook-tasks.ts";
+import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
 const PLACE = { name: "clean-0123456789", namespace: "team-a" };
 
 test("an attempt is in the status before its object exists", () => {
   const status = attemptBegun(hookTask(), PLACE, NOW);
   assert.deepEqual(status, {
-    phase: "Running",
+    phase: "Pending",
     allowed: 1,
     begun: 1,
     startedAt: ago(0),
-    object: "Job/clean-0123456789",
     attempts: [{ ...PLACE, startedAt: ago(0), askedAt: ago(0) }],
   });
+});
+
+test("an attempt runs, and its object is named, once that exists: the time-out counts from then", () => {
+  const begun = attemptWaits(attemptBegun(hookTask(), PLACE, NOW), "no right");
+  const later = new Date(NOW.getTime() + 60_000);
+  const { phase, object, attempts, message } = attemptFound(
+    { ...hookTask(), status: begun },
+    { uid: "job-1" },
+    later,
+  );
+  assert.deepEqual([phase, object, message], ["Running", "Job/clean-0123456789", undefined]);
+  assert.deepEqual(attempts, [{ ...PLACE, startedAt: ago(0), askedAt: ago(-60), uid: "job-1" }]);
+  const again = attemptBegun({ ...hookTask(), status: { object: "Job/earlier" } }, PLACE, NOW);
+  assert.equal(again.object, undefined);
+});
+
+const OPEN = attempt();
+const ENDED = attempt({ endedAt: ago(1), outcome: "TimedOut" });
+const phases: Readonly<Record<string, readonly [status: HookTaskStatus, phase: string, hindered: boolean]>> =
+  {
+    "nothing has begun": [{}, "Pending", false],
+    "nothing of it can begin": [{ phase: "Pending", attempts: [OPEN], message: "no" }, "Pending", true],
+    "an earlier object is in its way": [{ message: "no" }, "Pending", true],
+    "an earlier operator wrote that it runs": [
+      { phase: "Running", attempts: [OPEN], message: "no" },
+      "Pending",
+      true,
+    ],
+    "an earlier operator has carried it out": [
+      { phase: "Pending", attempts: [attempt({ uid: "job-1" })], message: "not yet" },
+      "Running",
+      false,
+    ],
+    "another attempt follows": [{ phase: "Pending", attempts: [ENDED], message: "no" }, "Pending", false],
+    "another attempt follows one that ran": [{ phase: "Running", attempts: [ENDED] }, "Running", false],
+    "it has ended": [{ phase: "Failed", attempts: [ENDED], message: "no" }, "Failed", false],
+    "it was cancelled": [{ phase: "Cancelled", attempts: [OPEN], message: "no" }, "Cancelled", false],
+  };
+for (const [what, [status, phase, hindered]] of Object.entries(phases))
+  test(`its phase is ${phase} when ${what}`, () => {
+    assert.deepEqual([phaseOf(status), isHindered(status)], [phase, hindered]);
+  });
+
+test("the phase of an earlier operator is corrected, though the message stays", () => {
+  const status: HookTaskStatus = {
+    phase: "Running",
+    attempts: [{ ...OPEN, message: "no" }],
+    message: "no",
+  };
+  assert.equal(attemptWaits(status, "no").phase, "Pending");
 });
 
 test("of what was changed, only an attempt that was not carried out ends", () => {
   const begun = attemptBegun(hookTask(), PLACE, NOW);
   const status = markedAltered(begun, NOW);
-  assert.deepEqual([status.altered, status.phase], [ago(0), "Running"]);
+  assert.deepEqual([status.altered, status.phase], [ago(0), "Pending"]);
   assert.deepEqual([status.attempts?.[0]?.outcome, status.attempts?.[0]?.endedAt], ["Cancelled", ago(0)]);
   assert.match(status.message ?? "", /^spec\.action is not what the operator stored/);
-  const found = attemptFound(begun, { uid: "job-1" });
+  const found = attemptFound({ ...hookTask(), status: begun }, { uid: "job-1" }, NOW);
   assert.deepEqual(openAttempt(markedAltered(found, NOW)), openAttempt(found));
 });
 
@@ -40,8 +92,10 @@ test("the last attempt that fails ends the task, and no other", () => {
   const task = hookTask(undefined, { retries: 1 });
   const fail = (status: ReturnType<typeof attemptBegun>): ReturnType<typeof attemptBegun> =>
     attemptEnded({ ...task, status }, { outcome: "Failed", message: "no" }, NOW);
-  const first = fail(attemptBegun(task, PLACE, NOW));
-  assert.deepEqual([first.phase, first.endedAt, first.message], ["Running", undefined, "no"]);
+  const begun = attemptBegun(task, PLACE, NOW);
+  const first = fail(begun);
+  assert.deepEqual([first.phase, first.endedAt, first.message], ["Pending", undefined, "no"]);
+  assert.equal(fail(attemptFound({ ...task, status: begun }, { uid: "job-1" }, NOW)).phase, "Running");
   assert.equal(openAttempt(first), undefined);
   const second = fail(attemptBegun({ ...task, status: first }, PLACE, NOW));
   assert.deepEqual([second.phase, second.begun, second.endedAt], ["Failed", 2, ago(0)]);
@@ -56,7 +110,7 @@ test("what can never succeed has no further attempt", () => {
 
 test("a success has no message", () => {
   const status = attemptWaits(attemptBegun(hookTask(), PLACE, NOW), "not yet");
-  const found = attemptFound(status, { uid: "job-1" });
+  const found = attemptFound({ ...hookTask(), status }, { uid: "job-1" }, NOW);
   const ended = attemptEnded({ ...hookTask(), status: found }, { outcome: "Succeeded", message: "" }, NOW);
   assert.deepEqual(
     [ended.phase, ended.message, ended.attempts?.[0]?.message],
@@ -77,7 +131,7 @@ test("a person allows one attempt more than there were", () => {
   const again = retried({ ...hookTask(), status: ended }, "then");
   assert.deepEqual(
     [again.phase, again.allowed, again.begun, again.retriedFor, again.endedAt],
-    ["Running", 2, 1, "then", undefined],
+    ["Pending", 2, 1, "then", undefined],
   );
 });
 

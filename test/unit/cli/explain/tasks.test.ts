@@ -92,22 +92,30 @@ describe("a task", () => {
     assert.match(text, new RegExp(`^ {2}see {7}hookpolicy task show -n team-a ${NAME}$`, "m"));
   });
 
-  test("of which nothing can be carried out cannot begin, and waits for a user", async (t) => {
-    const attempts = [{ name: "clean-1", startedAt: "2026-11-21T11:58:00Z" }];
-    const words = "the API server has no Job in batch/v1";
-    const message = `${words}: install its CustomResourceDefinition, or correct the task`;
-    const refused = hookTask({ phase: "Running", begun: 1, attempts, message });
-    const objects = [cluster(DELETING), withTasks(rule()), refused];
-    const text = await explained(t, objects);
-    assert.ok(text.includes(`task clean, which cannot begin: ${message} (`), text);
-    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
-    assert.match(text, new RegExp(`task clean: cannot begin\\n.*because +${words}`));
-    const json = await explained(t, objects, "-o", "json");
-    assert.ok(json.includes(`"task clean cannot begin: ${words} (HookTask team-a/${NAME})"`), json);
+  const open = [{ name: "clean-1", startedAt: "2026-11-21T11:58:00Z" }];
+  const refusal = "the API server has no Job in batch/v1";
+  const message = `${refusal}: install its CustomResourceDefinition, or correct the task`;
+  for (const [what, status] of [
+    ["of which nothing can be carried out", { phase: "Pending", begun: 1, attempts: open, message }],
+    ["that an earlier operator called running", { phase: "Running", begun: 1, attempts: open, message }],
+    ["that waits for an earlier object", { message }],
+  ] as const)
+    test(`${what} cannot begin, and waits for a user`, async (t) => {
+      const refused = hookTask(status);
+      const objects = [cluster(DELETING), withTasks(rule()), refused];
+      const text = await explained(t, objects);
+      assert.ok(text.includes(`task clean, which cannot begin: ${message} (`), text);
+      assert.match(text, /^ {2}released {2}only after a user has acted;/m);
+      assert.match(text, new RegExp(`task clean: cannot begin\\n.*because +${refusal}`));
+      const json = await explained(t, objects, "-o", "json");
+      assert.ok(json.includes(`"task clean cannot begin: ${refusal} (HookTask team-a/${NAME})"`), json);
+    });
+
+  test("whose object exists runs, whatever cannot be read of it", async (t) => {
     const begun = hookTask({
       phase: "Running",
       begun: 1,
-      attempts: attempts.map((each) => ({ ...each, uid: "1" })),
+      attempts: open.map((each) => ({ ...each, uid: "1" })),
       message,
     });
     assert.match(
@@ -134,6 +142,13 @@ describe("a task", () => {
     assert.match(json, /"state": "Retrying"/);
     assert.match(json, /"nextAttempt": \{\s+"at": "2026-11-21T12:00:30Z",\s+"number": 2,\s+"of": 2\s+\}/);
     assert.match(json, new RegExp(`"task clean waits for attempt 2 of 2 \\(HookTask team-a/${NAME}\\)"`));
+  });
+
+  test("waits for its next attempt though the last one could not begin", async (t) => {
+    const ended = open.map((each) => ({ ...each, endedAt: "2026-11-21T12:00:00Z" }));
+    const retrying = hookTask({ phase: "Pending", begun: 1, allowed: 2, attempts: ended, message });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), retrying]);
+    assert.match(text, /task clean: waits for attempt 2 of 2, because the last one has failed\n/);
   });
 
   test("whose HookTask was changed is released by a user, who finds the command there", async (t) => {

@@ -96,7 +96,7 @@ describe("a task", () => {
     const started = {
       reason: "TaskStarted",
       about: "Cluster team-a/prod-1",
-      message: "attempt 1 begins as ",
+      message: "attempt 1 begins as ServiceAccount team-a/cluster-tasks: Job/clean",
     };
     const metrics = (of: string): object => ({
       metrics: [{ name: "hookpolicy_tasks", labels: { phase: of }, value: 1 }],

@@ -58,10 +58,11 @@ describe("list", () => {
     assert.equal(stderr, "and 1 of operations that are over (--all)\n");
   });
 
-  test("says of a task that is refused that it cannot begin, and names no object", async (t) => {
+  test("says of a task that is refused that it cannot begin, before what runs, and names no object", async (t) => {
     const refused = hookTask(
       { name: "prod-1-backup-3" },
       {
+        // As an earlier operator wrote it.
         phase: "Running",
         object: "Backup/backup-z",
         message: "the API server has no Backup in velero.io/v1",
@@ -69,15 +70,19 @@ describe("list", () => {
       },
     );
     const { kubeconfig } = await answering(t, {
-      [`GET ${TEAM_A}`]: list(refused),
+      [`GET ${TEAM_A}`]: list(RUNS, refused),
       [`GET ${TEAM_A}/prod-1-backup-3`]: refused,
     });
     const run = async (...args: readonly string[]): Promise<string> =>
       (await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig])).stdout;
-    assert.match(await run("list"), / backup +Cannot begin +/);
+    assert.match(await run("list"), / backup +Pending \(cannot begin\) +[^]* backup +Running +/);
     assert.doesNotMatch(await run("list"), /backup-z/);
-    assert.doesNotMatch(await run("list", "-o", "json"), /"object"/);
-    assert.match(await run("show", "prod-1-backup-3"), /because +the API server has no Backup/);
+    const json: { tasks: object[] } = JSON.parse(await run("list", "-o", "json"));
+    assert.partialDeepStrictEqual(json.tasks[0], { name: "prod-1-backup-3", phase: "Pending" });
+    assert.ok(!("object" in (json.tasks[0] ?? {})));
+    const shown = await run("show", "prod-1-backup-3");
+    assert.match(shown, /because +the API server has no Backup/);
+    assert.match(shown, /backup-z .* has not begun/);
   });
 
   test("of one Cluster, with those that are over, as JSON that keeps to its schema, and as YAML", async (t) => {
