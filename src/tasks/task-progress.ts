@@ -170,11 +170,12 @@ export function operationOver(status: Status, now: Date): Status {
   return { ...status, over: timestamp(now) };
 }
 
-/** A person allows one more attempt; `value`: of the annotation. */
+/** A person allows one more attempt than have begun, or as many as are left; `value`: of the annotation. */
 export function retried(task: Pick<HookTask, "spec" | "status">, value: string): Status {
   const { status = {} } = task;
   const { endedAt: _, message: _old, ...rest } = status;
-  return { ...rest, phase: "Pending", allowed: (status.begun ?? 0) + 1, retriedFor: value };
+  const allowed = Math.max(allowedAttempts(task), (status.begun ?? 0) + 1);
+  return { ...rest, phase: "Pending", allowed, retriedFor: value };
 }
 
 function changed(status: Status, change: (last: TaskAttempt) => TaskAttempt): Status {

@@ -133,7 +133,10 @@ describe("docs/tasks.md", () => {
       (await sh("hookpolicy get -n team-a")).output.includes(retry),
     );
     const retried = await sh(retry);
-    assert.match(retried.output, /HookTask team-a\/\S+ has another attempt\n$/);
+    assert.match(
+      retried.output,
+      /HookTask team-a\/\S+ has another attempt \(2 of 2\): it waits for at most 15m /,
+    );
     assert.equal(retried.code, 0);
     await endJob(cp, await openJob(cp, TEAM), "Complete");
     await taskIs(cp, TEAM, "Succeeded");

@@ -143,12 +143,12 @@ async function print(
 const ANSWER_MS = 15_000;
 
 async function retry(client: KubeClient, task: ReadTask): Promise<void> {
-  const { askForRetry, noRetry } = await import("./tasks.ts");
+  const { askForRetry, noRetry, retryText } = await import("./tasks.ts");
   const why = noRetry(task);
   const name = `HookTask ${namespacedName(task.key)}`;
   if (why !== undefined) throw new UsageError(`${name} ${why}`);
   const isTaken = await askForRetry(client, task, ANSWER_MS);
-  if (isTaken) return stdout.line(`${name} has another attempt`);
+  if (isTaken) return stdout.line(retryText(task));
   stdout.line(`asked for another attempt of ${name}`);
   throw new CommandError(FAILED, "the operator has not answered yet: see 'hookpolicy task show'");
 }

@@ -9,9 +9,9 @@ import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
+import { nextAttemptOf, RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
-import { isHindered, phaseOf } from "../../tasks/task-progress.ts";
+import { isHindered, phaseOf, retried } from "../../tasks/task-progress.ts";
 import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
@@ -98,10 +98,21 @@ function readTaskObject(raw: KubeObject): ReadTask {
 }
 
 /** Why there is nothing to try again; `undefined`: there is. */
-export function noRetry({ phase, isOver, isAltered }: ReadTask): string | undefined {
+export function noRetry({ phase, isOver, isAltered, object }: ReadTask): string | undefined {
   if (isOver) return "belongs to an operation that is over: it counts no more";
   if (isAltered) return "was changed: delete it, and its task begins again";
+  if (isHindered(object.status))
+    return `needs no retry: it begins by itself once this is corrected: ${object.status?.message}`;
+  const next = nextAttemptOf(object);
+  if (next !== undefined) return `needs no retry: attempt ${next.number} of ${next.of} begins by itself`;
   return WHY[phase];
+}
+
+/** What a retry gives. */
+export function retryText({ key, object }: Pick<ReadTask, "key" | "object">): string {
+  const { begun = 0, allowed = 1 } = retried(object, "");
+  const others = begun + 1 < allowed ? "" : ", and no other follows without another retry";
+  return `HookTask ${namespacedName(key)} has another attempt (${begun + 1} of ${allowed}): it waits for at most ${object.spec.timeout} until it can begin${others}`;
 }
 
 const WHY: Readonly<Partial<Record<Phase, string>>> = {

@@ -135,6 +135,11 @@ test("a person allows one attempt more than there were", () => {
   );
 });
 
+test("a person takes no attempt away that is left", () => {
+  const task = hookTask({ phase: "Failed", begun: 1, allowed: 3, attempts: [ENDED] }, { retries: 2 });
+  assert.equal(retried(task, "then").allowed, 3);
+});
+
 test("what is cancelled no longer counts", () => {
   const status = cancelled({}, "the policy is gone", NOW);
   assert.deepEqual([status.phase, status.over, status.message], ["Cancelled", ago(0), "the policy is gone"]);

@@ -8,6 +8,8 @@ import { parse } from "yaml";
 import { answering, FORBIDDEN } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
+import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
+import { retryText } from "../../../../src/cli/task/tasks.ts";
 import { hookTask } from "./hook-tasks.ts";
 
 const TASKS = "/apis/hookpolicy.dev/v1alpha1/hooktasks";
@@ -259,14 +261,40 @@ describe("retry", () => {
     assert.ok(asked.includes(`PATCH ${path}`));
   });
 
-  for (const [phase, words] of [
-    ["Pending", /has not begun yet/],
-    ["Running", /still runs: a retry follows a failure/],
-    ["Succeeded", /has succeeded/],
-    ["Cancelled", /was cancelled, because it was no longer wanted/],
-  ] as const)
-    test(`changes nothing of one that is ${phase}`, async (t) => {
-      const task = hookTask({ name: "prod-1-backup-2" }, { phase });
+  test("says which attempt it gives, how long that may not begin, and whether others follow", () => {
+    const text = (status: HookTaskStatus): string =>
+      retryText({
+        key: { namespace: "team-a", name: "prod-1-backup-2" },
+        object: hookTask({ name: "prod-1-backup-2" }, { phase: "Failed", ...status }),
+      });
+    const given = "HookTask team-a/prod-1-backup-2 has another attempt";
+    const waits = "it waits for at most 15m until it can begin";
+    assert.equal(
+      text({ begun: 2, allowed: 2 }),
+      `${given} (3 of 3): ${waits}, and no other follows without another retry`,
+    );
+    assert.equal(text({ begun: 1, allowed: 3 }), `${given} (2 of 3): ${waits}`);
+  });
+
+  const ENDED = { name: "backup-a", startedAt: "2026-11-21T10:00:00Z", endedAt: "2026-11-21T10:10:00Z" };
+  const OPEN = { name: "backup-a", startedAt: "2026-11-21T10:00:00Z" };
+  const useless: Readonly<Record<string, readonly [status: HookTaskStatus, words: RegExp]>> = {
+    "has not begun": [{ phase: "Pending" }, /has not begun yet/],
+    "cannot begin": [
+      { phase: "Pending", attempts: [OPEN], message: "a right is missing" },
+      /needs no retry: it begins by itself once this is corrected: a right is missing/,
+    ],
+    "has another attempt": [
+      { phase: "Running", begun: 1, attempts: [ENDED] },
+      /needs no retry: attempt 2 of 2 begins by itself/,
+    ],
+    runs: [{ phase: "Running" }, /still runs: a retry follows a failure/],
+    "has succeeded": [{ phase: "Succeeded" }, /has succeeded/],
+    "was cancelled": [{ phase: "Cancelled" }, /was cancelled, because it was no longer wanted/],
+  };
+  for (const [what, [status, words]] of Object.entries(useless))
+    test(`changes nothing of one that ${what}`, async (t) => {
+      const task = hookTask({ name: "prod-1-backup-2" }, status);
       const { kubeconfig, asked } = await answering(t, { [`GET ${path}`]: task });
       const outcome = await hookpolicy([
         "task",
