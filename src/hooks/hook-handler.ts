@@ -9,7 +9,7 @@ import type { Confirmation, Decision } from "../policy/decision.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
-import type { WholeBody } from "../server/whole-body.ts";
+import type { WholeBody } from "../server/bodies.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
 import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-outcome.ts";
 import { LastAnswers } from "./last-answers.ts";

@@ -2,7 +2,7 @@
 
 import type { ObjectMeta } from "../api/meta.ts";
 import { type HookName, VERSION_FIELDS, type VersionField } from "../api/runtime-hooks.ts";
-import type { WholeBody } from "../server/whole-body.ts";
+import type { WholeBody } from "../server/bodies.ts";
 
 export interface Subject {
   readonly clusterUID: string;

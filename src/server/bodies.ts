@@ -1,7 +1,10 @@
-/** Reads bodies within a limit for each body and a limit for all bodies together. */
+/**
+ * The bodies of requests: read within a limit for each and one for all together, and kept as they arrived. Many calls are
+ * answered from the beginning and the end of a body, without parsing it or joining its chunks.
+ */
 
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { freeAll, WholeBody } from "./whole-body.ts";
 
 export interface BodyLimits {
   readonly bodyBytes: number;
@@ -108,4 +111,105 @@ export class Bodies {
 function headOf(chunks: readonly Buffer[]): Buffer {
   const size = chunks.reduce((sum, { length }) => sum + length, 0);
   return Buffer.concat(chunks, Math.min(size, SMALL_BYTES));
+}
+
+/**
+ * A call contains one Cluster. The API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), and
+ * etcd 1.5 MiB by default.
+ */
+export const MAX_CALL_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Enough for a Cluster with a thousand MachineDeployments, each with some variables; parsing that many takes some 15 ms. Parsed,
+ * a body that consists of brackets takes 50 times its size.
+ */
+export const MAX_VALUES = 32 * 1024;
+
+const [LIST, OBJECT, COMMA, QUOTE, ESCAPE] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
+
+/**
+ * Joins the chunks of a body in one buffer, which is as large as a call may be. With a buffer for each call, the garbage collector
+ * would traverse all memory several times a second, because it counts memory outside of its heap.
+ */
+const shared = Buffer.allocUnsafeSlow(MAX_CALL_BYTES);
+
+/** A body as it arrived. */
+export class WholeBody {
+  readonly size: number;
+  #chunks: readonly Buffer[];
+
+  constructor(chunks: readonly Buffer[]) {
+    this.#chunks = chunks;
+    this.size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  }
+
+  /** All bytes, in a buffer of their own. */
+  bytes(): Buffer {
+    const [only] = this.#chunks;
+    if (only !== undefined && this.#chunks.length === 1) return only;
+    const bytes = Buffer.concat(this.#chunks, this.size);
+    this.free(); // otherwise the body is kept twice while it is answered
+    this.#chunks = [bytes];
+    return bytes;
+  }
+
+  /** All bytes, until another body is looked at. */
+  view(): Buffer {
+    if (this.#chunks.length <= 1 || this.size > shared.length) return this.bytes();
+    let end = 0;
+    for (const chunk of this.#chunks) end += chunk.copy(shared, end);
+    return shared.subarray(0, end);
+  }
+
+  /** `undefined`: not UTF-8, as JSON must be. Replacing invalid bytes would take 50 times as long as decoding the rest. */
+  text(): string | undefined {
+    const bytes = this.view();
+    return isUtf8(bytes) ? bytes.toString() : undefined;
+  }
+
+  /** Counts the characters that start or separate values, without a parser. Those in strings, which can be long, do not count. */
+  hasTooManyValues(): boolean {
+    if (this.size <= MAX_VALUES) return false;
+    let [values, isInText, isEscaped] = [0, false, false];
+    for (const chunk of this.#chunks) {
+      for (let at = 0; at < chunk.length; at += 1) {
+        const byte = chunk[at];
+        if (isEscaped) isEscaped = false;
+        else if (byte === QUOTE) isInText = !isInText;
+        else if (isInText) isEscaped = byte === ESCAPE;
+        else if (byte === COMMA || byte === OBJECT || byte === LIST) values += 1;
+      }
+      if (values > MAX_VALUES) return true;
+    }
+    return false;
+  }
+
+  /** The beginning of the first chunk: at most `limit` bytes, each as one character. */
+  head(limit: number): string {
+    return this.#chunks[0]?.toString("latin1", 0, limit) ?? "";
+  }
+
+  /** The end of the last chunk: at most `limit` bytes, each as one character. */
+  tail(limit: number): string {
+    const last = this.#chunks.at(-1);
+    return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";
+  }
+
+  /** Frees the body. Nothing may read it afterwards, nor what bytes() and view() have returned. */
+  free(): void {
+    freeAll(this.#chunks);
+    this.#chunks = [];
+  }
+}
+
+/**
+ * Gives back the memory of the parts of a body at once. As garbage it would wait for a collection, and V8 collects its whole heap
+ * when too much outside of it waits, which large bodies would cause several times a second.
+ */
+function freeAll(chunks: readonly Buffer[]): void {
+  for (const { buffer, byteLength } of chunks) {
+    if (byteLength === 0) continue; // it was freed before, and that throws
+    if (buffer.byteLength !== byteLength) continue; // of the pool of Node.js for small buffers
+    if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  }
 }

@@ -9,17 +9,17 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { rateLimited } from "../lib/rate-limited.ts";
-import type { RefusedBody } from "./bodies.ts";
+import { type RefusedBody, WholeBody } from "./bodies.ts";
 import {
-  createGuard,
   createTlsServer,
   INTERNAL_ERROR,
   NOT_FOUND,
   type TlsServer,
   type TlsServerOptions,
 } from "./tls-server.ts";
-import { WholeBody } from "./whole-body.ts";
 
 export interface HookRoute {
   readonly path: string;
@@ -144,4 +144,19 @@ function pathOf({ url = "" }: IncomingMessage): string {
 /** `undefined`: parsing the body would take too much. */
 function answerOf(route: HookRoute, body: WholeBody): string | Promise<string> | undefined {
   return route.repeat?.(body) ?? (body.hasTooManyValues() ? undefined : route.handle(body));
+}
+
+/** Returns a function that tells whether to refuse a call, and logs why. */
+function createGuard({
+  clients,
+  log,
+}: HookServerOptions): (path: string | undefined, socket: Socket) => boolean {
+  const warnRateLimited = rateLimited(log);
+  return (path, socket) => {
+    if (clients === undefined) return false;
+    const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
+    if (reason === undefined) return false;
+    warnRateLimited("Refused a call", { path, reason, remedy: clients.remedy });
+    return true;
+  };
 }

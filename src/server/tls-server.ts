@@ -2,15 +2,13 @@
 
 import type { ServerOptions as HttpServerOptions } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 
 import type { Logger } from "../lib/logger.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
 import { type Address, listen } from "./address.ts";
-import { Bodies, type BodyLimits } from "./bodies.ts";
+import { Bodies, type BodyLimits, MAX_CALL_BYTES } from "./bodies.ts";
 import { Connections } from "./connections.ts";
-import { MAX_CALL_BYTES } from "./whole-body.ts";
 
 /** Both in PEM; the certificate may be followed by its chain. */
 export interface KeyPair {
@@ -141,20 +139,5 @@ export function timeouts(limits: Omit<Limits, "handshakeMs" | keyof BodyLimits>)
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: limits.checkMs,
-  };
-}
-
-/** Returns a function that tells whether to refuse a call, and logs why. */
-export function createGuard({
-  clients,
-  log,
-}: Pick<TlsServerOptions, "clients" | "log">): (path: string | undefined, socket: Socket) => boolean {
-  const warnRateLimited = rateLimited(log);
-  return (path, socket) => {
-    if (clients === undefined) return false;
-    const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
-    if (reason === undefined) return false;
-    warnRateLimited("Refused a call", { path, reason, remedy: clients.remedy });
-    return true;
   };
 }

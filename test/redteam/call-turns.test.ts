@@ -8,7 +8,7 @@ import { CallTurns } from "../../src/turns/call-turns.ts";
 import { shareOf } from "../../src/decisions/call-share.ts";
 import { Confirmer } from "../../src/decisions/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/server/whole-body.ts";
+import { WholeBody } from "../../src/server/bodies.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 

@@ -7,7 +7,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import type { LiveReader } from "../../src/decisions/live-reader.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/server/whole-body.ts";
+import { WholeBody } from "../../src/server/bodies.ts";
 import type { ObjectReader } from "../../src/policy/watched-objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";

@@ -8,7 +8,7 @@ import type { LiveReader } from "../../src/decisions/live-reader.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../src/server/whole-body.ts";
+import { WholeBody } from "../../src/server/bodies.ts";
 import { describeTransition } from "../../src/report/transition-events.ts";
 import { clusterKey } from "../../src/views/cluster.ts";
 import type { ServedHooks } from "../../src/api/hook-catalog.ts";

@@ -8,7 +8,7 @@ import {
   type AdmissionServerOptions,
   createAdmissionServer,
 } from "../../../src/admission/admission-server.ts";
-import { MAX_VALUES } from "../../../src/server/whole-body.ts";
+import { MAX_VALUES } from "../../../src/server/bodies.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";

@@ -6,7 +6,7 @@ import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { APPROVED, cluster, compiled, hookPolicy, NOW, validity, world } from "../builders.ts";

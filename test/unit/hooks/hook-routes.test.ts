@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import type { HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { createRoutes } from "../../../src/hooks/hook-routes.ts";
 import { decide } from "../../../src/policy/decide.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Logger } from "../../../src/lib/logger.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, NOW } from "../builders.ts";
 import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../../src/api/runtime-hooks.ts";
 import { decodeRequest } from "../../../src/hooks/hook-request.ts";
 import { seenSubject, type Subject } from "../../../src/hooks/subject.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import { runs } from "../../generated.ts";
 import { CLUSTER_VERSIONS, goldenRequest } from "../../contract/golden.ts";
 

@@ -13,7 +13,7 @@ import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
 import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/object-store.ts";

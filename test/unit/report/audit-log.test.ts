@@ -12,7 +12,7 @@ import { AnswerLog } from "../../../src/report/answer-log.ts";
 import type { RequestRefusal } from "../../../src/admission/cluster-handler.ts";
 import type { AuditEntry, AuditRefusal } from "../../../src/report/audit-entry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { WholeBody } from "../../../src/server/bodies.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Basis, Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";

@@ -6,8 +6,7 @@ import { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { Bodies, type RefusedBody } from "../../../src/server/bodies.ts";
-import { WholeBody } from "../../../src/server/whole-body.ts";
+import { Bodies, type RefusedBody, WholeBody } from "../../../src/server/bodies.ts";
 
 const KIB = 1024;
 /** Each body has this much beside the room for all. */

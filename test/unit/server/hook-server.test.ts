@@ -6,7 +6,7 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import type { KeyPair } from "../../../src/server/tls-server.ts";
-import { MAX_VALUES, type WholeBody } from "../../../src/server/whole-body.ts";
+import { MAX_VALUES, type WholeBody } from "../../../src/server/bodies.ts";
 import { createHookServer, type HookRoute } from "../../../src/server/hook-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MAX_VALUES, WholeBody } from "../../../src/server/whole-body.ts";
+import { MAX_VALUES, WholeBody } from "../../../src/server/bodies.ts";
 import { goldenRequest } from "../../contract/golden.ts";
 
 const MIB = 1024 * 1024;
