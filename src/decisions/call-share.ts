@@ -1,7 +1,7 @@
 /** Whose turn a call or a review uses, so that no caller who invents names delays the Clusters that exist. */
 
 import type { Decider } from "../memory/decider.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import type { CallShare } from "../turns/call-turns.ts";
 
 /** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */

@@ -11,7 +11,7 @@ import { NOTHING_READ, type ObjectReader } from "../policy/watched-objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
-import type { LiveWorld } from "../policy/world.ts";
+import type { DecisionRequest, LiveWorld } from "../policy/world.ts";
 import { shareOf } from "./call-share.ts";
 import type { CallTurns } from "../turns/call-turns.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
@@ -27,7 +27,6 @@ import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
 import { withinBudget } from "../turns/time-budget.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
 import type { LiveReader } from "./live-reader.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import type { LiveReader } from "./live-reader.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { ValidityCheck } from "../policy/validity.ts";

@@ -19,10 +19,9 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
-import type { LiveWorld } from "../policy/world.ts";
+import type { DecisionRequest, LiveWorld } from "../policy/world.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../turns/call-turns.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
 import type { LiveReader, PolicyList } from "./live-reader.ts";
 
 export interface ConfirmationUnderWay {

@@ -1,6 +1,6 @@
 /** Confirms that a Cluster may be released, or that its tasks may begin, for policies and rollouts together. */
 
-import type { DecisionRequest } from "../memory/ports.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";

@@ -17,9 +17,8 @@ import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../pol
 import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { Override } from "../policy/override.ts";
-import type { LiveWorld, OperationState, World } from "../policy/world.ts";
+import type { DecisionRequest, LiveWorld, OperationState, World } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
-import type { DecisionRequest } from "./ports.ts";
 import type { Revisions } from "./revisions.ts";
 
 export class Decider {

@@ -6,7 +6,7 @@
 import { Alarm } from "../turns/alarm.ts";
 import { Slice } from "../turns/slice.ts";
 import { isPolicyKey, parsePolicyKey } from "./policy-set.ts";
-import type { StoreOptions } from "./ports.ts";
+import type { StoreOptions } from "./memory.ts";
 
 /** A policyKey(), or a clusterKey(). */
 type Subject = string;

@@ -17,10 +17,9 @@ import { type PendingOperation, operationKey } from "../operations/operation.ts"
 import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
-import type { StoreOptions } from "./ports.ts";
+import { type Memory, type StoreOptions, withSettings, worldOf } from "./memory.ts";
 import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
-import { type Memory, withSettings, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 

@@ -3,18 +3,28 @@
  * so an identical value has not changed.
  */
 
-import type { Cluster, TooLargeMark, Namespace } from "../api/meta.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Cluster, Namespace, OwnedPart, TooLargeMark } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { OperationState, World } from "../policy/world.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
+import type { TimeAllowance } from "../turns/allowance.ts";
 import type { OverrideSet } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
-import type { Lister, StoreOptions } from "./ports.ts";
+import type { Transition } from "./transitions.ts";
 import { isSameSpec } from "./same-object.ts";
+
+/** The read side of an informer. */
+export interface Lister<T> {
+  get(key: string): T | undefined;
+  byNamespace(namespace: string): Iterable<T>;
+  list(): Iterable<T>;
+}
 
 export interface Memory {
   readonly policies: PolicySet;
@@ -25,6 +35,43 @@ export interface Memory {
   readonly objects: ObjectReader;
   /** Absent: unknown, and rules with tasks hold. */
   readonly tasks?: TaskReader;
+}
+
+/** What a store reads, how it works, and who listens to its changes. */
+export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "objects" | "tasks"> {
+  readonly served: ServedHooks;
+  /** Longer HookOverrides have no effect. */
+  readonly maxOverrideMs: number;
+  /** The settings with which Cluster API calls about the Clusters of a namespace; `undefined`: unknown. */
+  readonly settings?: (namespace: string) => HookCall["settings"];
+  /** Whether a control plane or infrastructure has a deletionTimestamp, as far as the operator may see that. */
+  readonly isBeingDeleted?: (namespace: string, part: OwnedPart) => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
+  readonly enqueue: (key: string) => void;
+  /** Only the status has changed: reconciling is not urgent. */
+  readonly onStatusWritten: (policyKey: string) => void;
+  /** The kinds of objects that gates look at may have changed. */
+  readonly onDemands: () => void;
+  /** Reports a transition to users: once, when it happens. */
+  readonly onTransition: (transition: Transition) => void;
+  /** A decision in memory has changed, this long after its cause was seen or was due. */
+  readonly onAnswerChanged?: (latencyMs: number) => void;
+  /** How long evaluations may block the event loop at a time. */
+  readonly turnMs?: number;
+  /** The same for compiling policies; absent: as long as evaluations. */
+  readonly compileMs?: number;
+  /** The same for work that is due. */
+  readonly alarmMs?: number;
+  /** How much time each namespace may use for work that is due. */
+  readonly allowance?: TimeAllowance;
+}
+
+/** Why the operator cannot know something. */
+export interface Unavailable {
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** The inputs of a decision about any Cluster. */

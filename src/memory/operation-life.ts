@@ -15,8 +15,8 @@ import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, PolicyTrace } from "../policy/decision.ts";
-import { type Memory, withSettings, worldOf } from "./memory.ts";
-import type { DecisionRequest, StoreOptions } from "./ports.ts";
+import { type Memory, type StoreOptions, withSettings, worldOf } from "./memory.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import { type ProceededOperation, type ResultOptions, Results } from "./results.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */

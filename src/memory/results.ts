@@ -10,13 +10,12 @@ import { type Decision, type PolicyTrace, applies, heldRules } from "../policy/d
 import { timestamp } from "../lib/instant.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { Memory } from "./memory.ts";
+import type { Memory, StoreOptions } from "./memory.ts";
 import { heldResult, recentResult } from "../operations/rows.ts";
 import { policyKey } from "./policy-set.ts";
-import type { DecisionRequest, StoreOptions } from "./ports.ts";
+import type { DecisionRequest, World } from "../policy/world.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { World } from "../policy/world.ts";
 
 /** An operation that has proceeded, with inputs that do not change. Only objects are looked up when it is recorded. */
 export interface ProceededOperation {

@@ -23,7 +23,7 @@ import { type AdmissionRecording, recordAdmission } from "../report/admission-re
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { matches } from "../policy/decide.ts";
-import type { Lister } from "../memory/ports.ts";
+import type { Lister } from "../memory/memory.ts";
 
 /** The controller's memory. */
 export interface Memory {

@@ -11,7 +11,7 @@ import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
-import type { Unavailable } from "../memory/ports.ts";
+import type { Unavailable } from "../memory/memory.ts";
 import { Permits, type PermitsOptions, surplusLike } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";

@@ -12,6 +12,19 @@ export interface ClusterCall {
   readonly cluster: Cluster;
 }
 
+/** The content of a hook request, or of a review. */
+export interface DecisionRequest extends ClusterCall {
+  /**
+   * Set for a review, which asks whether a request may begin the operation. `cluster` is the object of the review: the API
+   * server stores it only if nothing else has changed the Cluster, so no read could be newer.
+   */
+  readonly admission?: true;
+  /** With `admission`: whether the hook would hold the deletion, because a hold would be worthless. */
+  readonly foreground?: true;
+  /** No other client can have sent the review, so its names are not invented. */
+  readonly fromApiServer?: true;
+}
+
 export interface Situation {
   readonly world: World;
   readonly call: HookCall;

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../lib/logger.ts";
 import type { Namespace } from "../api/meta.ts";
-import type { Lister, Unavailable } from "../memory/ports.ts";
+import type { Lister, Unavailable } from "../memory/memory.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";

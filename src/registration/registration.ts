@@ -5,7 +5,7 @@ import { handlerName } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import type { Unavailable } from "../memory/ports.ts";
+import type { Unavailable } from "../memory/memory.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import { compileSelector, type Labels } from "../api/selector.ts";

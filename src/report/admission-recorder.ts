@@ -4,7 +4,7 @@ import type { AdmissionRecorder, RequestRefusal } from "../admission/cluster-han
 import type { AdmissionOutcome } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import { rateLimited } from "../lib/rate-limited.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "./metrics.ts";

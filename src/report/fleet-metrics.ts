@@ -4,7 +4,7 @@ import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-po
 import type { Cluster } from "../api/meta.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { Lister, Unavailable } from "../memory/ports.ts";
+import type { Lister, Unavailable } from "../memory/memory.ts";
 import { BYPASSES, bypassesOf } from "../operations/marks.ts";
 import { clusterKey } from "../views/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

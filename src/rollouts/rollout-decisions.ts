@@ -10,7 +10,7 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import { clusterKey } from "../views/cluster.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
-import type { LiveWorld, Situation, World } from "../policy/world.ts";
+import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/world.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
@@ -18,7 +18,6 @@ import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.
 import { memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledRollout, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";

@@ -30,7 +30,7 @@ import { type CompiledRollout, type CompiledStage, compileRollout } from "./roll
 import { unmetGate } from "./promotion.ts";
 import { Slots } from "./slots.ts";
 import type { Decider } from "../memory/decider.ts";
-import type { Lister } from "../memory/ports.ts";
+import type { Lister } from "../memory/memory.ts";
 import { isSameSpec } from "../memory/same-object.ts";
 import { RolloutQueue, type WaitingCluster } from "./rollout-queue.ts";
 import { Slice } from "../turns/slice.ts";

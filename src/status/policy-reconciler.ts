@@ -13,7 +13,7 @@ import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
-import type { StoreOptions, Unavailable } from "../memory/ports.ts";
+import type { StoreOptions, Unavailable } from "../memory/memory.ts";
 import type { PolicyApi } from "./policy-api.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";

@@ -20,7 +20,7 @@ import { failing, type ConditionFinding, withTransitions } from "./conditions.ts
 import { clusterOfRow, type PolicyRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import { type RowSets, rowSetsOf } from "../memory/policy-entry.ts";
-import type { Unavailable } from "../memory/ports.ts";
+import type { Unavailable } from "../memory/memory.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;

@@ -5,7 +5,7 @@ import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { DecisionRequest } from "../memory/ports.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";

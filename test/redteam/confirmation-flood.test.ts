@@ -12,7 +12,7 @@ import { LiveReads } from "../../src/decisions/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
-import type { DecisionRequest } from "../../src/memory/ports.ts";
+import type { DecisionRequest } from "../../src/policy/world.ts";
 import type { LiveReader } from "../../src/decisions/live-reader.ts";
 import { testConfirmer } from "../unit/decisions/confirmer.ts";
 

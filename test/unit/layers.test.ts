@@ -45,7 +45,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "admission/review-validators.ts",
     "admission/review-world.ts",
   ],
-  registration: ["lib", "api", "views", "policy", "kube", "memory/ports.ts"],
+  registration: ["lib", "api", "views", "policy", "kube", "memory/memory.ts"],
   hooks: ["lib", "api", "views", "policy", "server", "extension"],
   admission: [...CORE, "server"],
   report: [

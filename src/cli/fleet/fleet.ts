@@ -33,10 +33,16 @@ import type { Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
 import type { World } from "../../policy/world.ts";
-import { keepPolicies, type Memory, putPolicy, type WorldSources, worldOf } from "../../memory/memory.ts";
+import {
+  keepPolicies,
+  type Lister,
+  type Memory,
+  putPolicy,
+  worldOf,
+  type WorldSources,
+} from "../../memory/memory.ts";
 import { OverrideSet } from "../../memory/override-set.ts";
 import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
-import type { Lister } from "../../memory/ports.ts";
 import {
   groupOf,
   isCluster,

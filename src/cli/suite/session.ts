@@ -2,9 +2,8 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { type Memory, worldOf } from "../../memory/memory.ts";
+import { type Lister, type Memory, worldOf } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
-import type { Lister } from "../../memory/ports.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";

@@ -13,7 +13,7 @@ import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
-import type { Lister } from "../../../src/memory/ports.ts";
+import type { Lister } from "../../../src/memory/memory.ts";
 import type { PolicyList } from "../../../src/decisions/live-reader.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 

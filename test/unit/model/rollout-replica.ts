@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { HookRollout } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/decisions/confirmation.ts";
-import type { DecisionRequest } from "../../../src/memory/ports.ts";
+import type { DecisionRequest } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { Releases, type TaskBeginner } from "../../../src/decisions/releases.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
