@@ -11,7 +11,7 @@ import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { WholeBody } from "../server/bodies.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
-import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-outcome.ts";
+import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-answer.ts";
 import { LastAnswers } from "./last-answers.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 

@@ -5,7 +5,7 @@ import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { discoveryResponse, encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { HookServerOptions, UndecodableReason } from "../server/hook-server.ts";
 import { createHandler, type HandlerDeps } from "./hook-handler.ts";
-import { undecided } from "./hook-outcome.ts";
+import { undecided } from "./hook-answer.ts";
 
 export interface Routes extends Pick<HookServerOptions, "routes"> {
   readonly undecodable: (path: string, reason: UndecodableReason) => string;

@@ -5,7 +5,7 @@
  */
 
 import type { ValidityCheck } from "../policy/validity.ts";
-import type { AnswerVerdict } from "./hook-outcome.ts";
+import type { AnswerVerdict } from "./hook-answer.ts";
 import type { Subject } from "./subject.ts";
 
 export interface LastAnswer {

@@ -4,7 +4,7 @@ import { holdingRules } from "../policy/decision.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import type { Outcome } from "../hooks/hook-outcome.ts";
+import type { Outcome } from "../hooks/hook-answer.ts";
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { AnswerDigest, AuditLog } from "./audit-log.ts";

@@ -14,7 +14,7 @@ import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../
 import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/hook-answer.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { AuditLine } from "./audit.gen.ts";
 

@@ -8,7 +8,7 @@ import { targetVersion } from "../api/target-version.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/hook-outcome.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/hook-answer.ts";
 import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
 import { FileTarget, streamTarget } from "./audit-targets.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
-import type { AnswerVerdict } from "../../../src/hooks/hook-outcome.ts";
+import type { AnswerVerdict } from "../../../src/hooks/hook-answer.ts";
 import { AuditLog } from "../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../src/report/answer-log.ts";
 import type { RequestRefusal } from "../../../src/admission/cluster-handler.ts";
