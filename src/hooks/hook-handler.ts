@@ -10,10 +10,17 @@ import { readTimestamp } from "../lib/instant.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { WholeBody } from "../server/bodies.ts";
-import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
-import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./hook-answer.ts";
-import { LastAnswers } from "./last-answers.ts";
-import { seenSubject, type Subject } from "./subject.ts";
+import type { ClusterCall } from "../policy/world.ts";
+import { decodeRequest, type ReceivedRequest, seenSubject, type Subject } from "./hook-request.ts";
+import {
+  type AnswerVerdict,
+  decided,
+  LastAnswers,
+  notStored,
+  observed,
+  type Outcome,
+  undecided,
+} from "./hook-answer.ts";
 
 /** The source of decisions (decisions/decisions.ts). */
 export interface DecisionSource {
@@ -23,17 +30,17 @@ export interface DecisionSource {
    * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. If too
    * many calls about the Cluster wait already, the answer is that of `refuse`.
    */
-  inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
+  inTurn<T>(request: ClusterCall, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
   /** Decides from memory. The order of rollouts notes the call; no other state changes. */
-  ask(request: HookRequest, now: Date): Decision;
+  ask(request: ClusterCall, now: Date): Decision;
   /** Returns a check of whether the decision that ask() has just made is still valid. `undefined`: unknown. */
-  validity(request: HookRequest, decision: Decision, at: Date): ValidityCheck | undefined;
+  validity(request: ClusterCall, decision: Decision, at: Date): ValidityCheck | undefined;
   /** Decides from a fresh read, which a release needs because memory may lag behind. Never rejects. */
-  confirm(request: HookRequest): Promise<Confirmation>;
+  confirm(request: ClusterCall): Promise<Confirmation>;
   /** Before all is loaded: whether a policy may have tasks. */
   mayHaveTasks(): boolean;
   /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. */
-  storeTasks(request: HookRequest): Promise<boolean>;
+  storeTasks(request: ClusterCall): Promise<boolean>;
 }
 
 export interface HookMetrics {
@@ -43,7 +50,7 @@ export interface HookMetrics {
 }
 
 export interface AnswerRecorder {
-  record(request: HookRequest, outcome: Outcome, now: Date): void;
+  record(request: ClusterCall, outcome: Outcome, now: Date): void;
   /** The last recorded answer about the Cluster and hook was given again. */
   repeat(hook: HookName, clusterUID: string, now: Date): void;
   /** The Cluster is deleted. */
@@ -146,7 +153,7 @@ function answer(hook: Hook, call: Call): string | Promise<string> {
   return encode(hook, call, outcome);
 }
 
-function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
+function decide(hook: Hook, request: ClusterCall): Outcome | Promise<Outcome> {
   const { source, waits } = hook;
   const at = hook.now();
   if (!source.loaded()) return notLoaded(hook, at);
@@ -166,7 +173,7 @@ function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
 }
 
 /** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */
-async function storeTasks(hook: Hook, request: HookRequest, decision: Decision): Promise<Outcome> {
+async function storeTasks(hook: Hook, request: ClusterCall, decision: Decision): Promise<Outcome> {
   if (await hook.source.storeTasks(request)) return observed(decision);
   hook.metrics.unconfirmed("TasksNotStored");
   const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
@@ -181,7 +188,7 @@ async function storeTasks(hook: Hook, request: HookRequest, decision: Decision):
 }
 
 /** A release, or any answer about a Cluster that is not in memory, needs a fresh read. */
-async function confirm(hook: Hook, request: HookRequest, before: Decision): Promise<Outcome> {
+async function confirm(hook: Hook, request: ClusterCall, before: Decision): Promise<Outcome> {
   const confirmation = await hook.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
@@ -192,7 +199,7 @@ async function confirm(hook: Hook, request: HookRequest, before: Decision): Prom
 }
 
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */
-function unconfirmed(hook: Hook, request: HookRequest, reason: string): Outcome {
+function unconfirmed(hook: Hook, request: ClusterCall, reason: string): Outcome {
   hook.metrics.unconfirmed(reason);
   const cluster = nameOf(request);
   hook.log.warn("Holding a Cluster because a release could not be confirmed", {
@@ -248,7 +255,7 @@ function isInitializedSince({ basis }: Decision, now: Date, ms: number): boolean
   return status === "True" && since !== undefined && now.getTime() - since.getTime() > ms;
 }
 
-function nameOf({ cluster: { metadata } }: HookRequest): string {
+function nameOf({ cluster: { metadata } }: ClusterCall): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 

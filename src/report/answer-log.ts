@@ -3,7 +3,7 @@
 import { holdingRules } from "../policy/decision.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
-import type { HookRequest } from "../hooks/hook-request.ts";
+import type { ClusterCall } from "../policy/world.ts";
 import type { Outcome } from "../hooks/hook-answer.ts";
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -42,7 +42,7 @@ export class AnswerLog implements AnswerRecorder {
     this.#options = options;
   }
 
-  record(request: HookRequest, outcome: Outcome, now: Date): void {
+  record(request: ClusterCall, outcome: Outcome, now: Date): void {
     const { log, audit } = this.#options;
     const key = keyOf(request.cluster.metadata.uid, request.call.hook);
     const last = this.#last.get(key);
@@ -90,7 +90,7 @@ function keyOf(clusterUID: string, hook: HookName): string {
   return `${hook} ${clusterUID}`;
 }
 
-function lineOf({ call, cluster }: HookRequest, { verdict, answer, decision }: Outcome): Line {
+function lineOf({ call, cluster }: ClusterCall, { verdict, answer, decision }: Outcome): Line {
   const { status, retryAfterSeconds } = answer;
   const { namespace, name } = cluster.metadata;
   const deciding =

@@ -15,7 +15,6 @@ import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/hook-answer.ts";
-import type { HookRequest } from "../hooks/hook-request.ts";
 import type { AuditLine } from "./audit.gen.ts";
 
 type Line<Kind, Verdict, Field extends keyof AuditLine> = Omit<AuditLine, "kind" | "verdict" | "before"> &
@@ -44,7 +43,7 @@ export interface AuditContext {
 }
 
 export function auditEntry(
-  { call, cluster }: HookRequest,
+  { call, cluster }: ClusterCall,
   { verdict, answer, decision }: Outcome,
   context: AuditContext,
 ): AuditEntry {

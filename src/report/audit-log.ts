@@ -7,7 +7,7 @@ import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { HookRequest } from "../hooks/hook-request.ts";
+import type { ClusterCall } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/hook-answer.ts";
 import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
@@ -39,7 +39,7 @@ export class AuditLog {
 
   /** Returns `last` if the answer and its reasons are the same. Never throws: an answer does not depend on its record. */
   answered(
-    request: HookRequest,
+    request: ClusterCall,
     outcome: Outcome,
     last: AnswerDigest | undefined,
     now: Date,

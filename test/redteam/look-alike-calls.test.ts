@@ -1,6 +1,6 @@
 /**
  * Calls that begin as another one, and say something else further on: they change no answer to it. The operator repeats
- * some answers after a look at the beginning and the end of a call (src/hooks/subject.ts).
+ * some answers after a look at the beginning and the end of a call (src/hooks/hook-request.ts).
  */
 
 import assert from "node:assert/strict";

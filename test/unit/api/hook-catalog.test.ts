@@ -6,8 +6,7 @@ import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
 import { discoveryResponse, encodeResponse, failureResponse } from "../../../src/extension/codec.ts";
-import { decodeRequest } from "../../../src/hooks/hook-request.ts";
-import type { Subject } from "../../../src/hooks/subject.ts";
+import { decodeRequest, type Subject } from "../../../src/hooks/hook-request.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
   assert.equal(

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { type LastAnswer, LastAnswers } from "../../../src/hooks/last-answers.ts";
-import type { Subject } from "../../../src/hooks/subject.ts";
+import { type LastAnswer, LastAnswers } from "../../../src/hooks/hook-answer.ts";
+import type { Subject } from "../../../src/hooks/hook-request.ts";
 import { NOW, validity } from "../builders.ts";
 
 const subject = (clusterUID: string, settings = "{}"): Subject => ({

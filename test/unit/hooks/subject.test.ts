@@ -5,8 +5,7 @@ import test from "node:test";
 import * as fc from "fast-check";
 
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../../src/api/runtime-hooks.ts";
-import { decodeRequest } from "../../../src/hooks/hook-request.ts";
-import { seenSubject, type Subject } from "../../../src/hooks/subject.ts";
+import { decodeRequest, seenSubject, type Subject } from "../../../src/hooks/hook-request.ts";
 import { WholeBody } from "../../../src/server/bodies.ts";
 import { runs } from "../../generated.ts";
 import { CLUSTER_VERSIONS, goldenRequest } from "../../contract/golden.ts";

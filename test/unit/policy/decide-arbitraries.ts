@@ -6,8 +6,7 @@ import { HOOK_NAMES, type HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { compileOverride } from "../../../src/policy/compile-override.ts";
 import type { ObjectReader, WatchedObject } from "../../../src/policy/watched-objects.ts";
-import type { OperationState, RuleTimers, World } from "../../../src/policy/world.ts";
-import { timerKey } from "../../../src/policy/world.ts";
+import { type OperationState, type RuleTimers, timerKey, type World } from "../../../src/policy/world.ts";
 import {
   cluster,
   clusterHookPolicy,
