@@ -7,7 +7,7 @@ import {
   type HookRollout,
   type HookRolloutStatus,
 } from "../api/hook-policy.ts";
-import type { LiveReader } from "../decisions/live-reader.ts";
+import type { LiveReader } from "../decisions/live-reads.ts";
 import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { OverrideEntry } from "../memory/override-set.ts";

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
-import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { Decisions } from "../decisions/decisions.ts";
+import type { Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
@@ -18,19 +19,11 @@ export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
 export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
 
-/** The source of decisions (decisions/decisions.ts). */
-export interface ClusterDecisions {
-  /** Whether all policies and Namespaces are in memory. */
-  loaded(): boolean;
-  /** Decides at once or when it is the Cluster's turn; calls `refuse` if too many requests wait. */
-  inTurn<T>(request: AdmissionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
-  /** The refusal, if the object of the review alone suffices for it. */
-  refusal(request: AdmissionRequest, now: Date): Decision | undefined;
-  /** Decides from a fresh read. Never rejects. */
-  confirmRequest(request: AdmissionRequest): Promise<Confirmation>;
-  /** The policies' warnings about a request that none refuses. */
-  warnings(request: AdmissionRequest, now: Date): Decision;
-}
+/** Decides about reviews. */
+export type ClusterDecisions = Pick<
+  Decisions,
+  "loaded" | "inTurn" | "refusal" | "confirmRequest" | "warnings"
+>;
 
 /** A review whose request was refused. */
 export interface RequestRefusal {

@@ -12,13 +12,13 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
 import type { DecisionRequest, LiveWorld } from "../policy/world.ts";
-import { shareOf } from "./call-share.ts";
 import type { CallTurns } from "../turns/call-turns.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import {
   type ConfirmationUnderWay,
   DefinitionReplaced,
   type LivePolicy,
+  type LiveReader,
   LiveReads,
   samePolicies,
   type Snapshot,
@@ -27,7 +27,6 @@ import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
 import { withinBudget } from "../turns/time-budget.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { LiveReader } from "./live-reader.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 
 export interface ConfirmationOptions {
@@ -94,7 +93,7 @@ interface ReadResults extends Pick<ConfirmationInput, "request" | "rollouts"> {
   readonly again: SecondSnapshot;
 }
 
-/** A part of WITHIN_MS in releases.ts. */
+/** A part of WITHIN_MS in decisions.ts. */
 const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;
@@ -114,7 +113,7 @@ export class Confirmer {
     { rollouts, unstored = [], budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
     const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
-    const underWay = { share: shareOf(request, store.decider), over: false };
+    const underWay = { share: store.decider.shareOf(request), over: false };
     try {
       const late: Confirmation = { ok: false, reason: "Timeout" };
       return await withinBudget(Math.min(budgetMs, ownBudgetMs), late, () =>

@@ -1,74 +1,156 @@
-/** Decides about calls and reviews: from memory, in fair turns, and by reads where memory is not enough. */
+/**
+ * Decides about calls and reviews: from memory, in fair turns, and by reads where memory is not enough. A release is confirmed
+ * for policies and rollouts together: none of them held the Cluster at one moment since the call.
+ */
 
-import type { Logger } from "../lib/logger.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { DecisionRequest } from "../policy/world.ts";
-import type { LiveReader } from "./live-reader.ts";
-import type { Decision } from "../policy/decision.ts";
+import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { ValidityCheck } from "../policy/validity.ts";
+import type { DecisionRequest } from "../policy/world.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { CallTurns } from "../turns/call-turns.ts";
-import { shareOf } from "./call-share.ts";
-import { type ConfirmationOptions, Confirmer } from "./confirmation.ts";
-import { Releases, type TaskBeginner } from "./releases.ts";
+import { type ConfirmationOptions, Confirmer, type ConfirmOptions } from "./confirmation.ts";
 
-export interface DecisionsOptions extends Pick<ConfirmationOptions, "onStale"> {
-  readonly store: DecisionStore;
-  readonly rollouts: Rollouts;
+/** For both confirmations and the slots together: Cluster API gives up after 10 s. */
+const WITHIN_MS = 9000;
+
+/** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
+export interface TaskBeginner {
+  /** Returns those that can never be stored. */
+  begin(request: DecisionRequest, decision: Decision): Promise<readonly TaskRecord[]>;
+  /** Whether all are stored, or can never be. */
+  storeAll(decision: Decision): Promise<boolean>;
+}
+
+export interface DecisionsOptions {
+  readonly store: Pick<DecisionStore, "loaded" | "decider">;
+  readonly rollouts: Pick<Rollouts, "ask" | "snapshot" | "takeSlots" | "withoutSlot">;
   readonly tasks: TaskBeginner;
-  readonly reader: LiveReader;
-  readonly log: Logger;
+  readonly confirmer: Pick<Confirmer, "confirm">;
+  readonly turns: CallTurns;
   /** Before everything is loaded: whether a policy may have tasks. */
   readonly mayHaveTasks: () => boolean;
 }
 
-const machineTime = (): Date => new Date();
+type Wiring = Pick<ConfirmationOptions, "store" | "reader" | "log" | "onStale"> &
+  Pick<DecisionsOptions, "tasks" | "mayHaveTasks"> & { readonly rollouts: Rollouts };
 
-export class Decisions extends Releases {
-  readonly mayHaveTasks: () => boolean;
-  readonly #store: DecisionStore;
-  readonly #rollouts: Rollouts;
-  readonly #turns: CallTurns;
+export function createDecisions({ reader, log, onStale, ...parts }: Wiring): Decisions {
+  const { store, rollouts } = parts;
+  const turns = new CallTurns();
+  const confirmer = new Confirmer({
+    store,
+    reader,
+    log,
+    onStale,
+    turns,
+    now: () => new Date(),
+    alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
+  });
+  return new Decisions({ ...parts, confirmer, turns });
+}
 
-  constructor({ store, rollouts, tasks, mayHaveTasks, reader, log, onStale }: DecisionsOptions) {
-    const turns = new CallTurns();
-    const confirmer = new Confirmer({
-      store,
-      reader,
-      log,
-      onStale,
-      turns,
-      now: machineTime,
-      alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
-    });
-    super({ confirmer, rollouts, tasks });
-    this.mayHaveTasks = mayHaveTasks;
-    this.#store = store;
-    this.#rollouts = rollouts;
-    this.#turns = turns;
+export class Decisions {
+  readonly #options: DecisionsOptions;
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
   }
 
+  /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean {
-    return this.#store.loaded;
+    return this.#options.store.loaded;
   }
 
+  /** Before all is loaded: whether a policy may have tasks. */
+  mayHaveTasks(): boolean {
+    return this.#options.mayHaveTasks();
+  }
+
+  /**
+   * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. If too
+   * many calls about the Cluster wait already, the answer is that of `refuse`.
+   */
   inTurn<T>(request: DecisionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T> {
-    return this.#turns.run(shareOf(request, this.#store.decider), decide, refuse);
+    const { store, turns } = this.#options;
+    return turns.run(store.decider.shareOf(request), decide, refuse);
   }
 
-  ask(request: DecisionRequest, at: Date): Decision {
-    return this.#rollouts.ask(request, this.#store.decider.ask(request, at));
+  /** Decides about a call from memory. The order of rollouts notes the call; no other state changes. */
+  ask(request: DecisionRequest, now: Date): Decision {
+    const { store, rollouts } = this.#options;
+    return rollouts.ask(request, store.decider.ask(request, now));
   }
 
+  /** Returns a check of whether the decision that ask() has just made is still valid. `undefined`: unknown. */
   validity(request: DecisionRequest, decision: Decision, at: Date): ValidityCheck | undefined {
-    return this.#store.decider.validity(request, decision, at);
+    return this.#options.store.decider.validity(request, decision, at);
   }
 
-  refusal(request: DecisionRequest, at: Date): Decision | undefined {
-    return this.#store.decider.refusal(request, at);
+  /** The refusal of a request, if the object of its review alone suffices for it. */
+  refusal(request: DecisionRequest, now: Date): Decision | undefined {
+    return this.#options.store.decider.refusal(request, now);
   }
 
-  warnings(request: DecisionRequest, at: Date): Decision {
-    return this.#store.decider.warnings(request, at);
+  /** The policies' warnings about a request that none refuses. */
+  warnings(request: DecisionRequest, now: Date): Decision {
+    return this.#options.store.decider.warnings(request, now);
+  }
+
+  /** Decides from a fresh read whether a request is refused before the API server stores it. Takes no slot. Never rejects. */
+  async confirmRequest(request: DecisionRequest): Promise<Confirmation> {
+    const { confirmer, rollouts } = this.#options;
+    if (request.foreground !== true) return await confirmer.confirm(request);
+    const snapshot = rollouts.snapshot(request.call.hook);
+    const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
+    if (!confirmation.ok) return confirmation;
+    return { ok: true, decision: rollouts.withoutSlot(request, confirmation.decision) };
+  }
+
+  /**
+   * Decides about a call from a fresh read, which a release needs because memory may lag behind. Also confirms that tasks may
+   * begin, which needs the same: nothing else holds the Cluster, and it has its slots. They are stored, and the Cluster stays
+   * held. Never rejects.
+   */
+  async confirm(request: DecisionRequest): Promise<Confirmation> {
+    const began = performance.now();
+    const confirmation = await this.#confirm(request, { began });
+    if (!confirmation.ok || (confirmation.decision.begins ?? []).length === 0) return confirmation;
+    const unstored = await this.#options.tasks.begin(request, confirmation.decision);
+    // What cannot be stored has failed, and the policy says what that means.
+    return unstored.length === 0 ? confirmation : await this.#confirm(request, { began, unstored });
+  }
+
+  /**
+   * Stores the tasks of an operation that Cluster API does not wait for. Whether all of them are stored, or the Cluster, as it
+   * was just read, does not show the operation. Never rejects.
+   */
+  async storeTasks(request: DecisionRequest): Promise<boolean> {
+    const { confirmer, tasks } = this.#options;
+    const confirmation = await confirmer.confirm(request);
+    if (confirmation.ok) return await tasks.storeAll(confirmation.decision);
+    return confirmation.reason === "NotWanted" || confirmation.reason === "ClusterReplaced";
+  }
+
+  async #confirm(
+    request: DecisionRequest,
+    { began, unstored = [] }: Pick<ConfirmOptions, "unstored"> & { readonly began: number },
+  ): Promise<Confirmation> {
+    const { confirmer, rollouts } = this.#options;
+    const left = (): number => WITHIN_MS - (performance.now() - began);
+    const snapshot = rollouts.snapshot(request.call.hook);
+    const confirmation = await confirmer.confirm(request, { rollouts: snapshot, unstored, budgetMs: left() });
+    if (!confirmation.ok) return confirmation;
+    const claimed = await rollouts.takeSlots(request, confirmation.decision, snapshot);
+    if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
+    if (!claimed.ok || holdsBesideTasks(claimed.decision)) return claimed;
+    // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.
+    const later = rollouts.snapshot(request.call.hook);
+    const again = await confirmer.confirm(request, { rollouts: later, unstored, budgetMs: left() });
+    if (!again.ok) return again;
+    if (later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
+    // Gates and selectors of rollouts, too, must not have changed meanwhile.
+    return { ok: true, decision: rollouts.withoutSlot(request, again.decision) };
   }
 }

@@ -77,7 +77,7 @@ export function failureResponse(hook: HookName, why: Failure, waits: boolean): s
   );
 }
 
-/** Cluster API's default, and longer than WITHIN_MS in decisions/releases.ts. */
+/** Cluster API's default, and longer than WITHIN_MS in decisions/decisions.ts. */
 const HANDLER_TIMEOUT_SECONDS = 10;
 
 /**

@@ -5,9 +5,9 @@
 
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { Decisions } from "../decisions/decisions.ts";
+import type { Decision } from "../policy/decision.ts";
 import { readTimestamp } from "../lib/instant.ts";
-import type { ValidityCheck } from "../policy/validity.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { WholeBody } from "../server/bodies.ts";
 import type { ClusterCall } from "../policy/world.ts";
@@ -22,26 +22,11 @@ import {
   undecided,
 } from "./hook-answer.ts";
 
-/** The source of decisions (decisions/decisions.ts). */
-export interface DecisionSource {
-  /** Whether all policies, Clusters and Namespaces are in memory. */
-  loaded(): boolean;
-  /**
-   * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. If too
-   * many calls about the Cluster wait already, the answer is that of `refuse`.
-   */
-  inTurn<T>(request: ClusterCall, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
-  /** Decides from memory. The order of rollouts notes the call; no other state changes. */
-  ask(request: ClusterCall, now: Date): Decision;
-  /** Returns a check of whether the decision that ask() has just made is still valid. `undefined`: unknown. */
-  validity(request: ClusterCall, decision: Decision, at: Date): ValidityCheck | undefined;
-  /** Decides from a fresh read, which a release needs because memory may lag behind. Never rejects. */
-  confirm(request: ClusterCall): Promise<Confirmation>;
-  /** Before all is loaded: whether a policy may have tasks. */
-  mayHaveTasks(): boolean;
-  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. */
-  storeTasks(request: ClusterCall): Promise<boolean>;
-}
+/** Decides about calls. */
+export type DecisionSource = Pick<
+  Decisions,
+  "loaded" | "mayHaveTasks" | "inTurn" | "ask" | "validity" | "confirm" | "storeTasks"
+>;
 
 export interface HookMetrics {
   answered(hook: HookName, verdict: AnswerVerdict, seconds: number): void;

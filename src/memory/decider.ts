@@ -18,8 +18,15 @@ import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts
 import { targetVersion } from "../api/target-version.ts";
 import type { Override } from "../policy/override.ts";
 import type { DecisionRequest, LiveWorld, OperationState, World } from "../policy/world.ts";
+import type { CallShare } from "../turns/call-turns.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
+
+/** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
+const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
+
+/** Shared by all reviews of Clusters that memory does not have, if any client can send reviews. */
+const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 export class Decider {
   readonly #memory: Memory;
@@ -30,6 +37,15 @@ export class Decider {
     this.#memory = memory;
     this.#revisions = revisions;
     this.#served = served;
+  }
+
+  /** Whose turn a call or a review uses, so that no caller who invents names delays the Clusters that exist. */
+  shareOf({ cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">): CallShare {
+    const { namespace = "", name } = cluster.metadata;
+    if (this.knows(cluster)) return { namespace, cluster: name };
+    if (admission === undefined) return NOT_IN_MEMORY;
+    // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
+    return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;
   }
 
   /** Whether the Cluster is in memory, so that no caller has invented its names. */

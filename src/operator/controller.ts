@@ -7,7 +7,7 @@ import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
-import { Decisions } from "../decisions/decisions.ts";
+import { createDecisions, type Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
 import { type Unavailable, withoutTooLarge } from "../memory/memory.ts";
@@ -115,7 +115,7 @@ export class Controller {
     this.#tasks = tasks;
     this.#queue = this.#createQueue(api, onTransition);
     this.#others = [this.#queue, queue, owned, tasks];
-    this.decisions = new Decisions({
+    this.decisions = createDecisions({
       store,
       rollouts,
       tasks: tasks.beginner,

@@ -41,7 +41,7 @@ export interface RolloutsOptions extends RolloutWorld {
 
 /** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 const SOON_SECONDS = 5;
-/** A part of WITHIN_MS in decisions/releases.ts. */
+/** A part of WITHIN_MS in decisions/decisions.ts. */
 const BUDGET_MS = 5000;
 
 export class Rollouts {

@@ -9,7 +9,7 @@ import { overrideKey } from "../memory/override-set.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister } from "../memory/memory.ts";
-import type { LiveReader } from "../decisions/live-reader.ts";
+import type { LiveReader } from "../decisions/live-reads.ts";
 import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

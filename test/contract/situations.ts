@@ -3,7 +3,7 @@
 import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
-import type { LiveReader } from "../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
 import type { DecisionSource } from "../../src/hooks/hook-handler.ts";

@@ -5,7 +5,6 @@ import { describe, test } from "node:test";
 
 import type { Cluster } from "../../src/api/meta.ts";
 import { CallTurns } from "../../src/turns/call-turns.ts";
-import { shareOf } from "../../src/decisions/call-share.ts";
 import { Confirmer } from "../../src/decisions/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/bodies.ts";
@@ -51,7 +50,7 @@ function lab(turnMs = -Infinity): Lab {
       loaded: () => true,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
-      inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.decider), decide, refuse),
+      inTurn: (request, decide, refuse) => turns.run(store.decider.shareOf(request), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
         return store.decider.ask(request, at);

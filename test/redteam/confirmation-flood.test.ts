@@ -8,12 +8,11 @@ import test, { afterEach, beforeEach, describe, mock } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
-import { LiveReads } from "../../src/decisions/live-reads.ts";
+import { type LiveReader, LiveReads } from "../../src/decisions/live-reads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 import type { DecisionRequest } from "../../src/policy/world.ts";
-import type { LiveReader } from "../../src/decisions/live-reader.ts";
 import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */

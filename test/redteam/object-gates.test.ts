@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
-import type { LiveReader } from "../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../src/decisions/live-reads.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/bodies.ts";

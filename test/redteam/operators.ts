@@ -4,7 +4,7 @@ import type { HookOverride, HookPolicyStatus } from "../../src/api/hook-policy.t
 import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/watched-objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtime-hooks.ts";
-import type { LiveReader } from "../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";

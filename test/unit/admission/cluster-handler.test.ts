@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
 import { APPROVED, clusterHookPolicy, objectsOf, rule } from "../builders.ts";
 import { policyList } from "../memory/fixtures.ts";

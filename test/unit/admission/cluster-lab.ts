@@ -7,7 +7,7 @@ import {
 } from "../../../src/admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";

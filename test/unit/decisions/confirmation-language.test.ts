@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import type { ObjectQuery } from "../../../src/policy/policy.ts";

@@ -14,7 +14,7 @@ import {
   OK_TO_DELETE_ANNOTATION,
 } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { lookup } from "../../../src/api/selector.ts";
 import { decide } from "../../../src/policy/decide.ts";

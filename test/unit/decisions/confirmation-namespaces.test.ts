@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Namespace } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
   cluster,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { DecisionRequest } from "../../../src/policy/world.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/decisions/confirmation.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import { testConfirmer } from "./confirmer.ts";

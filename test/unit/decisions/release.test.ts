@@ -7,8 +7,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/decisions/live-reader.ts";
-import { Releases } from "../../../src/decisions/releases.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
@@ -19,7 +18,7 @@ import {
   requestOf,
   waitingCluster,
 } from "../rollouts/rollout-fixture.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { decisionsBy, testConfirmer } from "./confirmer.ts";
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];
 const FREEZE: ObjectMeta = { name: "freeze", uid: "freeze", resourceVersion: "50", generation: 1 };
@@ -90,7 +89,7 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     now: () => NOW,
   });
   const tasks = { begin: async () => [], storeAll: async () => true };
-  const releases = new Releases({ confirmer, rollouts, tasks });
+  const releases = decisionsBy({ confirmer, rollouts, tasks });
   const members = api.members.bind(api);
   const release = async (meanwhile = (): void => undefined): Promise<string> => {
     let once: (() => void) | undefined = meanwhile;

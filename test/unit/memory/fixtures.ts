@@ -14,7 +14,7 @@ import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
 import type { Lister } from "../../../src/memory/memory.ts";
-import type { PolicyList } from "../../../src/decisions/live-reader.ts";
+import type { PolicyList } from "../../../src/decisions/live-reads.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 
 export const silent: Logger = {

@@ -10,7 +10,8 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/decisions/confirmation.ts";
 import type { DecisionRequest } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
-import { Releases, type TaskBeginner } from "../../../src/decisions/releases.ts";
+import { decisionsBy } from "../decisions/confirmer.ts";
+import type { TaskBeginner } from "../../../src/decisions/decisions.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
 import { viewRollout } from "../../../src/memory/stored-views.ts";
@@ -353,7 +354,7 @@ export class RolloutReplica {
       looks += 1;
       return await Promise.resolve(this.#look(decision, options?.rollouts, looksOnce && looks > 1));
     };
-    const releases = new Releases({ confirmer: { confirm }, rollouts: this.rollouts, tasks: NO_TASKS });
+    const releases = decisionsBy({ confirmer: { confirm }, rollouts: this.rollouts, tasks: NO_TASKS });
     return await releases.confirm(request);
   }
 
