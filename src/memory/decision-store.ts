@@ -13,7 +13,7 @@ import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import type { MarkReaders } from "../policy/mark.ts";
-import { PendingOperations } from "../operations/operations.ts";
+import { PendingOperations } from "../operations/operation.ts";
 import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";

@@ -7,7 +7,7 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, OwnedPart, TooLargeMark } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import type { PendingOperations } from "../operations/operations.ts";
+import type { PendingOperations } from "../operations/operation.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { OperationState, World } from "../policy/world.ts";

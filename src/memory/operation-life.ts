@@ -8,8 +8,12 @@ import { entryOf } from "../lib/entry-of.ts";
 import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
-import type { OperationChanges } from "../operations/operations.ts";
+import {
+  answering,
+  type OperationChanges,
+  operationKey,
+  type PendingOperation,
+} from "../operations/operation.ts";
 import { passedHooks, passesUnasked, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../views/cluster.ts";

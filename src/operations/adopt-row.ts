@@ -10,8 +10,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import { isVersion, targetVersion } from "../api/target-version.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
-import { hasEnded } from "./ended.ts";
-import { type PendingOperation, newOperation, operationKey } from "./operation.ts";
+import { hasEnded, newOperation, operationKey, type PendingOperation } from "./operation.ts";
 import { isPossible, type ServedUpgrades } from "./hook-lives.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 

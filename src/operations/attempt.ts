@@ -4,8 +4,7 @@ import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } fro
 import { lookup } from "../api/selector.ts";
 import { isVersion } from "../api/target-version.ts";
 import { about, comingFrom } from "./call.ts";
-import { isPending } from "./marks.ts";
-import { isAtVersion, isBeingDeleted } from "./hook-lives.ts";
+import { isAtVersion, isBeingDeleted, isPending } from "./hook-lives.ts";
 import type { Workers } from "../views/workers.ts";
 import type { ClusterCall } from "../policy/world.ts";
 

@@ -1,20 +1,34 @@
-/** Reads from a Cluster which hooks Cluster API calls or will call, and which hooks the Cluster has passed. */
+/** Reads from a Cluster which hooks Cluster API calls or will call, which of them it still wants, and which it has passed. */
 
+import { parse } from "semver";
 import { STEP_HOOKS, type ServedHooks } from "../api/hook-catalog.ts";
 import {
   BEFORE_UPGRADE_ANNOTATION,
   type Cluster,
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
+  PENDING_HOOKS_ANNOTATION,
 } from "../api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
+import { type HookCall, HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import { lookup } from "../api/selector.ts";
-import { isPending } from "./marks.ts";
-import { isOfEarlierStep } from "./call.ts";
+import { targetVersion } from "../api/target-version.ts";
+import { orderOf } from "../policy/version-order.ts";
+import { isOfEarlierStep, stepVersion, VERSIONED } from "./call.ts";
 
 /** The meaning of the marks of this version of Cluster API. */
 export type ServedUpgrades = Pick<ServedHooks, "marksUpgrades">;
+
+/** Whether the Cluster has Cluster API's mark of a hook that it still has to call. */
+export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): boolean {
+  const pending = lookup(cluster.metadata.annotations, PENDING_HOOKS_ANNOTATION);
+  return pending?.split(",").includes(hook) ?? false;
+}
+
+/** The mark that a call of the hook requires: the hook's own or, for BeforeControlPlaneUpgrade, the upgrade's. */
+export function markOf(hook: HookName): HookName {
+  return hook === "BeforeControlPlaneUpgrade" ? "AfterClusterUpgrade" : hook;
+}
 
 /**
  * Whether the Cluster itself shows that an operation is pending at the hook. Any caller can send any call, so everything
@@ -87,6 +101,38 @@ export function passedHooks(before: Cluster, now: Cluster | undefined, served: S
     if (now === undefined) return hook === "BeforeClusterDelete" && isPossible(hook, before, served);
     return HOOK_LIVES[hook].passed(before, now, served);
   });
+}
+
+/**
+ * Whether the Cluster still wants the operation that a call is about: a release must not come after a change of mind. Requires only what Cluster API has written before it calls: its spec and its marks. It writes its condition and the plan
+ * of an upgrade after the answer (topology/cluster/status.go, reconcileStatus), so a first call precedes both.
+ */
+export function isWanted(call: HookCall, cluster: Cluster, served: ServedUpgrades): boolean {
+  const { topology, paused } = cluster;
+  if (topology === undefined || paused || !isPossible(call.hook, cluster, served)) return false;
+  const version = targetVersion(call);
+  if (VERSIONED.has(call.hook)) return version === topology.version;
+  if (!STEP_HOOKS.has(call.hook)) return true;
+  return version !== undefined && !isLater(version, topology.version) && isNextStep(call, cluster);
+}
+
+/**
+ * The annotation has the version of the control plane's spec, which every other hook of a step is about. Where it is old,
+ * because the write after the step has failed, Cluster API replaces it after an answer that holds
+ * (topology/cluster/reconcile_state.go, reconcileCluster).
+ */
+function isNextStep(call: HookCall, cluster: Cluster): boolean {
+  const step = stepVersion(cluster);
+  return step === undefined || (step === targetVersion(call)) === (call.hook !== "BeforeControlPlaneUpgrade");
+}
+
+/**
+ * No plan goes past its target, but through another build of it where builds have no order
+ * (exp/topology/desiredstate/upgrade_plan.go, DefaultAndValidateUpgradePlans).
+ */
+function isLater(version: string, target: string): boolean {
+  const [a, b] = [parse(version), parse(target)];
+  return a !== null && b !== null && (orderOf(a, b) ?? 0) > 0;
 }
 
 /** What a Cluster shows of an operation at a hook. */

@@ -1,13 +1,24 @@
-/** A pending operation: what is remembered about it, and how it begins. */
+/** The pending operations: what is remembered about each, how it begins and ends, and all of them, by Cluster and hook. */
 
+import { isDeepStrictEqual } from "node:util";
+import { entryOf } from "../lib/entry-of.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { HookPolicySpec } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
-import { shownCall, stepOf } from "./call.ts";
-import { isPending, markOf } from "./marks.ts";
-import { isAwaited, type ServedUpgrades } from "./hook-lives.ts";
+import { shownCall, shownSince, shownVersion, stepOf } from "./call.ts";
+import {
+  HOOK_LIVES,
+  isAwaited,
+  isBeingDeleted,
+  isPending,
+  markOf,
+  type ServedUpgrades,
+} from "./hook-lives.ts";
+import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
 
 export interface PendingOperation extends OperationState {
   readonly clusterUID: string;
@@ -90,4 +101,122 @@ export function shownOperation(
 export function pendingDeletion(cluster: Cluster, served: ServedUpgrades): PendingOperation | undefined {
   const begun = readTimestamp(cluster.metadata.deletionTimestamp);
   return begun && shownOperation("BeforeClusterDelete", cluster, { now: begun, served });
+}
+
+/**
+ * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the
+ * marks, see Cluster API's core:internal/hooks/tracking.go and the topology reconcilers that call the hooks.
+ */
+export function hasEnded(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
+  const { hook } = operation.call;
+  if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
+  const version = shownVersion(hook, cluster);
+  // A condition about an error shows no version, which does not end the operation.
+  if (version !== undefined && version !== targetVersion(operation.call)) return true;
+  return showsEnd(operation, cluster, served);
+}
+
+/** The same for an operation that the Cluster as it is may be about: Cluster API does not call the hook for it any more. */
+export function showsEnd(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
+  const { hook } = operation.call;
+  if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
+  return HOOK_LIVES[hook].ends(operation.marked, cluster, served);
+}
+
+export interface FollowContext {
+  readonly now: Date;
+  readonly served: Pick<ServedHooks, "blocking" | "marksUpgrades">;
+}
+
+/** How a change of a Cluster has changed its operations. */
+export interface OperationChanges {
+  readonly ended: readonly PendingOperation[];
+  readonly hasBegun: boolean;
+  /** Another Cluster may have its name. */
+  readonly isGone: boolean;
+}
+
+export class PendingOperations {
+  /** By Cluster uid, then hook. */
+  readonly #operations = new Map<string, Map<HookName, PendingOperation>>();
+
+  get(clusterUID: string, hook: HookName): PendingOperation | undefined {
+    return this.#operations.get(clusterUID)?.get(hook);
+  }
+
+  has(clusterUID: string): boolean {
+    return this.#operations.has(clusterUID);
+  }
+
+  of(clusterUID: string): PendingOperation[] {
+    return [...(this.#operations.get(clusterUID)?.values() ?? [])];
+  }
+
+  put(operation: PendingOperation): void {
+    const operations = entryOf(this.#operations, operation.clusterUID, () => new Map());
+    operations.set(operation.call.hook, operation);
+  }
+
+  forgetPolicy(policyUID: string): void {
+    this.#changeAll((operation) => forgetPolicy(operation, policyUID));
+  }
+
+  /** Stops the clocks that the edit of a policy stops. */
+  policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
+    const edit = editOf(before, now);
+    this.#changeAll((operation) => forgetEdited(operation, policyUID, edit));
+  }
+
+  #changeAll(change: (operation: PendingOperation) => PendingOperation): void {
+    for (const operations of this.#operations.values())
+      for (const [hook, operation] of operations) operations.set(hook, change(operation));
+  }
+
+  clusterChanged(
+    before: Cluster | undefined,
+    now: Cluster | undefined,
+    context: FollowContext,
+  ): OperationChanges {
+    const uids = new Set([before, now].map((cluster) => cluster?.metadata.uid ?? ""));
+    const ended = [...uids]
+      .flatMap((uid) => this.of(uid))
+      .filter((operation) => now === undefined || hasEnded(operation, now, context.served));
+    for (const operation of ended) this.#delete(operation);
+    const isGone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
+    return { ended, hasBegun: now !== undefined && this.begin(now, context), isGone };
+  }
+
+  #delete({ clusterUID, call: { hook } }: PendingOperation): void {
+    const operations = this.#operations.get(clusterUID);
+    operations?.delete(hook);
+    if (operations?.size === 0) this.#operations.delete(clusterUID);
+  }
+
+  /** Begins the operations that the Cluster shows. Returns whether any of them is new. */
+  begin(cluster: Cluster, context: FollowContext): boolean {
+    const { uid } = cluster.metadata;
+    let begun = false;
+    for (const hook of context.served.blocking) {
+      const known = this.get(uid, hook);
+      if (known !== undefined && known.fromStatusOnly !== true) {
+        this.#update(known, cluster);
+        continue;
+      }
+      const shown = shownOperation(hook, cluster, context);
+      if (shown === undefined) continue;
+      begun = true;
+      const { reportedBy, rules } = known ?? {};
+      this.put({
+        ...shown,
+        ...(reportedBy !== undefined && { reportedBy }),
+        ...(rules !== undefined && { rules }),
+      });
+    }
+    return begun;
+  }
+
+  #update(operation: PendingOperation, cluster: Cluster): void {
+    const call = shownSince(operation.call, cluster);
+    if (!isDeepStrictEqual(call, operation.call)) this.put({ ...operation, call });
+  }
 }

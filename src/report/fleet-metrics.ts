@@ -5,7 +5,7 @@ import type { Cluster } from "../api/meta.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister, Unavailable } from "../memory/memory.ts";
-import { BYPASSES, bypassesOf } from "../operations/marks.ts";
+import { BYPASSES, bypassesOf } from "../operations/bypasses.ts";
 import { clusterKey } from "../views/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";

@@ -3,8 +3,7 @@
 import { parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
-import { isPending } from "../operations/marks.ts";
-import { isAtVersion } from "../operations/hook-lives.ts";
+import { isAtVersion, isPending } from "../operations/hook-lives.ts";
 import { inOwnDecision } from "../policy/budget.ts";
 import { orderOf } from "../policy/version-order.ts";
 import type { CompiledRollout } from "./rollout.ts";

@@ -2,7 +2,7 @@
 
 import { type Cluster, type Namespace, type ObjectMeta, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { isPending } from "../operations/marks.ts";
+import { isPending } from "../operations/hook-lives.ts";
 import { type LabelMatcher, lookup } from "../api/selector.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
 

@@ -3,12 +3,9 @@
 import type { HookTaskSpec } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { hasEnded } from "../operations/ended.ts";
-import { isPending } from "../operations/marks.ts";
-import type { PendingOperation } from "../operations/operation.ts";
-import { isBeingDeleted, type ServedUpgrades } from "../operations/hook-lives.ts";
+import { hasEnded, type PendingOperation } from "../operations/operation.ts";
+import { isBeingDeleted, isPending, isWanted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
-import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

@@ -31,7 +31,7 @@ import {
 import { compileOverride } from "../../src/policy/compile-override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
-import { markOf } from "../../src/operations/marks.ts";
+import { markOf } from "../../src/operations/hook-lives.ts";
 import { targetVersion } from "../../src/api/target-version.ts";
 import type { OperationState, World } from "../../src/policy/world.ts";
 import type { ValidityCheck } from "../../src/policy/validity.ts";

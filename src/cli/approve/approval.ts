@@ -4,8 +4,7 @@
 
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
-import { hasEnded } from "../../operations/ended.ts";
-import { type PendingOperation, newOperation } from "../../operations/operation.ts";
+import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
 import { type Decision, heldRules, type RuleTrace, unmetGates } from "../../policy/decision.ts";

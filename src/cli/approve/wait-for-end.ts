@@ -4,7 +4,7 @@ import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { hasEnded } from "../../operations/ended.ts";
+import { hasEnded } from "../../operations/operation.ts";
 import { viewCluster } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { ApprovalPlan, OperationPlan } from "./approval.ts";

@@ -2,7 +2,7 @@
 
 import { counted } from "../../lib/counted.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
+import { type Bypass, BYPASSES, bypassesOf } from "../../operations/bypasses.ts";
 import { isGated } from "../../policy/policy.ts";
 import {
   error,

@@ -2,8 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
-import { hasEnded } from "../../operations/ended.ts";
-import { type PendingOperation, newOperation } from "../../operations/operation.ts";
+import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { approveCommand } from "../../policy/mark.ts";

@@ -15,8 +15,12 @@ import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
-import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
-import { PendingOperations } from "../../operations/operations.ts";
+import {
+  asCalled,
+  pendingDeletion,
+  type PendingOperation,
+  PendingOperations,
+} from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../views/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";

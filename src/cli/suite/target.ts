@@ -4,8 +4,7 @@ import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from 
 import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
-import { showsEnd } from "../../operations/ended.ts";
-import { newOperation } from "../../operations/operation.ts";
+import { newOperation, showsEnd } from "../../operations/operation.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtime-hooks.ts";
-import { PendingOperations } from "../../../src/operations/operations.ts";
+import { PendingOperations } from "../../../src/operations/operation.ts";
 import type { Confirmer } from "../../../src/decisions/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";

@@ -1,7 +1,7 @@
 /** Plays one story of tasks with the code of the operator: each step is chosen by the seed. */
 
 import type { HookTask } from "../../../src/api/hook-policy.ts";
-import { isWanted } from "../../../src/operations/wanted.ts";
+import { isWanted } from "../../../src/operations/hook-lives.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { readerOf } from "../../../src/policy/tasks/task-record.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";

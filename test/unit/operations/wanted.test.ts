@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall, HookName } from "../../../src/api/runtime-hooks.ts";
-import { isWanted } from "../../../src/operations/wanted.ts";
+import { isWanted } from "../../../src/operations/hook-lives.ts";
 import { blocking, FAILED, type ClusterState, shown, versions } from "../../redteam/shown-clusters.ts";
 import { cluster, DELETE, NOW } from "../builders.ts";
 

@@ -1,26 +1,14 @@
-/** Cluster API's marks on a Cluster: the hooks that it still has to call. */
+/** Annotations on a Cluster that let it past hooks and checks. */
 
 import {
   type Cluster,
   OK_TO_DELETE_ANNOTATION,
-  PENDING_HOOKS_ANNOTATION,
   UNSAFE_CLASS_ANNOTATION,
   UNSAFE_VERSION_ANNOTATION,
 } from "../api/meta.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
 import { type Labels, lookup } from "../api/selector.ts";
 
-export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): boolean {
-  const pending = lookup(cluster.metadata.annotations, PENDING_HOOKS_ANNOTATION);
-  return pending?.split(",").includes(hook) ?? false;
-}
-
-/** The mark that a call of the hook requires: the hook's own or, for BeforeControlPlaneUpgrade, the upgrade's. */
-export function markOf(hook: HookName): HookName {
-  return hook === "BeforeControlPlaneUpgrade" ? "AfterClusterUpgrade" : hook;
-}
-
-/** Annotations that let a Cluster past a hook or a check before anyone has asked for the operation. */
+/** They count before anyone has asked for the operation. */
 export const BYPASSES = {
   "ok-to-delete": OK_TO_DELETE_ANNOTATION,
   "disable-update-version-check": UNSAFE_VERSION_ANNOTATION,
