@@ -3,7 +3,7 @@
 import type { HookOverride } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { compileOverride } from "../policy/compile-override.ts";
-import { covers, type Override } from "../policy/override.ts";
+import { covers, type Override } from "../policy/world.ts";
 import { missingTargets } from "../policy/override-targets.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/validation/schema.ts";

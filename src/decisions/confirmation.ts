@@ -8,11 +8,10 @@ import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
 import { NOTHING_READ, type ObjectReader } from "../policy/watched-objects.ts";
-import type { Override } from "../policy/override.ts";
+import type { DecisionRequest, LiveWorld, Override } from "../policy/world.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
-import type { DecisionRequest, LiveWorld } from "../policy/world.ts";
-import type { CallTurns } from "../turns/call-turns.ts";
+import type { CallTurns } from "../turns/turns.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import {
   type ConfirmationUnderWay,
@@ -25,7 +24,7 @@ import {
 } from "./live-reads.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
-import { withinBudget } from "../turns/time-budget.ts";
+import { withinBudget } from "../lib/signals.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 

@@ -4,12 +4,16 @@
  */
 
 import type { DecisionStore } from "../memory/decision-store.ts";
-import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
+import {
+  type Confirmation,
+  type Decision,
+  holdsBesideTasks,
+  type ValidityCheck,
+} from "../policy/decision.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
-import type { ValidityCheck } from "../policy/validity.ts";
 import type { DecisionRequest } from "../policy/world.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
-import { CallTurns } from "../turns/call-turns.ts";
+import { CallTurns } from "../turns/turns.ts";
 import { type ConfirmationOptions, Confirmer, type ConfirmOptions } from "./confirmation.ts";
 
 /** For both confirmations and the slots together: Cluster API gives up after 10 s. */

@@ -16,13 +16,12 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../policy/watched-objects.ts";
-import type { Override } from "../policy/override.ts";
+import type { DecisionRequest, LiveWorld, Override } from "../policy/world.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
-import type { DecisionRequest, LiveWorld } from "../policy/world.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
-import type { CallShare } from "../turns/call-turns.ts";
+import type { CallShare } from "../turns/turns.ts";
 
 /** Metadata of all policies of a kind, as they were at `resourceVersion`. */
 export interface PolicyList {

@@ -5,8 +5,7 @@
  */
 
 import type { HookAnswer } from "../extension/codec.ts";
-import type { Decision } from "../policy/decision.ts";
-import type { ValidityCheck } from "../policy/validity.ts";
+import type { Decision, ValidityCheck } from "../policy/decision.ts";
 import type { Subject } from "./hook-request.ts";
 
 /** The verdict in logs and metrics: of the decision, or why there was none. */

@@ -1,4 +1,4 @@
-/** Pauses and work that a signal ends. */
+/** Pauses and work that a signal or a limit of time ends. */
 
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -35,6 +35,17 @@ export async function every(
   while (!signal.aborted) {
     await work();
     await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+/** The result is `late` after `budgetMs`, whatever the work finds out later. Infinity: no limit. */
+export async function withinBudget<T>(budgetMs: number, late: T, work: () => Promise<T>): Promise<T> {
+  const timeout = Promise.withResolvers<T>();
+  const timer = Number.isFinite(budgetMs) ? setTimeout(() => timeout.resolve(late), budgetMs) : undefined;
+  try {
+    return await Promise.race([work(), timeout.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

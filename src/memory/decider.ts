@@ -8,16 +8,20 @@ import { answering, hasEnded, operationKey } from "../operations/operation.ts";
 import { isWanted } from "../operations/hook-lives.ts";
 import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
-import { decide, matches } from "../policy/decide.ts";
-import { type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
+import { decide, matches, objectQueries } from "../policy/decide.ts";
+import {
+  type Decision,
+  holdsBesideTasks,
+  readsCall,
+  type ValidityCheck,
+  validUntil,
+  withoutLastTasks,
+} from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/watched-objects.ts";
-import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
-import { readsCall, type ValidityCheck, validUntil } from "../policy/validity.ts";
 import { targetVersion } from "../api/target-version.ts";
-import type { Override } from "../policy/override.ts";
-import type { DecisionRequest, LiveWorld, OperationState, World } from "../policy/world.ts";
-import type { CallShare } from "../turns/call-turns.ts";
+import type { DecisionRequest, LiveWorld, OperationState, Override, World } from "../policy/world.ts";
+import type { CallShare } from "../turns/turns.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { Revisions } from "./revisions.ts";
 

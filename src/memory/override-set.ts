@@ -5,7 +5,7 @@ import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { compileOverride } from "../policy/compile-override.ts";
-import type { Override } from "../policy/override.ts";
+import type { Override } from "../policy/world.ts";
 
 export interface OverrideEntry {
   readonly key: string;

@@ -5,7 +5,7 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { withoutNulls } from "../lib/fields.ts";
 import { after } from "../lib/instant.ts";
 import { describeErrors } from "./message.ts";
-import type { Override, OverrideProblem } from "./override.ts";
+import type { Override, OverrideProblem } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { validatePolicy } from "./validation/schema.ts";

@@ -15,21 +15,21 @@ import {
 } from "./decision.ts";
 import { changesAtEarliest } from "../lib/instant.ts";
 import { joinMessages } from "./message.ts";
-import { covers, isActive, type Override } from "./override.ts";
 import {
   canHoldAt,
   type CompiledPolicy,
   type CompiledRule,
   NAMESPACE_UNKNOWN,
+  type ObjectQuery,
   UNKNOWN_FIELD,
 } from "./policy.ts";
 import { judgeRule, notEvaluable } from "./rule.ts";
-import { BUDGET_EXHAUSTED, describeExhausted, withinBudgets } from "./budget.ts";
+import { affordRule, BUDGET_EXHAUSTED, describeExhausted, withinBudgets } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
 import { taskFields } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
-import type { Situation, World } from "./world.ts";
+import { covers, isActive, type Override, type Situation, type World } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
 
 /**
@@ -58,6 +58,23 @@ export function decide(
       ? toStore(trace, ({ mode }, index) => mode === "Enforce" && !isOverridden(policies[index], overrides))
       : taskFields(trace, world.rendersTasks === true)),
   };
+}
+
+/** The objects that gates look at for one operation. `undefined`: computing their names takes more steps than the decision has. */
+export function objectQueries(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): readonly ObjectQuery[] | undefined {
+  const situation = { world, call, now };
+  const queries = withinBudgets(policies, ({ rules }) => {
+    const found = rules
+      .filter(({ hooks }) => hooks.has(call.hook))
+      .flatMap(({ gates }) => (affordRule() ? gates.flatMap((gate) => gate.queries?.(situation) ?? []) : []));
+    return meter.exhausted ? undefined : found;
+  });
+  return queries.includes(undefined) ? undefined : queries.flatMap((each) => each ?? []);
 }
 
 /** Where nothing holds, the trace does not say it. */

@@ -1,9 +1,9 @@
 /** The inputs of decide() besides the policies: plain data, gathered by the caller. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { ObjectReader } from "./watched-objects.ts";
-import type { Override } from "./override.ts";
+import { type HolderRef, policyName } from "./policy-ref.ts";
 import type { MarkReaders } from "./mark.ts";
 import type { TaskReader } from "./tasks/task-record.ts";
 
@@ -85,3 +85,39 @@ export type LiveWorld = Pick<
   World,
   "cluster" | "namespace" | "namespaces" | "objects" | "overrides" | "tasks"
 >;
+
+/** Break-glass: while a HookOverride is active, the policies that it names do not hold its Cluster. */
+export interface Override {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly clusterRef: { readonly namespace: string; readonly name: string; readonly uid?: string };
+  readonly hooks: ReadonlySet<HookName>;
+  /** policyName() of each policy; absent: all policies. */
+  readonly policies?: ReadonlySet<string>;
+  readonly expiresAt: Date;
+  /** Why the override never has an effect. */
+  readonly problem?: OverrideProblem;
+}
+
+export interface OverrideProblem {
+  readonly reason: "InvalidSpec" | "TooLong" | "TooLarge";
+  readonly message: string;
+}
+
+export function isActive(override: Override, cluster: Cluster, hook: HookName, now: Date): boolean {
+  const { clusterRef, problem, expiresAt, hooks } = override;
+  const { namespace, name, uid } = cluster.metadata;
+  return (
+    problem === undefined &&
+    clusterRef.namespace === namespace &&
+    clusterRef.name === name &&
+    (clusterRef.uid === undefined || clusterRef.uid === uid) &&
+    hooks.has(hook) &&
+    now < expiresAt
+  );
+}
+
+export function covers({ policies }: Override, holder: HolderRef): boolean {
+  return policies === undefined || policies.has(policyName(holder));
+}

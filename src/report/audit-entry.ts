@@ -8,7 +8,7 @@ import type { AdmissionVerdict } from "../admission/review.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { objectQueries } from "../policy/object-queries.ts";
+import { objectQueries } from "../policy/decide.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../lib/truncate.ts";

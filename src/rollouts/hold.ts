@@ -6,8 +6,7 @@ import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
 import { timestamp } from "../lib/instant.ts";
 import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
-import { covers, isActive, type Override } from "../policy/override.ts";
-import type { Situation, World } from "../policy/world.ts";
+import { covers, isActive, type Override, type Situation, type World } from "../policy/world.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 

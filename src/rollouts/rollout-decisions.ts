@@ -23,7 +23,7 @@ import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
 import { stubRollout } from "../memory/stored-views.ts";
-import { withinBudget } from "../turns/time-budget.ts";
+import { withinBudget } from "../lib/signals.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
   readonly api: RolloutApi;

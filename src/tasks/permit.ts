@@ -7,7 +7,7 @@ import { hasEnded, type PendingOperation } from "../operations/operation.ts";
 import { isBeingDeleted, isPending, isWanted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
 import { matches } from "../policy/decide.ts";
-import { covers, isActive, type Override } from "../policy/override.ts";
+import { covers, isActive, type Override } from "../policy/world.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { CompiledTask } from "../policy/tasks/compile-task.ts";
 

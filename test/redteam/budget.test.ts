@@ -10,9 +10,8 @@ import type { GateSpec, HookPolicySpec } from "../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { compactCluster } from "../../src/memory/compact-cluster.ts";
 import { MAX_STEPS } from "../../src/policy/cel/meter.ts";
-import { decide } from "../../src/policy/decide.ts";
+import { decide, objectQueries } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
-import { objectQueries } from "../../src/policy/object-queries.ts";
 import { objectKindKey, type ObjectReader, type WatchedObject } from "../../src/policy/watched-objects.ts";
 import type { World } from "../../src/policy/world.ts";
 import {

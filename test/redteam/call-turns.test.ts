@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import type { Cluster } from "../../src/api/meta.ts";
-import { CallTurns } from "../../src/turns/call-turns.ts";
+import { CallTurns } from "../../src/turns/turns.ts";
 import { Confirmer } from "../../src/decisions/confirmation.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/bodies.ts";

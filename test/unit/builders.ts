@@ -21,7 +21,7 @@ import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
 import { decide } from "../../src/policy/decide.ts";
-import type { Decision } from "../../src/policy/decision.ts";
+import type { Decision, ValidityCheck } from "../../src/policy/decision.ts";
 import {
   type ObjectKind,
   objectKindKey,
@@ -34,7 +34,6 @@ import { remember } from "../../src/operations/timers.ts";
 import { markOf } from "../../src/operations/hook-lives.ts";
 import { targetVersion } from "../../src/api/target-version.ts";
 import type { OperationState, World } from "../../src/policy/world.ts";
-import type { ValidityCheck } from "../../src/policy/validity.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
 export const ALL_HOOKS = servedHooks(14);

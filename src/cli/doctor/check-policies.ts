@@ -3,7 +3,7 @@
 import { counted } from "../../lib/counted.ts";
 import { APPLY_CRDS } from "../../api/crd-fields.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
-import type { Override } from "../../policy/override.ts";
+import type { Override } from "../../policy/world.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { heldBy } from "../get/held.ts";

@@ -23,8 +23,7 @@ import {
 } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../views/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
-import { matches } from "../../policy/decide.ts";
-import { objectQueries } from "../../policy/object-queries.ts";
+import { matches, objectQueries } from "../../policy/decide.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import {
   type FoundObjects,
@@ -33,10 +32,9 @@ import {
   type WatchedObject,
 } from "../../policy/watched-objects.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
-import type { Override } from "../../policy/override.ts";
+import type { Override, World } from "../../policy/world.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
-import type { World } from "../../policy/world.ts";
 import {
   keepPolicies,
   type Lister,

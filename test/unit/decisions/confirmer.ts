@@ -2,7 +2,7 @@
 
 import { Decisions, type DecisionsOptions } from "../../../src/decisions/decisions.ts";
 import { Confirmer, type ConfirmationOptions } from "../../../src/decisions/confirmation.ts";
-import { CallTurns } from "../../../src/turns/call-turns.ts";
+import { CallTurns } from "../../../src/turns/turns.ts";
 import { silent, storeWith } from "../memory/fixtures.ts";
 
 type Given = Pick<ConfirmationOptions, "store" | "reader" | "now"> & Partial<ConfirmationOptions>;

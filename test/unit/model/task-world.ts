@@ -9,7 +9,7 @@ import { type Cluster, type ObjectMeta, PENDING_HOOKS_ANNOTATION } from "../../.
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import type { Override } from "../../../src/policy/override.ts";
+import type { Override } from "../../../src/policy/world.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import type { TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../src/policy/tasks/task-trace.ts";

@@ -6,8 +6,7 @@ import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-polic
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { compileOverride } from "../../../src/policy/compile-override.ts";
-import type { Override } from "../../../src/policy/override.ts";
-import type { World } from "../../../src/policy/world.ts";
+import type { Override, World } from "../../../src/policy/world.ts";
 import {
   APPROVED,
   at,

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { readsCall, validUntil } from "../../../src/policy/validity.ts";
+import { readsCall, validUntil } from "../../../src/policy/decision.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";

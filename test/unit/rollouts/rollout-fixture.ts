@@ -4,13 +4,12 @@ import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { Lister } from "../../../src/memory/memory.ts";
-import type { DecisionRequest, World } from "../../../src/policy/world.ts";
+import type { DecisionRequest, Override, World } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import { NOTHING_READ } from "../../../src/policy/watched-objects.ts";
-import type { Override } from "../../../src/policy/override.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 
 /** Of the API server; a test may replace any of its answers. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
-import type { Override } from "../../../src/policy/override.ts";
+import type { Override } from "../../../src/policy/world.ts";
 import { compileOverride } from "../../../src/policy/compile-override.ts";
 import { clusterMeta, NOW, readyStatus } from "./fixtures.ts";
 import {

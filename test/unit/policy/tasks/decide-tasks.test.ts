@@ -6,10 +6,9 @@ import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { admit } from "../../../../src/policy/admission.ts";
 import { decide } from "../../../../src/policy/decide.ts";
-import type { Decision } from "../../../../src/policy/decision.ts";
+import { type Decision, validUntil } from "../../../../src/policy/decision.ts";
 import { renderedHash } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
-import { validUntil } from "../../../../src/policy/validity.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { APPROVED, at, cluster, compiled, DELETE, hookPolicy, NOW, override, rule } from "../../builders.ts";
 import {
