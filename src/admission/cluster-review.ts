@@ -3,8 +3,7 @@
 import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
-import { viewCluster } from "../views/cluster.ts";
-import { viewWorkers, type Workers } from "../views/workers.ts";
+import { viewCluster, viewWorkers, type Workers } from "../views/cluster.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
 
 export interface ClusterReview {

@@ -14,8 +14,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import type { InformerObject } from "../kube/object-store.ts";
 import { isNotFound } from "../kube/kube-error.ts";
 import type { Resource } from "../kube/resource.ts";
-import { viewIdentity } from "../views/cluster.ts";
-import { PART_GROUPS } from "../views/owned-parts.ts";
+import { PART_GROUPS, viewIdentity } from "../views/cluster.ts";
 
 export interface OwnedObjectsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;

@@ -5,7 +5,7 @@ import { lookup } from "../api/selector.ts";
 import { isVersion } from "../api/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isAtVersion, isBeingDeleted, isPending } from "./hook-lives.ts";
-import type { Workers } from "../views/workers.ts";
+import type { Workers } from "../views/cluster.ts";
 import type { ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */

@@ -11,12 +11,12 @@ import {
   type Namespace,
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
+  type OwnedPart,
   PAUSED_ANNOTATION,
+  type PinnedWorkers,
 } from "../api/meta.ts";
-import { viewParts } from "./owned-parts.ts";
 import { viewProgress } from "./topology-progress.ts";
 import { lookup } from "../api/selector.ts";
-import { viewWorkers } from "./workers.ts";
 
 /** Cluster API leaves both out of hook requests (cleanupCluster), and they are by far the largest. */
 const DROPPED_ANNOTATIONS = new Set([
@@ -59,6 +59,54 @@ export function viewCluster(raw: unknown, known?: Cluster): Cluster {
 /** Cluster API writes the mark before it deletes what the Cluster owns. */
 function isDeletionPending({ deletionTimestamp, annotations }: ObjectMeta): boolean {
   return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
+}
+
+/** Cluster API itself may read no other groups (its ClusterRole, core/reconcilers/cluster/cluster_controller.go). */
+export const PART_GROUPS: readonly string[] = [
+  "controlplane.cluster.x-k8s.io",
+  "infrastructure.cluster.x-k8s.io",
+];
+
+const REFERENCES = [
+  { field: "controlPlaneRef", condition: "ControlPlaneAvailable" },
+  { field: "infrastructureRef", condition: "InfrastructureReady" },
+] as const;
+
+/**
+ * The objects that the Cluster refers to. Cluster API watches them, and its conditions (1.10 to 1.14) have the reason
+ * ObjectDeleted once one that was provisioned is gone (core/reconcilers/cluster/cluster_controller_status.go). v1beta1
+ * has these conditions in status.v1beta2, and an apiVersion in place of the apiGroup.
+ */
+export function viewParts(spec: Fields, status: Fields): OwnedPart[] {
+  const conditions = listOf(fieldsOf(status["v1beta2"])["conditions"] ?? status["conditions"]).map(fieldsOf);
+  return REFERENCES.flatMap(({ field, condition }) => {
+    const reference = fieldsOf(spec[field]);
+    const name = nonEmptyText(reference["name"]);
+    if (name === undefined) return [];
+    const group = nonEmptyText(reference["apiGroup"]) ?? textOf(reference["apiVersion"]).split("/")[0] ?? "";
+    const isGone = conditions.some(({ type, reason }) => type === condition && reason === "ObjectDeleted");
+    return [{ group, kind: textOf(reference["kind"]), name, ...(isGone && { isGone }) }];
+  });
+}
+
+/** `version` is absent where the workers follow the version of the topology. */
+export type Workers = Omit<PinnedWorkers, "version"> & Partial<Pick<PinnedWorkers, "version">>;
+
+const LISTS = [
+  ["MachineDeployment", "machineDeployments"],
+  ["MachinePool", "machinePools"],
+] as const;
+
+/** The workers of a topology: each entry is a MachineDeployment or a MachinePool, perhaps with a version of its own. */
+export function viewWorkers(topology: Fields): readonly Workers[] {
+  const workers = fieldsOf(topology["workers"]);
+  return LISTS.flatMap(([kind, list]) =>
+    listOf(workers[list]).map((raw) => {
+      const entry = fieldsOf(raw);
+      const version = nonEmptyText(entry["version"]);
+      return { kind, name: textOf(entry["name"]), ...(version !== undefined && { version }) };
+    }),
+  );
 }
 
 export function viewNamespace(raw: unknown): Namespace {

@@ -48,8 +48,7 @@ import {
 } from "../../kube/resource.ts";
 import { isSecret } from "../../objects/object-refusal.ts";
 import { extensionConfigs } from "../../kube/extension-configs.ts";
-import { viewMetadata } from "../../views/cluster.ts";
-import { PART_GROUPS } from "../../views/owned-parts.ts";
+import { PART_GROUPS, viewMetadata } from "../../views/cluster.ts";
 import type { ObjectKind } from "../../policy/watched-objects.ts";
 import { demandsOf, mergeDemands } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";

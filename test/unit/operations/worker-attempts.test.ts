@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { type Attempt, attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
-import type { Workers } from "../../../src/views/workers.ts";
+import type { Workers } from "../../../src/views/cluster.ts";
 import { cluster } from "../builders.ts";
 
 const md = (name: string, version?: string): Workers => ({
