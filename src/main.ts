@@ -23,7 +23,7 @@ import { addUi } from "./cli/ui/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
 import { addWindows } from "./cli/windows/command.ts";
 import { createLogger, survivePipeErrors, type ClosableLogger } from "./report/process-log.ts";
-import { errorText } from "./lib/error-text.ts";
+import { errorText } from "./lib/thrown.ts";
 import {
   FLAGS,
   parseOptions,

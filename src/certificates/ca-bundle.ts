@@ -5,8 +5,7 @@
  */
 
 import type { X509Certificate } from "node:crypto";
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/say-once.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import { BACKDATED_MS } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";

@@ -4,8 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/say-once.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import { every } from "../lib/signals.ts";
 import type { Lifetime } from "./lifetime.ts";
 

@@ -5,8 +5,7 @@
 
 import type { X509Certificate } from "node:crypto";
 
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/say-once.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import type { KeyPair } from "../server/tls-server.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";

@@ -4,7 +4,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 
-import { errorText } from "../lib/error-text.ts";
+import { errorText } from "../lib/thrown.ts";
 import type { KeyPair } from "../server/tls-server.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 

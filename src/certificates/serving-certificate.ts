@@ -1,6 +1,6 @@
 /** Provides the serving certificate: from files that another controller writes, or from the operator's own Secrets. */
 
-import { SayOnce } from "../lib/say-once.ts";
+import { SayOnce } from "../lib/logger.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../lib/signals.ts";

@@ -10,8 +10,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, nonEmptyText } from "../lib/fields.ts";
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/say-once.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import { unless } from "../lib/thrown.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";

@@ -1,4 +1,6 @@
-/** The log interface of all parts of HookPolicy; src/report/process-log.ts implements it. */
+/** The log interface of all parts of HookPolicy, which src/report/process-log.ts implements, and warnings that are not repeated. */
+
+import { errorText } from "./thrown.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -12,4 +14,36 @@ export interface Logger {
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
   child(fields: LogFields): Logger;
+}
+
+const REPORT_INTERVAL_MS = 60_000;
+
+/** Logs a warning at most once a minute: any caller can cause it. */
+export function rateLimited(log: Logger): Logger["warn"] {
+  let reportedAt = -Infinity;
+  return (message, fields) => {
+    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
+    reportedAt = performance.now();
+    log.warn(message, fields);
+  };
+}
+
+/** Warns of the trouble of repeated attempts only once, until it is over or a different trouble occurs. */
+export class SayOnce {
+  #said: string | undefined;
+
+  warn(log: Logger, message: string, fields: LogFields): void {
+    const texts = Object.values(fields).map((value) =>
+      value instanceof Error ? errorText(value) : JSON.stringify(value),
+    );
+    const trouble = [message, ...texts].join(" ");
+    if (trouble === this.#said) return;
+    this.#said = trouble;
+    log.warn(message, fields);
+  }
+
+  /** The next trouble is reported, even if it is the same. */
+  reset(): void {
+    this.#said = undefined;
+  }
 }

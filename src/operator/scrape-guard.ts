@@ -9,8 +9,7 @@ import { hash } from "node:crypto";
 
 import { entryOf } from "../lib/entry-of.ts";
 import { fieldsOf, isFields } from "../lib/fields.ts";
-import type { Logger } from "../lib/logger.ts";
-import { rateLimited } from "../lib/rate-limited.ts";
+import { type Logger, rateLimited } from "../lib/logger.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, KubeError } from "../kube/kube-error.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";

@@ -2,10 +2,9 @@
 
 import type { AdmissionRecorder, RequestRefusal } from "../admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../admission/review.ts";
-import type { Logger } from "../lib/logger.ts";
+import { type Logger, rateLimited } from "../lib/logger.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { DecisionRequest } from "../policy/world.ts";
-import { rateLimited } from "../lib/rate-limited.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Decision, holdingRules } from "../policy/decision.ts";

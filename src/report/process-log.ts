@@ -4,7 +4,7 @@ import { createLogger as createWinston, format, transports } from "winston";
 
 import type { LogFields, Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
-import { errorText } from "../lib/error-text.ts";
+import { errorText } from "../lib/thrown.ts";
 
 export const LOG_FORMATS = ["text", "json"] as const;
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;

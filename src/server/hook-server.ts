@@ -11,7 +11,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { rateLimited } from "../lib/rate-limited.ts";
+import { rateLimited } from "../lib/logger.ts";
 import { type RefusedBody, WholeBody } from "./bodies.ts";
 import {
   createTlsServer,

@@ -4,8 +4,7 @@ import type { ServerOptions as HttpServerOptions } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 
-import type { Logger } from "../lib/logger.ts";
-import { rateLimited } from "../lib/rate-limited.ts";
+import { type Logger, rateLimited } from "../lib/logger.ts";
 import { type Address, listen } from "./address.ts";
 import { Bodies, type BodyLimits, MAX_CALL_BYTES } from "./bodies.ts";
 import { Connections } from "./connections.ts";

@@ -108,7 +108,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual and hash. */
 const PURE = {
   files: [
-    "lib/!(rate-limited|signals).ts",
+    "lib/!(logger|signals).ts",
     "turns/fair-queue.ts",
     "api/**/*.ts",
     "views/**/*.ts",

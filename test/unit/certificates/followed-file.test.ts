@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test, type TestContext } from "node:test";
 
-import { errorText } from "../../../src/lib/error-text.ts";
+import { errorText } from "../../../src/lib/thrown.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { FollowedFile, type FollowedFileOptions } from "../../../src/certificates/followed-file.ts";
 import type { CheckedPair } from "../../../src/certificates/pem.ts";

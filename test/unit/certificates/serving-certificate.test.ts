@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { errorText } from "../../../src/lib/error-text.ts";
+import { errorText } from "../../../src/lib/thrown.ts";
 import {
   createServing,
   type ServingCertificate,

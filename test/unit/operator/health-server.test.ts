@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 
-import { errorText } from "../../../src/lib/error-text.ts";
+import { errorText } from "../../../src/lib/thrown.ts";
 import { createHealthServer, type HealthChecks } from "../../../src/operator/health-server.ts";
 import { createRecorder } from "../server/recorder.ts";
 

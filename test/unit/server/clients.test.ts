@@ -8,7 +8,7 @@ import { before, mock, test, type TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
-import { errorText } from "../../../src/lib/error-text.ts";
+import { errorText } from "../../../src/lib/thrown.ts";
 import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/client-authority.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
 import type { KeyPair, TlsServer } from "../../../src/server/tls-server.ts";
