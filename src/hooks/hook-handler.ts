@@ -8,6 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
 import { readTimestamp } from "../lib/instant.ts";
+import { clusterKey } from "../views/cluster.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { WholeBody } from "../server/bodies.ts";
 import type { ClusterCall } from "../policy/world.ts";
@@ -164,7 +165,7 @@ async function storeTasks(hook: Hook, request: ClusterCall, decision: Decision):
   const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
   hook.log.warn("Failed to store the tasks of a Cluster", {
     hook: hook.name,
-    cluster: nameOf(request),
+    cluster: clusterKey(request.cluster),
     ...(isLate && {
       consequence: "they never begin, because its control plane was initialized too long ago",
     }),
@@ -186,7 +187,7 @@ async function confirm(hook: Hook, request: ClusterCall, before: Decision): Prom
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */
 function unconfirmed(hook: Hook, request: ClusterCall, reason: string): Outcome {
   hook.metrics.unconfirmed(reason);
-  const cluster = nameOf(request);
+  const cluster = clusterKey(request.cluster);
   hook.log.warn("Holding a Cluster because a release could not be confirmed", {
     hook: hook.name,
     cluster,
@@ -212,7 +213,7 @@ function refuse(hook: Hook, { started, request }: Call): string {
   hook.metrics.unconfirmed("TooManyCalls");
   hook.warnRateLimited("Holding a Cluster because too many calls about it wait", {
     hook: hook.name,
-    cluster: nameOf(request),
+    cluster: clusterKey(request.cluster),
   });
   return encodeResponse(hook.name, undecided("TooManyCalls", hook.waits).answer, hook.waits);
 }
@@ -238,10 +239,6 @@ function isInitializedSince({ basis }: Decision, now: Date, ms: number): boolean
   const { status, lastTransitionTime } = conditions.find(({ type }) => type === INITIALIZED) ?? {};
   const since = readTimestamp(lastTransitionTime);
   return status === "True" && since !== undefined && now.getTime() - since.getTime() > ms;
-}
-
-function nameOf({ cluster: { metadata } }: ClusterCall): string {
-  return `${metadata.namespace}/${metadata.name}`;
 }
 
 function secondsSince(started: number): number {

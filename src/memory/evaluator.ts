@@ -2,7 +2,6 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { DecisionRow } from "../api/hook-policy.ts";
-import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { matches } from "../policy/decide.ts";
@@ -14,7 +13,7 @@ import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adopt-row.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
-import { type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
+import { clusterOfRow, type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import { type Memory, type StoreOptions, withSettings, worldOf } from "./memory.ts";
@@ -218,7 +217,7 @@ export class Evaluator {
   #put(operation: PendingOperation, before?: PendingOperation): void {
     if (operation === before) return;
     this.#memory.operations.put(operation);
-    this.#revisions.clusterChanged(clusterOf(operation));
+    this.#revisions.clusterChanged(clusterOfRow(operation));
   }
 
   #report(
@@ -237,7 +236,7 @@ export class Evaluator {
       }
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
-      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOf(operation));
+      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOfRow(operation));
       this.#logChange(entry, operation, before, row);
       const { cause } = this.#scheduler;
       if (cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +cause));
@@ -247,7 +246,7 @@ export class Evaluator {
 
   #wakeFor(operation: PendingOperation): void {
     const due = this.#due.get(operationKey(operation.clusterUID, operation.call.hook));
-    if (due !== undefined) this.#scheduler.at(clusterOf(operation), new Date(due));
+    if (due !== undefined) this.#scheduler.at(clusterOfRow(operation), new Date(due));
   }
 
   /**
@@ -261,7 +260,7 @@ export class Evaluator {
       if (row === undefined) continue;
       entry.held.set(key, { ...row, ...this.#forecast(entry, operation, row, cluster) });
       this.#options.enqueue(entry.key);
-      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOf(operation));
+      if (this.#scheduler.isTurnOver()) this.#scheduler.soon(clusterOfRow(operation));
       yield;
     }
   }
@@ -291,7 +290,7 @@ export class Evaluator {
     if (from === to && before?.rule === row?.rule) return;
     this.#options.log.info("Decision changed", {
       hook: operation.call.hook,
-      cluster: `${operation.namespace}/${operation.cluster}`,
+      cluster: clusterOfRow(operation),
       policy: policyName(entry.compiled.ref),
       rule: (row ?? before)?.rule,
       from,
@@ -303,7 +302,7 @@ export class Evaluator {
   #logTornDown({ policy, row }: Extract<Transition, { readonly type: "TornDown" }>): void {
     this.#options.log.error("A held Cluster is being torn down", {
       hook: row.hook,
-      cluster: `${row.namespace}/${row.cluster}`,
+      cluster: clusterOfRow(row),
       policy: policyName(policy),
       ...row.tornDown,
     });
@@ -385,10 +384,6 @@ export class Evaluator {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
-}
-
-function clusterOf({ namespace, cluster: name }: PendingOperation): string {
-  return namespacedName({ namespace, name });
 }
 
 /** A row in the status of a policy starts no clock of another policy. */

@@ -3,12 +3,9 @@
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { sizeOf } from "../lib/json-size.ts";
-import { compactCluster } from "../memory/compact-cluster.ts";
-import type { DecisionStore } from "../memory/decision-store.ts";
-import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
-import type { Rollouts } from "../rollouts/rollout-decisions.ts";
-import { isSameSpec } from "../memory/same-object.ts";
 import {
+  compactCluster,
+  expressionBytes,
   stubOverride,
   stubPolicy,
   stubRollout,
@@ -16,6 +13,10 @@ import {
   viewPolicy,
   viewRollout,
 } from "../memory/stored-views.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import { isSameSpec } from "../memory/same-object.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
@@ -27,7 +28,6 @@ import type { Tasks } from "./task-wiring.ts";
 import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
-import { expressionBytes } from "../memory/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { stubCluster, stubNamespace } from "../views/too-large.ts";
 

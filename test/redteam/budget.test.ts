@@ -8,7 +8,7 @@ import test, { describe } from "node:test";
 import { array, assert as check, boolean, nat, property, tuple } from "fast-check";
 import type { GateSpec, HookPolicySpec } from "../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import { compactCluster } from "../../src/memory/compact-cluster.ts";
+import { compactCluster } from "../../src/memory/stored-views.ts";
 import { MAX_STEPS } from "../../src/policy/cel/meter.ts";
 import { decide, objectQueries } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";

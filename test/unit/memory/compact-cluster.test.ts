@@ -5,7 +5,7 @@ import test from "node:test";
 import { syncBuiltinESMExports } from "node:module";
 import zlib from "node:zlib";
 import { sameCluster } from "../../../src/memory/same-object.ts";
-import { compactCluster } from "../../../src/memory/compact-cluster.ts";
+import { compactCluster } from "../../../src/memory/stored-views.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
 import { cluster } from "../builders.ts";
 

@@ -6,7 +6,7 @@ import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import type { HookName } from "../../../../src/api/runtime-hooks.ts";
 import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { compilePolicy, notEnforceable } from "../../../../src/policy/compile.ts";
-import { expressionBytes } from "../../../../src/memory/compiled-size.ts";
+import { expressionBytes } from "../../../../src/memory/stored-views.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { type CompiledPolicy, isGated } from "../../../../src/policy/policy.ts";
 import { ALL_HOOKS, compiled, DELETE, hookPolicy, NOW, rule } from "../../builders.ts";
