@@ -22,8 +22,7 @@ import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../pol
 import { targetVersion } from "../api/target-version.ts";
 import type { DecisionRequest, LiveWorld, OperationState, Override, World } from "../policy/world.ts";
 import type { CallShare } from "../turns/turns.ts";
-import { type Memory, worldOf } from "./memory.ts";
-import type { Revisions } from "./revisions.ts";
+import { type Memory, type Revisions, worldOf } from "./memory.ts";
 
 /** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };

@@ -16,10 +16,9 @@ import { type PendingOperation, operationKey } from "../operations/operation.ts"
 import { clusterOfRow, type PolicyRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
-import { type Memory, type StoreOptions, withSettings, worldOf } from "./memory.ts";
+import { type Memory, type Revisions, type StoreOptions, withSettings, worldOf } from "./memory.ts";
 import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
-import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;

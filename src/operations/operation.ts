@@ -87,7 +87,7 @@ export function asCalled(
  * The operation that is pending at this hook, as the Cluster itself shows it: every replica sees the same, also after a
  * restart, and calls change nothing.
  */
-export function shownOperation(
+function shownOperation(
   hook: HookName,
   cluster: Cluster,
   { now, served }: { readonly now: Date; readonly served: ServedUpgrades },

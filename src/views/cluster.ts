@@ -77,7 +77,7 @@ const REFERENCES = [
  * ObjectDeleted once one that was provisioned is gone (core/reconcilers/cluster/cluster_controller_status.go). v1beta1
  * has these conditions in status.v1beta2, and an apiVersion in place of the apiGroup.
  */
-export function viewParts(spec: Fields, status: Fields): OwnedPart[] {
+function viewParts(spec: Fields, status: Fields): OwnedPart[] {
   const conditions = listOf(fieldsOf(status["v1beta2"])["conditions"] ?? status["conditions"]).map(fieldsOf);
   return REFERENCES.flatMap(({ field, condition }) => {
     const reference = fieldsOf(spec[field]);

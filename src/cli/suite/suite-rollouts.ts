@@ -14,7 +14,7 @@ import { rolloutEvents } from "../../rollouts/rollout-events.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/hook-lives.ts";
 import { Decider } from "../../memory/decider.ts";
-import { Revisions } from "../../memory/revisions.ts";
+import { Revisions } from "../../memory/memory.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";

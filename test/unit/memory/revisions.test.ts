@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Revisions } from "../../../src/memory/revisions.ts";
+import { Revisions } from "../../../src/memory/memory.ts";
 
 const CHANGES: Readonly<Record<string, { change: (revisions: Revisions) => void; other: boolean }>> = {
   "the Cluster changes": { change: (all) => all.clusterChanged("team-a/prod"), other: false },
