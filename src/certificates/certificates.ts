@@ -1,25 +1,26 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
-import type { Logger } from "../lib/logger.ts";
-import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
-import type { Step } from "./keeper.ts";
-import { SECRETS } from "../kube/resources.ts";
-import type { KubeClient } from "../kube/kube-client.ts";
-import { every } from "../lib/signals.ts";
-import type { Sample } from "../report/metrics.ts";
-import { timestamp } from "../lib/instant.ts";
-import { ClientAuthority } from "./client-authority.ts";
-import type { KeyPair, TlsServer } from "../server/tls-server.ts";
-import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";
-import type { EventRecorder } from "../report/event-recorder.ts";
 import type { EventText } from "../api/event-text.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
+import { SECRETS } from "../kube/resources.ts";
+import { timestamp } from "../lib/instant.ts";
+import type { Logger } from "../lib/logger.ts";
+import { every } from "../lib/signals.ts";
+import type { EventRecorder } from "../report/event-recorder.ts";
+import type { Sample } from "../report/metrics.ts";
+import type { KeyPair, TlsServer } from "../server/tls-server.ts";
+import { CaBundleKeeper, type CaBundleOptions, ownWebhooks } from "./ca-bundle.ts";
+import { ClientAuthority } from "./client-authority.ts";
+import { Followed } from "./followed.ts";
+import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
+import { OwnCertificates, type OwnCertificatesOptions, type WriteAction } from "./own-certificates.ts";
+import type { CheckedPair } from "./pem.ts";
+import { authoritiesIn, readServingPair } from "./serving-files.ts";
 import type { CertificateSettings, ClientSettings } from "./settings.ts";
-import { createServing, type ServingCertificate } from "./serving-certificate.ts";
 
 export interface CertificatesOptions {
   readonly options: CertificateSettings;
-  readonly client: KubeClient;
+  readonly client: OwnCertificatesOptions["client"] & CaBundleOptions["client"];
   readonly leading: () => boolean;
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
@@ -46,33 +47,35 @@ const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remed
 };
 
 const ALARM_INTERVAL_MS = 60_000;
+const SECRETS_INTERVAL_MS = 10_000;
 
 const now = (): Date => new Date();
 
 export class Certificates {
   readonly #options: CertificatesOptions;
-  readonly #serving: ServingCertificate;
+  readonly #serving: Followed<CheckedPair>;
+  /** Absent: another controller issues the serving certificate, into files. */
+  readonly #own: OwnCertificates | undefined;
   /** Absent: every client may call. */
   readonly clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();
   readonly #namespace: string;
 
-  constructor(own: CertificatesOptions) {
-    const { options, client, leading, events, log, serving } = own;
-    this.#options = own;
+  constructor(all: CertificatesOptions) {
+    const { options, client, leading, events, log, serving } = all;
+    this.#options = all;
     this.#namespace = ownNamespace(options);
-    this.#serving = createServing({
-      options,
-      client,
-      namespace: this.#namespace,
-      leading,
+    const step = (action: WriteAction, text: string): void =>
+      events.tell(stepEvent(action, text, this.#secret()));
+    const own = { settings: options, client, namespace: this.#namespace, leading, log, now, onStep: step };
+    this.#own = options.certManagement === "Self" ? new OwnCertificates(own) : undefined;
+    this.#serving = new Followed({
+      what: "serving certificate",
+      read: async (signal) => await (this.#own?.read(signal) ?? readServingPair(options, now())),
+      onChange: (pair) => serving().forEach((server) => server.setCertificate(pair)),
       log,
-      now,
-      onChange: (pair) => {
-        for (const server of serving()) server.setCertificate(pair);
-      },
-      onStep: (step) => events.tell(stepEvent(step, this.#secret())),
+      ...(this.#own && { intervalMs: SECRETS_INTERVAL_MS }),
     });
     this.clients = {
       hooks: this.#authority("hooks", options.clients),
@@ -81,8 +84,8 @@ export class Certificates {
     this.#caBundle = new CaBundleKeeper({
       client,
       webhooks: ownWebhooks(options.webhookConfiguration),
-      authorities: () => this.#serving.authorities(),
-      lagging: options.certManagement === "Files",
+      authorities: () => (this.#own ? this.#own.bundle : authoritiesIn(options.webhookCertDir)),
+      lagging: this.#own === undefined,
       leading,
       log,
       now,
@@ -91,8 +94,9 @@ export class Certificates {
 
   /** Returns the pair to start with; rejects with a one-line Error when no usable certificate or authority exists. */
   async load(signal: AbortSignal): Promise<KeyPair> {
-    await Promise.all(this.#authorities().map((authority) => authority.load()));
-    return await this.#serving.load(signal);
+    await Promise.all(this.#authorities().map((authority) => authority.load(signal)));
+    const own = this.#own;
+    return await this.#serving.load(signal, own && (async () => await own.first(signal)));
   }
 
   /** Runs until `signal` aborts; never rejects. */
@@ -114,7 +118,8 @@ export class Certificates {
 
   #all(): CertificateLifetime[] {
     const all = {
-      ...this.#serving.certificates(),
+      serving: this.#serving.current,
+      authority: this.#own?.authority,
       "client-authority": this.clients.hooks?.current,
       "admission-client-authority": this.clients.admission?.current,
     };
@@ -136,8 +141,8 @@ export class Certificates {
   }
 
   #warn(): void {
-    const { events, log, options } = this.#options;
-    const self = options.certManagement === "Self";
+    const { events, log } = this.#options;
+    const self = this.#own !== undefined;
     for (const warning of this.#alarm.look(this.#all(), now())) {
       const text = expiryEvent(warning, { self, secret: this.#secret() });
       log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
@@ -149,15 +154,15 @@ export class Certificates {
   #secret(): Secret {
     const { version: apiVersion, kind } = SECRETS;
     const { webhookSecretName: name } = this.#options.options;
-    return { apiVersion, kind, namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
+    return { apiVersion, kind, namespace: this.#namespace, name, uid: this.#own?.uid ?? "" };
   }
 }
 
 type Secret = EventText["regarding"];
 
-function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
+function stepEvent(action: WriteAction, text: string, secret: Secret): EventText {
   return {
-    identity: [secret.uid, action, id].join(" "),
+    identity: [secret.uid, action, now().toISOString()].join(" "),
     type: "Normal",
     reason:
       action.startsWith("Create") || action === "IssueLeaf"

@@ -4,13 +4,13 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext, type TLSSocket } from "node:tls";
 
 import type { Clients } from "../server/tls-server.ts";
-import { FollowedFile, type FollowedFileOptions } from "./followed-file.ts";
+import { Followed, type FollowedOptions } from "./followed.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 import { certificateBlocks, readPem } from "./pem.ts";
 import type { ClientSettings } from "./settings.ts";
 
 export interface ClientAuthorityOptions
-  extends ClientSettings, Pick<FollowedFileOptions<Authorities>, "log" | "onChange"> {
+  extends ClientSettings, Pick<FollowedOptions<Authorities>, "log" | "onChange"> {
   /** The flag that names the file, for errors. */
   readonly flag: string;
   readonly remedy: string;
@@ -22,7 +22,7 @@ interface Authorities extends Lifetime {
   readonly pem: string;
 }
 
-export class ClientAuthority extends FollowedFile<Authorities> implements Clients {
+export class ClientAuthority extends Followed<Authorities> implements Clients {
   readonly remedy: string;
   readonly #accepted: Pick<ClientAuthorityOptions, "names" | "now">;
 

@@ -129,7 +129,7 @@ async function authorityOf(t: TestContext): Promise<ClientAuthority> {
     now: () => new Date(),
     onChange: () => undefined,
   });
-  await authority.load();
+  await authority.load(new AbortController().signal);
   return authority;
 }
 

@@ -8,7 +8,7 @@ import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { LEAF_LIFE_MS } from "../../../src/certificates/lifetime.ts";
 import type { SecretData } from "../../../src/certificates/stored-certificates.ts";
 import { issue } from "../server/certificates.ts";
-import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeper-lab.ts";
+import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./own-certificates-lab.ts";
 
 test("replaces what is damaged in the operator's Secrets", async () => {
   const damages: Record<string, SecretData> = {

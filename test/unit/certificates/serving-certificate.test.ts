@@ -7,11 +7,7 @@ import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { errorText } from "../../../src/lib/thrown.ts";
-import {
-  createServing,
-  type ServingCertificate,
-  type ServingOptions,
-} from "../../../src/certificates/serving-certificate.ts";
+import { Certificates, type CertificatesOptions } from "../../../src/certificates/certificates.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
@@ -60,11 +56,11 @@ class Lab {
     this.secrets.set(name, { metadata, data: Object.fromEntries(encoded) });
   }
 
-  serving(certManagement: "Self" | "Files"): ServingCertificate {
-    const client: ServingOptions["client"] = {
-      get: async (_, { name }) => {
+  serving(certManagement: "Self" | "Files"): Certificates {
+    const client: CertificatesOptions["client"] = {
+      get: async ({ kind }, { name }) => {
         if (this.failure !== undefined) throw this.failure;
-        const found = this.secrets.get(name);
+        const found = kind === "Secret" ? this.secrets.get(name) : undefined;
         if (found === undefined) throw new KubeError("gone", { code: 404, reason: "NotFound" });
         return found;
       },
@@ -86,8 +82,9 @@ class Lab {
       },
       list: async () => ({ items: [], resourceVersion: "1" }),
       getPath: async () => ({ versions: [] }),
+      jsonPatch: async () => assert.fail("there is no webhook"),
     };
-    return createServing({
+    return new Certificates({
       options: {
         certManagement,
         webhookCertDir: this.dir,
@@ -96,14 +93,14 @@ class Lab {
         webhookConfiguration: "hookpolicy",
         webhookServiceName: "hookpolicy-webhook-service",
         webhookSecretName: SERVING,
+        namespace: "hookpolicy-system",
       },
       client,
-      namespace: "hookpolicy-system",
       leading: () => this.leading,
+      events: { tell: () => undefined },
       log: this.log,
-      now: () => new Date(),
-      onChange: (pair) => this.served.push(pair),
-      onStep: () => undefined,
+      servers: () => assert.fail("no clients are checked"),
+      serving: () => [{ setCertificate: (pair) => this.served.push(pair) }],
     });
   }
 
@@ -118,9 +115,12 @@ class Lab {
   }
 }
 
+const namesOf = (certificates: Certificates): string[] =>
+  certificates.expiries().map(({ labels }) => labels.certificate);
+
 const never = new AbortController().signal;
 
-async function running(serving: ServingCertificate, work: () => Promise<unknown>): Promise<void> {
+async function running(serving: Certificates, work: () => Promise<unknown>): Promise<void> {
   const stop = new AbortController();
   const done = serving.run(stop.signal);
   try {
@@ -139,8 +139,7 @@ test("with files, nothing is asked of the API server", async (t) => {
   const serving = lab.serving("Files");
   const { cert, key } = await serving.load(never);
   assert.deepEqual({ cert, key }, pair);
-  assert.equal(serving.authorities() instanceof Promise && (await serving.authorities()), undefined);
-  assert.deepEqual(Object.keys(serving.certificates()), ["serving"]);
+  assert.deepEqual(namesOf(serving), ["serving"]);
 });
 
 test("with an empty volume, Self serves at once what it has created", async (t) => {
@@ -153,7 +152,7 @@ test("with an empty volume, Self serves at once what it has created", async (t) 
     assert.equal(secret.metadata.namespace, "hookpolicy-system");
   }
   assert.equal(cert, Buffer.from(lab.secrets.get(SERVING)!.data["tls.crt"]!, "base64").toString());
-  assert.deepEqual(Object.keys(serving.certificates()), ["serving", "authority"]);
+  assert.deepEqual(namesOf(serving), ["serving", "authority"]);
 });
 
 test("with a filled volume, Self starts without any API server, and serves the newer one of the Secret later", async (t) => {
@@ -209,12 +208,9 @@ test("a foreign Secret is served and not touched; a broken one is reported", asy
   lab.store(SERVING, theirs, { ours: false, ca: "their authority" });
   const serving = lab.serving("Self");
   assert.equal((await serving.load(never)).cert, theirs.cert);
-  assert.equal(await serving.authorities(), "their authority");
   lab.store(SERVING, { cert: "nonsense", key: "" }, { ours: false });
   await running(serving, async () => {
-    await until("a warning", () =>
-      lab.log.messages("warn").includes("Not serving the certificate of the Secret"),
-    );
+    await until("a warning", () => lab.log.messages("warn").includes("Keeping the old serving certificate"));
   });
   assert.deepEqual([lab.created, lab.served], [[], []]);
 });

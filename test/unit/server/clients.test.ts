@@ -14,6 +14,7 @@ import { createHookServer } from "../../../src/server/hook-server.ts";
 import type { KeyPair, TlsServer } from "../../../src/server/tls-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { scratch, until } from "../kube/fixtures.ts";
+import { SIGNAL } from "../certificates/own-certificates-lab.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 
@@ -49,7 +50,7 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
     onChange: () => server.clientsChanged(),
     ...more,
   });
-  await authority.load();
+  await authority.load(SIGNAL);
   const server = createHookServer({
     host: "127.0.0.1",
     port: 0,
@@ -154,7 +155,7 @@ test("a certificate for servers does not make a client", async (t) => {
   const { cert, key } = await issueLeaf(authority, [NAME], new Date());
   const { port, file, authority: accepted, server } = await start(t);
   await writeFile(file, authority.cert);
-  await accepted.load();
+  await accepted.load(SIGNAL);
   server.clientsChanged();
   const { text } = await ask(port, { cert, key });
   assert.equal(text, '"unauthenticated"');
@@ -208,7 +209,7 @@ test("a changed file counts for new connections, and ends the others with their 
   const first = await ask(lab.port, agent);
   assert.notEqual(first.connection, "close");
   await put(lab.file, others.certificate);
-  await lab.authority.look();
+  await lab.authority.look(SIGNAL);
   assert.equal((await ask(lab.port, other)).text, '"answered"');
   const last = await ask(lab.port, agent);
   assert.equal(last.socket, first.socket);
@@ -233,7 +234,7 @@ test("a session of before the change is not resumed", async (t) => {
     const resumed = await ask(lab.port, { ...client, ...(session !== undefined && { session }) });
     assert.deepEqual([resumed.text, resumed.socket.isSessionReused()], ['"answered"', true], maxVersion);
     await put(lab.file, others.certificate);
-    await lab.authority.load();
+    await lab.authority.load(SIGNAL);
     lab.server.clientsChanged();
     const after = await ask(lab.port, { ...client, ...(session !== undefined && { session }) });
     assert.equal(after.text, '"unauthenticated"', maxVersion);
@@ -256,8 +257,8 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
   test(`${name} cannot be begun with, and keeps the old authorities later, said once`, async (t) => {
     const lab = await start(t);
     await put(lab.file, content);
-    await lab.authority.look();
-    await lab.authority.look();
+    await lab.authority.look(SIGNAL);
+    await lab.authority.look(SIGNAL);
     assert.equal(lab.log.entries.filter(({ level }) => level === "warn").length, 1);
     assert.equal(lab.authority.pem, clients.certificate);
     assert.equal((await ask(lab.port, await clientOf(clients))).text, '"answered"');
@@ -271,7 +272,7 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
       now: () => new Date(),
       onChange: () => undefined,
     });
-    await assert.rejects(fresh.load(), (error) => {
+    await assert.rejects(fresh.load(SIGNAL), (error) => {
       assert.match(errorText(error), /^cannot use \S+client-ca\.crt \(--client-ca-file\): /);
       assert.doesNotMatch(errorText(error), /secret|\n/);
       return true;
@@ -282,9 +283,9 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
 test("a file that cannot be read is one line", async (t) => {
   const lab = await start(t);
   await rm(lab.file);
-  await assert.rejects(lab.authority.load(), { message: /^cannot read \S+ \(--client-ca-file\)/ });
+  await assert.rejects(lab.authority.load(SIGNAL), { message: /^cannot read \S+ \(--client-ca-file\)/ });
   await mkdir(lab.file);
-  await assert.rejects(lab.authority.load(), { message: /^cannot read \S+ \(--client-ca-file\)/ });
+  await assert.rejects(lab.authority.load(SIGNAL), { message: /^cannot read \S+ \(--client-ca-file\)/ });
 });
 
 test("the authority that ends first is the one to know about", async (t) => {
@@ -293,9 +294,9 @@ test("the authority that ends first is the one to know about", async (t) => {
   mock.timers.reset();
   const lab = await start(t);
   await put(lab.file, clients.certificate);
-  await lab.authority.load();
+  await lab.authority.load(SIGNAL);
   const ends = lab.authority.current?.notAfter ?? new Date(0);
   await put(lab.file, `${clients.certificate}\n${older.certificate}`);
-  await lab.authority.load();
+  await lab.authority.load(SIGNAL);
   assert.ok((lab.authority.current?.notAfter ?? ends) < ends);
 });

@@ -6,10 +6,11 @@ import { before, test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/thrown.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
-import { FollowedFile, type FollowedFileOptions } from "../../../src/certificates/followed-file.ts";
+import { Followed, type FollowedOptions } from "../../../src/certificates/followed.ts";
 import type { CheckedPair } from "../../../src/certificates/pem.ts";
 import { readServingPair } from "../../../src/certificates/serving-files.ts";
 import { issue } from "../server/certificates.ts";
+import { SIGNAL } from "./own-certificates-lab.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 let first: KeyPair;
@@ -42,11 +43,11 @@ async function replace(path: string, text: string): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
-function watcherOf(dir: string, more: Partial<FollowedFileOptions<CheckedPair>> = {}) {
+function watcherOf(dir: string, more: Partial<FollowedOptions<CheckedPair>> = {}) {
   const log = createRecorder();
   const changes: KeyPair[] = [];
   const files = { webhookCertDir: dir, webhookCertName: "tls.crt", webhookKeyName: "tls.key" };
-  const watcher = new FollowedFile<CheckedPair>({
+  const watcher = new Followed<CheckedPair>({
     what: "serving certificate",
     read: async () => await readServingPair(files, new Date()),
     log,
@@ -59,7 +60,7 @@ function watcherOf(dir: string, more: Partial<FollowedFileOptions<CheckedPair>> 
 test("load gives the pair and knows when it ends", async (t) => {
   const { watcher, log } = watcherOf(await folder(t, first));
   assert.equal(watcher.current, undefined);
-  const { cert, key } = await watcher.load();
+  const { cert, key } = await watcher.load(SIGNAL);
   assert.deepEqual({ cert, key }, first);
   assert.ok(watcher.current!.notAfter > new Date());
   assert.deepEqual(
@@ -113,7 +114,7 @@ const REFUSED: Record<string, { pair: () => Partial<KeyPair>; says: RegExp }> = 
 for (const [name, { pair, says }] of Object.entries(REFUSED)) {
   test(`load refuses ${name} with one line that does not quote the files`, async (t) => {
     const { watcher } = watcherOf(await folder(t, pair()));
-    await assert.rejects(watcher.load(), (error) => {
+    await assert.rejects(watcher.load(SIGNAL), (error) => {
       const text = errorText(error);
       assert.match(text, says);
       assert.doesNotMatch(text, /\n|secret|BEGIN/);
@@ -125,7 +126,7 @@ for (const [name, { pair, says }] of Object.entries(REFUSED)) {
 test("load tells that a file cannot be read", async (t) => {
   const dir = await folder(t, { key: first.key });
   await mkdir(join(dir, "tls.crt"));
-  await assert.rejects(watcherOf(dir).watcher.load(), { message: /^cannot read \S+tls\.crt \(/ });
+  await assert.rejects(watcherOf(dir).watcher.load(SIGNAL), { message: /^cannot read \S+tls\.crt \(/ });
 });
 
 test("a changed pair is handed over once, as a Secret mount swaps it", async (t) => {
@@ -139,11 +140,11 @@ test("a changed pair is handed over once, as a Secret mount swaps it", async (t)
   await symlink("..data/tls.crt", join(dir, "tls.crt"));
   await symlink("..data/tls.key", join(dir, "tls.key"));
   const { watcher, log, changes } = watcherOf(dir);
-  await watcher.load();
+  await watcher.load(SIGNAL);
   await symlink("..2", join(dir, "..data_tmp"));
   await rename(join(dir, "..data_tmp"), join(dir, "..data"));
-  await watcher.look();
-  await watcher.look();
+  await watcher.look(SIGNAL);
+  await watcher.look(SIGNAL);
   assert.deepEqual(changes, [second]);
   assert.match(log.entries.at(-1)!.message, /Changed/);
 });
@@ -151,14 +152,14 @@ test("a changed pair is handed over once, as a Secret mount swaps it", async (t)
 test("a bad pair keeps the old one, warns once, and heals when the other half arrives", async (t) => {
   const dir = await folder(t, first);
   const { watcher, log, changes } = watcherOf(dir);
-  await watcher.load();
+  await watcher.load(SIGNAL);
   const kept = watcher.current;
   await write(dir, { cert: second.cert });
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.equal(watcher.current, kept);
   assert.deepEqual(changes, []);
   await write(dir, { key: second.key });
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.deepEqual(changes, [second]);
   const warnings = log.entries.filter(({ level }) => level === "warn");
   assert.equal(warnings.length, 1);
@@ -168,15 +169,15 @@ test("a bad pair keeps the old one, warns once, and heals when the other half ar
 test("the same bad content is reported once, other bad content again", async (t) => {
   const dir = await folder(t, first);
   const { watcher, log } = watcherOf(dir);
-  await watcher.load();
+  await watcher.load(SIGNAL);
   const warnings = () => log.entries.filter(({ level }) => level === "warn").length;
   await write(dir, { key: "one" });
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.equal(warnings(), 1);
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.equal(warnings(), 1);
   await rm(join(dir, "tls.key"));
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.equal(warnings(), 2);
 });
 
@@ -187,10 +188,10 @@ test("a pair that the server refuses counts as bad", async (t) => {
       throw new Error("refused");
     },
   });
-  await watcher.load();
+  await watcher.load(SIGNAL);
   const kept = watcher.current;
   await write(dir, second);
-  await watcher.look();
+  await watcher.look(SIGNAL);
   assert.ok(log.entries.some(({ level }) => level === "warn"));
   assert.equal(watcher.current, kept);
 });

@@ -1,6 +1,6 @@
 /**
- * Follows what another program writes to disk. The content is polled: a mounted Secret changes by a swap of symbolic links two
- * levels up, which fs.watch on the file does not see.
+ * Follows what another program writes, to disk or to a Secret. The content is polled: a mounted Secret changes by a swap of
+ * symbolic links two levels up, which fs.watch on the file does not see.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -8,25 +8,26 @@ import { type Logger, SayOnce } from "../lib/logger.ts";
 import { every } from "../lib/signals.ts";
 import type { Lifetime } from "./lifetime.ts";
 
-export interface FollowedFileOptions<T> {
+export interface FollowedOptions<T> {
   /** "serving certificate", for the log. */
   readonly what: string;
   /** Reads and checks the content; rejects with a one-line Error if it cannot be used. */
-  readonly read: () => Promise<T>;
+  readonly read: (signal: AbortSignal) => Promise<T>;
   /** Called after each valid change, when `current` already has the new content; when it throws, the content counts as invalid. */
   readonly onChange: (content: T) => void;
   readonly log: Logger;
+  readonly intervalMs?: number;
 }
 
 /** kubelet itself needs up to a minute to update a mounted Secret. */
 const INTERVAL_MS = 5_000;
 
-export class FollowedFile<T extends Lifetime> {
-  readonly #options: FollowedFileOptions<T>;
+export class Followed<T extends Lifetime> {
+  readonly #options: FollowedOptions<T>;
   #current: T | undefined;
   readonly #trouble = new SayOnce();
 
-  constructor(options: FollowedFileOptions<T>) {
+  constructor(options: FollowedOptions<T>) {
     this.#options = options;
   }
 
@@ -35,26 +36,29 @@ export class FollowedFile<T extends Lifetime> {
     return this.#current;
   }
 
-  /** Rejects if there is no usable content, because a server that no client can trust must not appear started. */
-  async load(): Promise<T> {
-    const { what, read } = this.#options;
-    const content = await read();
+  /**
+   * `first`: reads what to start with. Rejects if there is no usable content, because a server that no client can trust must not
+   * appear started.
+   */
+  async load(signal: AbortSignal, first = this.#options.read): Promise<T> {
+    const content = await first(signal);
     this.#current = content;
-    this.#tell(`Loaded the ${what}`, content);
+    this.#tell(`Loaded the ${this.#options.what}`, content);
     return content;
   }
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await every(INTERVAL_MS, signal, async () => await this.look());
+    const { intervalMs = INTERVAL_MS } = this.#options;
+    await every(intervalMs, signal, async () => await this.look(signal));
   }
 
   /** Reads once. Invalid content leaves the old one in use. */
-  async look(): Promise<void> {
+  async look(signal: AbortSignal): Promise<void> {
     const { what, read, onChange, log } = this.#options;
     const before = this.#current;
     try {
-      const content = await read();
+      const content = await read(signal);
       if (!isDeepStrictEqual(content, before)) {
         this.#current = content;
         onChange(content);
@@ -63,7 +67,7 @@ export class FollowedFile<T extends Lifetime> {
       this.#trouble.reset();
     } catch (error) {
       this.#current = before;
-      this.#trouble.warn(log, `Keeping the old ${what}`, { error });
+      if (!signal.aborted) this.#trouble.warn(log, `Keeping the old ${what}`, { error });
     }
   }
 

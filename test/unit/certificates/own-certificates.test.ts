@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { setImmediate } from "node:timers/promises";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
-import type { CertificateKeeper } from "../../../src/certificates/keeper.ts";
 import {
   AUTHORITY_LIFE_MS,
   KEEP_OLD_AUTHORITY_MS,
   LEAF_LIFE_MS,
   SETTLE_MS,
 } from "../../../src/certificates/lifetime.ts";
+import type { OwnCertificates } from "../../../src/certificates/own-certificates.ts";
 import { parseCertificates } from "../../../src/certificates/pem.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 import { issue } from "../server/certificates.ts";
-import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeper-lab.ts";
+import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./own-certificates-lab.ts";
 
 test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {
   const lab = new Lab();
@@ -33,7 +33,7 @@ test("from nothing: an authority that may sign servers, and a serving certificat
   assert.equal(lab.secrets.get(SERVING, "ca.crt"), lab.secrets.get(AUTHORITY, "tls.crt"));
   assert.equal(lab.secrets.get(SERVING, "ca.key"), "", "the authority's key stays in its own Secret");
   assert.equal(keeper.bundle, lab.secrets.get(SERVING, "ca.crt"));
-  assert.equal(lab.pairs.at(-1)?.cert, lab.secrets.get(SERVING, "tls.crt"));
+  assert.equal((await keeper.read(SIGNAL)).cert, lab.secrets.get(SERVING, "tls.crt"));
 });
 
 test("at rest nothing is written", async () => {
@@ -48,13 +48,11 @@ test("at rest nothing is written", async () => {
 test("replicas that start at the same time agree on certificates, without a leader", async () => {
   const lab = new Lab();
   lab.leading = false;
-  const shown: string[][] = [[], [], []];
-  await Promise.all(
-    shown.map(async (certs) => await lab.keeper({ onPair: ({ cert }) => certs.push(cert) }).look(SIGNAL)),
-  );
+  const replicas = [lab.keeper(), lab.keeper(), lab.keeper()];
+  const pairs = await Promise.all(replicas.map(async (replica) => await replica.read(SIGNAL)));
   const cert = lab.secrets.get(SERVING, "tls.crt");
   assert.deepEqual(
-    shown.map((certs) => certs.at(-1)),
+    pairs.map((pair) => pair.cert),
     [cert, cert, cert],
   );
   assert.ok(lab.leaf().verify(new X509Certificate(lab.secrets.get(AUTHORITY, "tls.crt")).publicKey));
@@ -98,7 +96,7 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
   assert.equal(lab.warnings().length, 1);
   const said = lab.warnings().at(-1);
   assert.match(said?.message ?? "", /^Waiting until the new certificate authority is trusted/);
-  assert.deepEqual(said?.fields["waitingFor"], ["extensionconfigs hookpolicy"]);
+  assert.deepEqual(said?.fields["waitingFor"], ["extensionconfigs.runtime.cluster.x-k8s.io hookpolicy"]);
   lab.follow();
   await keeper.look(SIGNAL);
   lab.pass(SETTLE_MS - 1);
@@ -137,7 +135,7 @@ test("a client that falls back to the old authority during the wait restarts it"
 });
 
 /** All callers trust the new authority, and the keeper has just seen it. */
-async function waiting(lab: Lab, keeper: CertificateKeeper): Promise<void> {
+async function waiting(lab: Lab, keeper: OwnCertificates): Promise<void> {
   await keeper.look(SIGNAL);
   lab.follow();
   lab.secrets.kept.delete(AUTHORITY);
@@ -245,8 +243,8 @@ test("other names are a new serving certificate at once", async () => {
   const lab = new Lab();
   await lab.keeper().look(SIGNAL);
   lab.follow();
-  await lab.keeper({ names: ["other.system.svc"] }).look(SIGNAL);
-  assert.equal(lab.leaf().subjectAltName, "DNS:other.system.svc");
+  await lab.keeper({ service: "other" }).look(SIGNAL);
+  assert.equal(lab.leaf().subjectAltName, "DNS:other.system.svc, DNS:other.system.svc.cluster.local");
   assert.ok(lab.trusts());
 });
 
@@ -259,21 +257,28 @@ test("a foreign certificate is served, left alone, and reported once", async () 
     const keeper = lab.keeper();
     for (let look = 0; look < 3; look++) await keeper.look(SIGNAL);
     assert.equal(lab.log.messages("warn").length, 1);
-    assert.deepEqual(lab.pairs.at(-1), name === SERVING ? pair : undefined);
+    if (name === AUTHORITY) return await assert.rejects(keeper.read(SIGNAL), /was not read yet/);
+    const { cert, key } = await keeper.read(SIGNAL);
+    assert.deepEqual({ cert, key }, pair);
   }
 });
 
 test("a failing API server is said once with its remedy, and tried again", async () => {
   const lab = new Lab();
-  lab.secrets.failure = new Error("refused");
+  lab.secrets.failure = new KubeError("refused", { code: 403, reason: "Forbidden" });
   const keeper = lab.keeper();
-  for (let look = 0; look < 3; look += 1) {
-    const stop = new AbortController();
-    const done = keeper.run(stop.signal);
-    await setImmediate();
-    stop.abort();
-    await done;
-  }
+  for (let look = 0; look < 3; look += 1) await assert.rejects(keeper.read(SIGNAL), /was not read yet/);
   assert.equal(lab.log.messages("warn").length, 1);
-  assert.equal(lab.warnings()[0]?.fields["remedy"], "grant it");
+  assert.match(String(lab.warnings()[0]?.fields["remedy"]), /^apply the Role and the ClusterRole/);
+});
+
+test("what another replica has stored is served even if this one cannot take its own step", async () => {
+  const lab = new Lab();
+  const keeper = lab.keeper();
+  await keeper.read(SIGNAL);
+  lab.secrets.kept.delete(AUTHORITY);
+  lab.trustFailure = new Error("forbidden");
+  const { cert } = await keeper.read(SIGNAL);
+  assert.equal(cert, lab.secrets.get(SERVING, "tls.crt"));
+  assert.deepEqual(lab.log.messages("warn"), ["Cannot look after the certificates"]);
 });

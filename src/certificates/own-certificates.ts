@@ -1,0 +1,252 @@
+/**
+ * The operator's own certificates, in two Secrets: issues, renews and rotates them. Every replica reads the Secrets and serves
+ * their content; one replica writes, and each write carries the resourceVersion that it is based on.
+ */
+
+import type { X509Certificate } from "node:crypto";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isForbidden } from "../kube/kube-error.ts";
+import type { Logger } from "../lib/logger.ts";
+import { SayOnce } from "../lib/logger.ts";
+import { pause } from "../lib/signals.ts";
+import { ownWebhooks } from "./ca-bundle.ts";
+import { createAuthority, issueLeaf } from "./issue.ts";
+import type { Validity } from "./lifetime.ts";
+import { type CheckedPair, checkPair, parseCertificates } from "./pem.ts";
+import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
+import { readSecret, writeSecret } from "./secrets.ts";
+import { readServingPair } from "./serving-files.ts";
+import type { CertificateSettings } from "./settings.ts";
+import {
+  bundleOf,
+  dataOf,
+  judge,
+  pairOf,
+  type StoredCertificates,
+  type StoredSecret,
+} from "./stored-certificates.ts";
+import { distrusting } from "./trust.ts";
+
+export interface OwnCertificatesOptions {
+  readonly settings: Omit<CertificateSettings, "certManagement" | "clients" | "admissionClients">;
+  readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
+  /** The operator's namespace. */
+  readonly namespace: string;
+  readonly leading: () => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Called when this process has taken a step. */
+  readonly onStep: (action: WriteAction, text: string) => void;
+}
+
+/** The result of the last look that completed. */
+interface AuthorityTrust {
+  readonly fingerprint: string;
+  readonly since: Date;
+}
+
+/** An action that writes a Secret. */
+export type WriteAction = Exclude<Action, "None" | "AwaitTrust">;
+
+const TEXT: Readonly<Record<WriteAction, string>> = {
+  CreateAuthority: "Created a certificate authority",
+  ReplaceAuthority: "Replaced the certificate authority",
+  CreateServing: "Issued the serving certificate",
+  PublishAuthority: "Published the new certificate authority beside the old one",
+  IssueLeaf: "Issued a new serving certificate",
+  DropOldAuthorities: "Published the certificate authority without the old one",
+};
+
+/** More steps than a start from nothing needs; then the loop stops until the next look. */
+const MAX_STEPS = 4;
+
+/** A starting Pod may have to wait for the network; after this time a restart shows more than a longer wait. */
+const FIRST_PAIR_BUDGET_MS = 30_000;
+const FIRST_PAIR_INTERVAL_MS = 1_000;
+
+const REMEDY =
+  "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
+
+export class OwnCertificates {
+  readonly #options: OwnCertificatesOptions;
+  readonly #names: readonly [string, ...string[]];
+  readonly #keys: Readonly<Record<keyof StoredCertificates, { namespace: string; name: string }>>;
+  #stored: StoredCertificates = { authority: undefined, serving: undefined };
+  #state: State = {};
+  #trusted: AuthorityTrust | undefined;
+  /** The last pair that could be served. A replica without one cannot wait for a leader, which may have none either. */
+  #pair: CheckedPair | undefined;
+  readonly #trouble = new SayOnce();
+
+  constructor(options: OwnCertificatesOptions) {
+    const { settings, namespace } = options;
+    const host = `${settings.webhookServiceName}.${namespace}.svc`;
+    const name = settings.webhookSecretName;
+    this.#options = options;
+    this.#names = [host, `${host}.cluster.local`];
+    this.#keys = { serving: { namespace, name }, authority: { namespace, name: `${name}-ca` } };
+  }
+
+  /** PEM of the authorities to trust; `undefined` before the Secret has been read. */
+  get bundle(): string | undefined {
+    return this.#stored.serving && bundleOf(this.#stored.serving);
+  }
+
+  get authority(): Validity | undefined {
+    return this.#state.authority?.certificate;
+  }
+
+  /** Uid of the serving certificate's Secret. */
+  get uid(): string | undefined {
+    return this.#stored.serving?.uid;
+  }
+
+  /**
+   * The pair to start with. That of the mounted Secret needs no API server, but the volume lags behind, and is empty on the very
+   * first start. Rejects with a one-line Error when there is none.
+   */
+  async first(signal: AbortSignal): Promise<CheckedPair> {
+    const { settings, log, now } = this.#options;
+    try {
+      return (this.#pair = await readServingPair(settings, now()));
+    } catch (error) {
+      log.info("No serving certificate in files, asking the API server", { error });
+    }
+    const end = performance.now() + FIRST_PAIR_BUDGET_MS;
+    for (;;) {
+      const cause: unknown = await this.look(signal).catch((error: unknown) => error);
+      if (this.#pair !== undefined) return this.#pair;
+      const remedy = isForbidden(cause) ? `; ${REMEDY}` : "";
+      const message = `no serving certificate to start with (--cert-management=Self)${remedy}`;
+      if (signal.aborted || performance.now() >= end) throw new Error(message, { cause });
+      await pause(FIRST_PAIR_INTERVAL_MS, signal);
+    }
+  }
+
+  /** The stored pair, whichever process wrote it, after the steps that are due. Rejects if it cannot be served. */
+  async read(signal: AbortSignal): Promise<CheckedPair> {
+    await this.look(signal).catch((error: unknown) => {
+      if (signal.aborted) return;
+      const fields = { error: String(error), ...(isForbidden(error) && { remedy: REMEDY }) };
+      this.#trouble.warn(this.#options.log, "Cannot look after the certificates", fields);
+    });
+    const { serving } = this.#stored;
+    if (serving === undefined) throw new Error("the Secret of the serving certificate was not read yet");
+    return this.#checked(serving);
+  }
+
+  #checked(serving: StoredSecret): CheckedPair {
+    return (this.#pair = checkPair(pairOf(serving), this.#options.now()));
+  }
+
+  /** Takes the steps that are due; rejects when the API server refuses one. */
+  async look(signal: AbortSignal): Promise<void> {
+    for (let step = 0; step < MAX_STEPS; step++) {
+      await this.#gather(signal);
+      if (this.#isForeign()) return;
+      const action = nextStep(this.#state, this.#options.now());
+      if (action === "None" || action === "AwaitTrust") {
+        if (action === "None") this.#trouble.reset();
+        return;
+      }
+      if (needsLeader(action) && !this.#leads()) return;
+      await this.#take(action, signal);
+    }
+  }
+
+  async #gather(signal: AbortSignal): Promise<void> {
+    const { client, now } = this.#options;
+    const trustedBefore = this.#trusted;
+    this.#trusted = undefined;
+    const [authority, serving] = await Promise.all([
+      readSecret(client, this.#keys.authority, signal),
+      readSecret(client, this.#keys.serving, signal),
+    ]);
+    this.#stored = { authority, serving };
+    try {
+      if (serving !== undefined) this.#checked(serving);
+    } catch {
+      // Replaced by the next step, and read() says why it is not served.
+    }
+    const state = judge(this.#stored, this.#names, now());
+    if (this.#leads() && nextStep(state, now()) === "AwaitTrust")
+      this.#trusted = await this.#trust(trustedBefore, signal);
+    this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
+  }
+
+  #leads(): boolean {
+    return this.#pair === undefined || this.#options.leading();
+  }
+
+  /** Kept in memory only. A new leader looks for itself, which can only make the wait longer. */
+  async #trust(before: AuthorityTrust | undefined, signal: AbortSignal): Promise<AuthorityTrust | undefined> {
+    const { client, settings, log, now } = this.#options;
+    const { authority } = this.#stored;
+    const [certificate] = authority === undefined ? [] : parseCertificates(pairOf(authority).cert);
+    if (certificate === undefined) return undefined;
+    const service = { namespace: this.#keys.serving.namespace, name: settings.webhookServiceName };
+    const webhooks = ownWebhooks(settings.webhookConfiguration);
+    const callers = { client, service, names: this.#names, webhooks };
+    const waitingFor = await distrusting(callers, certificate, signal);
+    const fingerprint = certificate.fingerprint256;
+    if (waitingFor.length === 0)
+      return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
+    // Never to delete them: without its ExtensionConfig, Cluster API does not call, and nothing is held.
+    const remedy =
+      "nothing, if this ends within ten minutes; else put ca.crt of the serving certificate's Secret into their caBundle";
+    this.#trouble.warn(log, "Waiting until the new certificate authority is trusted", { waitingFor, remedy });
+    return undefined;
+  }
+
+  #isForeign(): boolean {
+    const secrets = (["authority", "serving"] as const)
+      .filter((which) => this.#stored[which]?.ours === false)
+      .map((which) => this.#keys[which].name);
+    if (secrets.length === 0) return false;
+    this.#trouble.warn(this.#options.log, "Leaving the certificates alone, HookPolicy did not create them", {
+      secrets,
+      remedy:
+        "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",
+    });
+    return true;
+  }
+
+  async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
+    const { log, onStep } = this.#options;
+    if (!(await this.#write(action, signal))) return;
+    this.#trouble.reset();
+    log.info(TEXT[action], { secret: this.#keys.serving.name });
+    onStep(action, TEXT[action]);
+  }
+
+  /** Creates the certificates that the step needs, and writes one Secret. False: another client has changed it meanwhile. */
+  async #write(action: WriteAction, signal: AbortSignal): Promise<boolean> {
+    const { now } = this.#options;
+    const { authority, serving } = this.#stored;
+    if (action === "CreateAuthority" || action === "ReplaceAuthority")
+      return await this.#store("authority", dataOf(await createAuthority(now())), signal);
+    if (authority === undefined) throw new Error("there is no certificate authority");
+    const signing = pairOf(authority);
+    const published = serving === undefined ? [] : parseCertificates(bundleOf(serving));
+    const own: X509Certificate[] = parseCertificates(signing.cert).slice(0, 1);
+    // The new authority first, then those before it.
+    const bundle = action === "DropOldAuthorities" ? own : [...own, ...published];
+    const issues = action === "CreateServing" || action === "IssueLeaf";
+    if (!issues && serving === undefined) throw new Error("there is no serving certificate");
+    const pair =
+      issues || serving === undefined ? await issueLeaf(signing, this.#names, now()) : pairOf(serving);
+    return await this.#store("serving", dataOf(pair, bundle), signal);
+  }
+
+  async #store(
+    which: keyof StoredCertificates,
+    data: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const read = this.#stored[which];
+    const written = await writeSecret(this.#options.client, this.#keys[which], { read, data }, signal);
+    if (written === undefined) return false;
+    this.#stored = { ...this.#stored, [which]: written };
+    return true;
+  }
+}
