@@ -359,7 +359,7 @@ export class DecisionStore {
   #watchWindows(entry: PolicyEntry): void {
     const now = this.#options.now();
     const before = entry.windows;
-    for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
+    for (const event of windowTransitions(entry, now)) this.#options.onEvent(event);
     if (!isDeepStrictEqual(before, entry.windows)) this.#options.enqueue(entry.key);
     const edge = windowEdge(entry, now);
     if (edge !== undefined) this.#scheduler.at(entry.key, edge);

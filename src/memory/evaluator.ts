@@ -18,7 +18,7 @@ import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import { type Memory, type Revisions, type StoreOptions, withSettings, worldOf } from "./memory.ts";
 import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
-import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
+import { nextDeadlineStep, rowChanges } from "./transitions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
@@ -228,10 +228,10 @@ export class Evaluator {
     const { namespace } = operation;
     const torn = tornDown(cluster, (part) => this.#options.isBeingDeleted?.(namespace, part) === true);
     for (const each of rowChanges(entries, operation, { ...decision, tornDown: torn }, at)) {
-      const { entry, before, row, transitions } = each;
-      for (const transition of transitions) {
-        this.#options.onTransition(transition);
-        if (transition.type === "TornDown") this.#logTornDown(transition);
+      const { entry, before, row, events } = each;
+      for (const event of events) {
+        this.#options.onEvent(event);
+        if (event.reason === "TornDown") this.#logTornDown(entry, operation, row);
       }
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
@@ -298,12 +298,12 @@ export class Evaluator {
     });
   }
 
-  #logTornDown({ policy, row }: Extract<Transition, { readonly type: "TornDown" }>): void {
+  #logTornDown({ compiled }: PolicyEntry, operation: PendingOperation, row: PolicyRow | undefined): void {
     this.#options.log.error("A held Cluster is being torn down", {
-      hook: row.hook,
-      cluster: clusterOfRow(row),
-      policy: policyName(policy),
-      ...row.tornDown,
+      hook: operation.call.hook,
+      cluster: `${operation.namespace}/${operation.cluster}`,
+      policy: policyName(compiled.ref),
+      ...row?.tornDown,
     });
   }
 

@@ -5,6 +5,7 @@
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { EventText } from "../api/event-text.ts";
 import type { Cluster, Namespace, OwnedPart, TooLargeMark } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operation.ts";
@@ -16,7 +17,6 @@ import type { TimeAllowance } from "../turns/allowance.ts";
 import type { OverrideSet } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
-import type { Transition } from "./transitions.ts";
 import { isSameSpec } from "./same-object.ts";
 
 /** The read side of an informer. */
@@ -54,8 +54,8 @@ export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "
   readonly onStatusWritten: (policyKey: string) => void;
   /** The kinds of objects that gates look at may have changed. */
   readonly onDemands: () => void;
-  /** Reports a transition to users: once, when it happens. */
-  readonly onTransition: (transition: Transition) => void;
+  /** Something has happened that users learn of. */
+  readonly onEvent: (event: EventText) => void;
   /** A decision in memory has changed, this long after its cause was seen or was due. */
   readonly onAnswerChanged?: (latencyMs: number) => void;
   /** How long evaluations may block the event loop at a time. */

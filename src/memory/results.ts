@@ -12,6 +12,7 @@ import { clusterKey } from "../views/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { Memory, StoreOptions } from "./memory.ts";
 import { heldResult, recentResult } from "../operations/rows.ts";
+import { notAsked, notHeld, overrideUsed, refused, released } from "./policy-events.ts";
 import { policyKey } from "./policy-set.ts";
 import type { DecisionRequest, World } from "../policy/world.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
@@ -32,8 +33,7 @@ export interface ProceededOperation {
 }
 
 /** A test suite has no log. */
-export type ResultOptions = Pick<StoreOptions, "enqueue" | "onTransition"> &
-  Partial<Pick<StoreOptions, "log">>;
+export type ResultOptions = Pick<StoreOptions, "enqueue" | "onEvent"> & Partial<Pick<StoreOptions, "log">>;
 
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
 
@@ -68,7 +68,7 @@ export class Results {
       const result = trace.holds
         ? heldResult("NotAsked", { call, cluster }, trace, now)
         : recentResult({ call, cluster }, trace, now);
-      if (result !== undefined) this.#keep(entry, result, transitionOf(result, heldBy.has(entry.key)));
+      if (result !== undefined) this.#keep(entry, result, eventOf(result, heldBy.has(entry.key)));
     }
     if (unasked) this.#tell(UNASKED, { call, cluster }, decision);
     else if (decision.holds) this.#tell(HELD, { call, cluster }, decision);
@@ -92,7 +92,7 @@ export class Results {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
       if (entry === undefined) continue;
-      this.#keep(entry, heldResult("Refused", { call, cluster }, said, now), "Refused");
+      this.#keep(entry, heldResult("Refused", { call, cluster }, said, now), refused);
     }
   }
 
@@ -103,10 +103,9 @@ export class Results {
     return entry?.compiled.uid === decided?.uid ? entry : undefined;
   }
 
-  #keep(entry: PolicyEntry, result: RecentResult, type: ResultTransition | undefined): void {
+  #keep(entry: PolicyEntry, result: RecentResult, event: ResultEvent | undefined): void {
     if (!entry.keep(result)) return;
-    const { ref: policy, uid: policyUID } = entry.compiled;
-    if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
+    if (event !== undefined) this.#options.onEvent(event(entry.compiled, result));
     this.#options.enqueue(entry.key);
   }
 
@@ -128,15 +127,15 @@ export class Results {
       const entry = this.#memory.overrides.use(name, use);
       if (entry === undefined) continue;
       this.#options.enqueue(entry.key);
-      this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
+      this.#options.onEvent(overrideUsed(entry.compiled, { cluster, call }, policies));
     }
   }
 }
 
-type ResultTransition = "NotAsked" | "NotHeld" | "Released" | "Refused";
+type ResultEvent = typeof released;
 
-function transitionOf({ verdict }: RecentResult, wasHeld: boolean): ResultTransition | undefined {
-  if (verdict === "NotAsked") return verdict;
-  if (NOT_HELD.has(verdict)) return "NotHeld";
-  return wasHeld ? "Released" : undefined;
+function eventOf({ verdict }: RecentResult, wasHeld: boolean): ResultEvent | undefined {
+  if (verdict === "NotAsked") return notAsked;
+  if (NOT_HELD.has(verdict)) return notHeld;
+  return wasHeld ? released : undefined;
 }

@@ -1,67 +1,21 @@
 /** The transitions of holds, deadlines, windows, overrides and Cluster API's calls that users learn of. */
 
-import { CONDITION, type HookPolicyStatus, type RecentResult, type TornDown } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
+import type { EventText } from "../api/event-text.ts";
+import type { TornDown } from "../api/hook-policy.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { after, earliest } from "../lib/instant.ts";
-import { type Override, timerKey } from "../policy/world.ts";
+import { timerKey } from "../policy/world.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type PolicyRow, policyRow } from "../operations/rows.ts";
+import {
+  deadlineStep,
+  held,
+  tornDown as tornDownEvent,
+  type TornDownRow,
+  windowChanged,
+} from "./policy-events.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
-import type { PolicyRef } from "../policy/policy-ref.ts";
-
-interface OfPolicy<Type extends string> {
-  readonly type: Type;
-  readonly policy: PolicyRef;
-  readonly policyUID: string;
-}
-
-type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: RecentResult };
-
-export type Transition =
-  /** `isNear`: less than the rule's warnBefore is left until its deadline. */
-  | (OfPolicy<"Held"> & { readonly row: PolicyRow; readonly isNear?: boolean })
-  /** Others delete what a held Cluster owns. */
-  | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })
-  /** An operation that the policy has held proceeds. */
-  | WithResult<"Released">
-  /** An operation has proceeded that the policy would have held, or could not evaluate. */
-  | WithResult<"NotHeld">
-  /** An upgrade that the policy holds proceeds, because Cluster API does not ask about its version. */
-  | WithResult<"NotAsked">
-  /** A request was refused at admission, for the first time for its Cluster and rule. */
-  | WithResult<"Refused">
-  | (OfPolicy<"DeadlineStep"> & {
-      readonly rule: string;
-      readonly operation: PendingOperation;
-      readonly step: DeadlineStep;
-      readonly deadlineAt: Date;
-      /** Whether the deadline releases the operation. */
-      readonly releases: boolean;
-    })
-  | (OfPolicy<"WindowChanged"> & {
-      readonly rule: string;
-      readonly gate: string;
-      readonly open: boolean;
-      readonly at: Date;
-      /** Absent: the window never changes again. */
-      readonly until?: Date;
-    })
-  | {
-      readonly type: "OverrideUsed";
-      readonly override: Override;
-      readonly cluster: Cluster;
-      readonly call: HookCall;
-      readonly policies: readonly string[];
-    }
-  | (OfPolicy<"CallsChanged"> & {
-      /** Why Cluster API does not call; absent: it calls again. */
-      readonly notCalled?: { readonly reason: string; readonly message: string };
-      /** When the condition appeared, also once it is gone. */
-      readonly since: string;
-    });
 
 /**
  * Whether the policy has just begun to hold the operation. A hold from before a restart is not new; a status that leaves
@@ -76,25 +30,8 @@ function beginsToHold(
   return before?.holds !== true && before?.verdict !== row.verdict;
 }
 
-type TornDownRow = PolicyRow & Required<Pick<PolicyRow, "tornDown">>;
-
 function isNewlyTornDown(before: PolicyRow | undefined, row: PolicyRow | undefined): row is TornDownRow {
   return row?.tornDown !== undefined && row.tornDown.reason !== before?.tornDown?.reason;
-}
-
-/** The change from one status to the next in whether Cluster API calls. */
-export function callsChanged(
-  { compiled: { ref: policy, uid: policyUID }, object }: PolicyEntry,
-  status: HookPolicyStatus,
-): Transition | undefined {
-  const [before, now] = [object.status, status].map((each) =>
-    each?.conditions?.find(({ type }) => type === CONDITION.NotCalled),
-  );
-  if (before?.reason === now?.reason) return undefined;
-  const since = (now ?? before)?.lastTransitionTime ?? "";
-  if (now === undefined) return { type: "CallsChanged", policy, policyUID, since };
-  const { reason, message } = now;
-  return { type: "CallsChanged", policy, policyUID, notCalled: { reason, message }, since };
 }
 
 /** In their order. A rule with a warnBefore has the last two, and any other rule those in per cent. */
@@ -156,7 +93,7 @@ function deadlineSteps(
   operation: PendingOperation,
   trace: PolicyTrace,
   now: Date,
-): Transition[] {
+): EventText[] {
   const key = operationKey(operation.clusterUID, operation.call.hook);
   const before = entry.deadlines.get(key);
   const deadlines = running(entry.compiled, trace).map(({ steps, ...deadline }) => {
@@ -164,12 +101,12 @@ function deadlineSteps(
     return { ...deadline, last, step: last?.step ?? (0 as const) };
   });
   entry.setDeadlines(key, deadlines);
-  const { ref: policy, uid: policyUID } = entry.compiled;
-  return deadlines.flatMap(({ last, rule, deadlineAt, releases }): Transition[] => {
+  return deadlines.flatMap(({ last, ...deadline }) => {
     if (last === undefined) return [];
     const { step, at } = last;
-    if (STEPS.indexOf(step) <= STEPS.indexOf(before?.get(rule) ?? 0) || now > after(at, LATE_MS)) return [];
-    return [{ type: "DeadlineStep", policy, policyUID, rule, operation, step, deadlineAt, releases }];
+    if (STEPS.indexOf(step) <= STEPS.indexOf(before?.get(deadline.rule) ?? 0) || now > after(at, LATE_MS))
+      return [];
+    return [deadlineStep(entry.compiled, operation, { ...deadline, step })];
   });
 }
 
@@ -178,19 +115,17 @@ export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefin
 }
 
 /** Returns the windows that opened or closed since the last look; the first look only remembers. */
-export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
-  const { ref: policy, uid: policyUID } = entry.compiled;
+export function windowTransitions(entry: PolicyEntry, now: Date): EventText[] {
   const looks = new Map<string, WindowLook>();
   const before = entry.windows;
   entry.windows = looks;
-  return windowsOf(entry.compiled).flatMap(({ rule, gate, window }): Transition[] => {
+  return windowsOf(entry.compiled).flatMap(({ rule, gate, window }) => {
     const { open, changesAt } = window.at(now);
     const key = timerKey(rule, gate);
     looks.set(key, { rule, gate, open, ...(changesAt !== undefined && { changesAt }) });
     const last = before.get(key);
     if (last === undefined || last.open === open || last.changesAt === undefined) return [];
-    const until = changesAt === undefined ? {} : { until: changesAt };
-    return [{ type: "WindowChanged", policy, policyUID, rule, gate, open, at: last.changesAt, ...until }];
+    return [windowChanged(entry.compiled, { rule, gate, open, at: last.changesAt, until: changesAt })];
   });
 }
 
@@ -198,7 +133,7 @@ export interface RowChange {
   readonly entry: PolicyEntry;
   readonly before: PolicyRow | undefined;
   readonly row: PolicyRow | undefined;
-  readonly transitions: readonly Transition[];
+  readonly events: readonly EventText[];
 }
 
 /**
@@ -215,16 +150,13 @@ export function rowChanges(
   return trace.flatMap((said, index): RowChange[] => {
     const entry = entries[index];
     if (entry === undefined) return [];
-    const { ref: policy, uid: policyUID } = entry.compiled;
-    const transitions = deadlineSteps(entry, operation, said, now);
+    const { compiled } = entry;
+    const events = deadlineSteps(entry, operation, said, now);
     const before = entry.held.get(key);
-    const row = policyRow(operation, { trace: said, policyUID, tornDown }, before, now);
+    const row = policyRow(operation, { trace: said, policyUID: compiled.uid, tornDown }, before, now);
     if (row?.holds === true) entry.hasHeld.add(key);
-    if (beginsToHold(entry, before, row)) {
-      const near = isNear(entry.compiled, said, row, now);
-      transitions.push({ type: "Held", policy, policyUID, row, isNear: near });
-    }
-    if (isNewlyTornDown(before, row)) transitions.push({ type: "TornDown", policy, policyUID, row });
-    return [{ entry, before, row, transitions }];
+    if (beginsToHold(entry, before, row)) events.push(held(compiled, row, isNear(compiled, said, row, now)));
+    if (isNewlyTornDown(before, row)) events.push(tornDownEvent(compiled, row));
+    return [{ entry, before, row, events }];
   });
 }

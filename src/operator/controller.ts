@@ -13,7 +13,6 @@ import { parsePolicyKey } from "../memory/policy-set.ts";
 import { type Unavailable, withoutTooLarge } from "../memory/memory.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
-import type { Transition } from "../memory/transitions.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -93,9 +92,9 @@ export class Controller {
     const namespaces = withoutTooLarge(this.#informers.namespaces);
     const onRegistered = (): void => this.#registered();
     this.#registrations = new Registrations({ client, namespaces, place, log, onChange: onRegistered });
-    const onTransition = (transition: Transition | EventText): void => events.record(transition);
+    const onEvent = (event: EventText): void => events.record(event);
     const onDemands = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
-    const shared = { ...options, objects, clusters, namespaces, onTransition, onDemands, now };
+    const shared = { ...options, objects, clusters, namespaces, onEvent, onDemands, now };
     const store = new DecisionStore({
       ...shared,
       tasks: { count: (scope) => tasks.memory.count(scope), find: (scope) => tasks.memory.find(scope) },
@@ -113,7 +112,7 @@ export class Controller {
     const { rollouts, queue } = createRollouts({ ...shared, api, store, tasks: tasks.slots, onStale });
     this.#objects = objects;
     this.#tasks = tasks;
-    this.#queue = this.#createQueue(api, onTransition);
+    this.#queue = this.#createQueue(api, onEvent);
     this.#others = [this.#queue, queue, owned, tasks];
     this.decisions = createDecisions({
       store,
@@ -235,7 +234,7 @@ export class Controller {
     this.#lookAgain();
   }
 
-  #createQueue(api: ApiServerAdapter, onTransition: (transition: Transition) => void): WorkQueue {
+  #createQueue(api: ApiServerAdapter, onEvent: (event: EventText) => void): WorkQueue {
     const { client, log, metrics } = this.#options;
     const { store } = this.memory;
     const reconciler = new PolicyReconciler({
@@ -244,7 +243,7 @@ export class Controller {
       writer: api,
       log,
       now: client.serverClock.now,
-      onTransition,
+      onEvent,
       notCalled: this.#registrations.notCalled,
       clustersUnavailable: () => clustersUnavailable(this.#informers.clusters),
       tasksUnavailable: () => this.#tasks.unavailable(),

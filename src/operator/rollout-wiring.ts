@@ -17,7 +17,7 @@ export interface RolloutWiring
     Pick<RolloutReconcilerOptions, "leading" | "tasks"> {
   readonly api: ApiServerAdapter;
   readonly store: DecisionStore;
-  readonly onTransition: (event: EventText) => void;
+  readonly onEvent: (event: EventText) => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -46,7 +46,7 @@ export function createRollouts(wiring: RolloutWiring): {
     loaded: () => store.loaded,
     nowMs,
     onStored: (object, before, status) => {
-      for (const event of rolloutEvents(object, before, status)) wiring.onTransition(event);
+      for (const event of rolloutEvents(object, before, status)) wiring.onEvent(event);
     },
   });
   const queue = new WorkQueue({

@@ -40,7 +40,7 @@ export interface TaskWiring
   readonly store: () => DecisionStore;
   /** The slots of HookRollouts may have to change. */
   readonly onTasksChanged: () => void;
-  readonly onTransition: (event: EventText) => void;
+  readonly onEvent: (event: EventText) => void;
   readonly metrics: Metrics;
 }
 
@@ -53,7 +53,7 @@ export class Tasks {
   readonly #polls = new Polls({ onDue: (key) => this.#queue.add(key) });
 
   constructor(wiring: TaskWiring) {
-    const { client, store, served, onTransition, metrics, log } = wiring;
+    const { client, store, served, onEvent, metrics, log } = wiring;
     const taskStore = new TaskStore(client);
     const memory: TaskMemory = new TaskMemory({
       isKnown: () => this.isKnown(),
@@ -77,7 +77,7 @@ export class Tasks {
       onChange: ({ key, new: task }) => memory.changed(key, task),
     });
     this.#queue = this.#createQueue(wiring, taskStore);
-    const onUnstored = oncePerReason(onTransition);
+    const onUnstored = oncePerReason(onEvent);
     this.beginner = new StoredTaskBeginner({ store: taskStore, served, log, onUnstored });
     this.slots = slotTasks({
       memory,
@@ -126,7 +126,7 @@ export class Tasks {
 
   /** Namespaces of Clusters take turns. */
   #createQueue(wiring: TaskWiring, taskStore: TaskStore): WorkQueue {
-    const { taskClient, api, store, onTransition, metrics, log } = wiring;
+    const { taskClient, api, store, onEvent, metrics, log } = wiring;
     const { memory } = this;
     const { policies, overrides } = store();
     const reconciler = new TaskReconciler({
@@ -141,7 +141,7 @@ export class Tasks {
       onStored: (before, after) => {
         observeTask(metrics, before, after);
         const event = taskEvent(before, after);
-        if (event !== undefined) onTransition(event);
+        if (event !== undefined) onEvent(event);
       },
     });
     return new WorkQueue({
@@ -160,7 +160,7 @@ function isNew(task: StoredTask | undefined): boolean {
 }
 
 /** Each call about the Cluster tries again. */
-function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOptions["onUnstored"] {
+function oncePerReason(onEvent: TaskWiring["onEvent"]): TaskBeginnerOptions["onUnstored"] {
   const told = new Set<string>();
   return ({ spec, name }, error) => {
     const why = messageOf(error);
@@ -168,7 +168,7 @@ function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOp
     if (told.has(key)) return;
     if (told.size >= MAX_TOLD) told.clear();
     told.add(key);
-    onTransition(taskNotStored(spec, name, why));
+    onEvent(taskNotStored(spec, name, why));
   };
 }
 

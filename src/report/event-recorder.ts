@@ -5,14 +5,12 @@ import { hostname } from "node:os";
 import type { EventText } from "../api/event-text.ts";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
-import type { Transition } from "../memory/transitions.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { pause } from "../lib/signals.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { apiResource, microTime } from "../kube/resource.ts";
 import { truncateBytes } from "../lib/truncate.ts";
 import { type DatedText, EventBursts } from "./event-bursts.ts";
-import { aboutPolicy, describeTransition } from "./transition-events.ts";
 
 const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 
@@ -48,18 +46,13 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** Never waits or throws, because it is called while a hook call is answered. */
-  record(transition: Transition | EventText): void {
+  /** Also logs it. Never waits, because it is called while a hook call is answered. */
+  record(text: EventText): void {
     const { log, now } = this.#options;
-    try {
-      const text = "note" in transition ? transition : describeTransition(transition);
-      // memory/evaluator.ts logs changed decisions itself.
-      if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
-      const dated = { text, at: now() };
-      if (this.#bursts.admit(dated)) this.#enqueue(dated);
-    } catch (error) {
-      log.error("Failed to record a transition", { type: transition.type, error });
-    }
+    // memory/evaluator.ts logs changed decisions itself.
+    if (text.reason !== "Held") log.info(text.note, { reason: text.reason });
+    const dated = { text, at: now() };
+    if (this.#bursts.admit(dated)) this.#enqueue(dated);
   }
 
   /** Records an Event that is no transition of a policy, and does not log it. */
@@ -144,6 +137,12 @@ export class EventRecorder {
       onResult("failed");
     }
   }
+}
+
+/** The same Event about the policy, because `kubectl describe` of the policy shows no Events about Clusters. */
+export function aboutPolicy({ policyNote, related, identity, ...text }: EventText): EventText | undefined {
+  if (policyNote === undefined || related === undefined) return undefined;
+  return { ...text, identity: `${identity} policy`, note: policyNote(), regarding: related };
 }
 
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {

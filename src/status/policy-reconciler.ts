@@ -1,6 +1,7 @@
 /** Reconciles the finalizer and status of one policy with memory. Idempotent: no write if they are unchanged. */
 
 import { isDeepStrictEqual } from "node:util";
+import type { EventText } from "../api/event-text.ts";
 import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { isNews } from "../views/cluster.ts";
@@ -12,7 +13,7 @@ import { reconcileOverride } from "./override-reconciler.ts";
 import { isOverrideKey } from "../memory/override-set.ts";
 import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import { callsChanged, type Transition } from "../memory/transitions.ts";
+import { callsChanged } from "../memory/policy-events.ts";
 import type { StoreOptions, Unavailable } from "../memory/memory.ts";
 import type { PolicyApi } from "./policy-api.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
@@ -29,7 +30,7 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
   readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
   /** Only the replica whose write succeeded reports it. */
-  readonly onTransition: (transition: Transition) => void;
+  readonly onEvent: (event: EventText) => void;
 }
 
 /** At most one status write per policy and second, however many Clusters change. */
@@ -91,7 +92,7 @@ export class PolicyReconciler {
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
-    const { writer, now, onStatusWrite, onTransition } = this.#options;
+    const { writer, now, onStatusWrite, onEvent } = this.#options;
     const { kind } = entry.compiled.ref;
     // A conflict can mean that the spec was edited.
     for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
@@ -101,10 +102,10 @@ export class PolicyReconciler {
       entry.known = known;
       if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
       try {
-        const transition = callsChanged(entry, status);
+        const event = callsChanged(entry.compiled, entry.object.status, status);
         const updated = await writer.replaceStatus(entry, status);
         onStatusWrite(kind, "written");
-        if (transition !== undefined && updated !== undefined) onTransition(transition);
+        if (event !== undefined && updated !== undefined) onEvent(event);
         // Monotonic: a clock that is set back must not stop the writes.
         this.#written.set(entry, performance.now());
         this.#rememberCut(entry, status, updated?.status);

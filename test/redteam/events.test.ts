@@ -2,18 +2,21 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Transition } from "../../src/memory/transitions.ts";
+import type { EventText } from "../../src/api/event-text.ts";
+import { held as heldEvent } from "../../src/memory/policy-events.ts";
 import { EventRecorder } from "../../src/report/event-recorder.ts";
 import { NOW } from "../unit/builders.ts";
 import { silent } from "../unit/memory/fixtures.ts";
 
-function held(namespace: string, policy: string, cluster: string): Transition {
+function held(namespace: string, policy: string, cluster: string): EventText {
   const time = "2026-11-21T11:00:00Z";
-  return {
-    type: "Held",
-    policy: { kind: "HookPolicy", namespace, name: policy },
-    policyUID: `${namespace} ${policy}`,
-    row: {
+  const holder = {
+    ref: { kind: "HookPolicy", namespace, name: policy },
+    uid: `${namespace} ${policy}`,
+  } as const;
+  return heldEvent(
+    holder,
+    {
       namespace,
       cluster,
       clusterUID: `${namespace} ${cluster}`,
@@ -27,7 +30,8 @@ function held(namespace: string, policy: string, cluster: string): Transition {
       holds: true,
       basis: "",
     },
-  };
+    false,
+  );
 }
 
 interface EventWrites {
@@ -37,7 +41,7 @@ interface EventWrites {
 }
 
 /** Ends after so many writes. */
-async function tell(transitions: Iterable<Transition>, writes: number): Promise<EventWrites> {
+async function tell(texts: Iterable<EventText>, writes: number): Promise<EventWrites> {
   const results: Record<string, number> = {};
   const written: string[] = [];
   const stop = new AbortController();
@@ -53,13 +57,13 @@ async function tell(transitions: Iterable<Transition>, writes: number): Promise<
       },
     },
   });
-  for (const transition of transitions) recorder.record(transition);
+  for (const text of texts) recorder.record(text);
   await recorder.run(stop.signal);
   return { results, written };
 }
 
 /** Of so many policies, so many Clusters each. */
-function* flood(policies: number, clusters: number, namespace = "flood"): Iterable<Transition> {
+function* flood(policies: number, clusters: number, namespace = "flood"): Iterable<EventText> {
   for (let p = 0; p < policies; p += 1)
     for (let c = 0; c < clusters; c += 1) yield held(namespace, `p${p}`, `c${c}`);
 }

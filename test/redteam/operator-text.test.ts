@@ -6,7 +6,8 @@ import * as fc from "fast-check";
 import { denialOf, joinWarnings } from "../../src/admission/denial.ts";
 import { MAX_CONDITION_MESSAGE } from "../../src/api/hook-policy.ts";
 import { type ConditionFinding, withTransitions } from "../../src/status/conditions.ts";
-import type { Transition } from "../../src/memory/transitions.ts";
+import type { EventText } from "../../src/api/event-text.ts";
+import { overrideUsed } from "../../src/memory/policy-events.ts";
 import { AuditLog } from "../../src/report/audit-log.ts";
 import { EventRecorder } from "../../src/report/event-recorder.ts";
 import { runs } from "../generated.ts";
@@ -97,7 +98,7 @@ describe("a condition", () => {
 });
 
 describe("an Event", () => {
-  async function noteOf(transition: Transition): Promise<string> {
+  async function noteOf(text: EventText): Promise<string> {
     const stop = new AbortController();
     let note = "";
     const recorder = new EventRecorder({
@@ -111,15 +112,15 @@ describe("an Event", () => {
         },
       },
     });
-    recorder.record(transition);
+    recorder.record(text);
     await recorder.run(stop.signal);
     return note;
   }
 
   test("is harmless, of at most 1 KiB, and of whole characters", async () => {
     for (const name of [WORST, `${"x".repeat(900)}${WORST}`, "\u{1F600}".repeat(400), "\u001B".repeat(400)]) {
-      const used = { type: "OverrideUsed", cluster: cluster(), call: DELETE, policies: [name] } as const;
-      const note = await noteOf({ ...used, override: override({}, { name: WORST }) });
+      const used = { cluster: cluster(), call: DELETE };
+      const note = await noteOf(overrideUsed(override({}, { name: WORST }), used, [name]));
       assertHarmless(note);
       assert.match(note, /\\u001b/);
       assert.ok(Buffer.byteLength(note) <= 1024 && note.isWellFormed());

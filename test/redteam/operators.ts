@@ -9,7 +9,6 @@ import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/server/bodies.ts";
-import { describeTransition } from "../../src/report/transition-events.ts";
 import { clusterKey } from "../../src/views/cluster.ts";
 import type { ServedHooks } from "../../src/api/hook-catalog.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
@@ -264,8 +263,8 @@ export class Operators {
 
   /** All that they told, in order, but for when. */
   get told(): readonly string[] {
-    return this.#operators.flatMap(({ fixture: { holds, transitions } }) =>
-      [...holds, ...transitions].map(describeTransition).map(({ identity, note }) => `${identity}: ${note}`),
+    return this.#operators.flatMap(({ fixture: { holds, events } }) =>
+      [...holds, ...events].map(({ identity, note }) => `${identity}: ${note}`),
     );
   }
 

@@ -336,9 +336,9 @@ describe("hooks that a Cluster passes", () => {
     fixture.setCluster(cluster({ deletionTimestamp, resourceVersion: "2", annotations: approved }));
     rings(fixture, () => rowsOf(fixture, holding).length === 0);
     fixture.setCluster(undefined, "team-a/prod-1");
-    rings(fixture, () => fixture.holds.some(({ type }) => type === "Released"));
+    rings(fixture, () => fixture.holds.some(({ reason }) => reason === "Released"));
     assert.deepEqual(
-      fixture.holds.map(({ type }) => type),
+      fixture.holds.map(({ reason }) => reason),
       ["Held", "Released"],
     );
   });

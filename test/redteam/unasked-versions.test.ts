@@ -82,5 +82,5 @@ test("a forged status of a tenant's policy accuses a Cluster there only, after a
   ];
   const fixture = storeWith({ policies, clusters: [running("v1.35.0")] });
   assert.deepEqual(last(fixture, own), ["Allowed", "v1.35.0"]);
-  assert.deepEqual([last(fixture), fixture.transitions], [[undefined, undefined], []]);
+  assert.deepEqual([last(fixture), fixture.events], [[undefined, undefined], []]);
 });

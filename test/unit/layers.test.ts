@@ -94,7 +94,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "operator",
     "page/wire.ts",
     "report/audit-entry.ts",
-    "report/transition-events.ts",
     "report/gauges.ts",
     "report/fleet-metrics.ts",
     "version.ts",

@@ -69,7 +69,7 @@ export class Session {
       served,
       now: () => this.#now,
       enqueue: () => undefined,
-      onTransition: (transition) => this.reported.emit([transition], this.#now),
+      onEvent: (event) => this.reported.tell([event], this.#now),
     });
   }
 

@@ -4,8 +4,7 @@ import type { EventText } from "../../api/event-text.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
-import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
-import { describeTransition } from "../../report/transition-events.ts";
+import { rowChanges, windowEdge, windowTransitions } from "../../memory/transitions.ts";
 import {
   countDeadlines,
   countDecisions,
@@ -91,7 +90,7 @@ export class SuiteReports {
           throw new TooManyChanges(
             `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
           );
-        this.emit(windowTransitions(entry, at), at);
+        this.tell(windowTransitions(entry, at), at);
         at = windowEdge(entry, at);
       }
     }
@@ -99,14 +98,10 @@ export class SuiteReports {
 
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
-    for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {
+    for (const { entry, row, events } of rowChanges(entries, operation, decision, at)) {
       entry.setRow(operationKey(operation.clusterUID, operation.call.hook), row);
-      this.emit(transitions, at);
+      this.tell(events, at);
     }
-  }
-
-  emit(transitions: readonly Transition[], at: Date): void {
-    this.tell(transitions.map(describeTransition), at);
   }
 
   tell(events: readonly EventText[], at: Date): void {

@@ -8,7 +8,7 @@ import type { PolicyRow } from "../../../src/operations/rows.ts";
 import { policyKey, type PolicyObject } from "../../../src/memory/policy-set.ts";
 import { computeStatus } from "../../../src/status/policy-status.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
-import type { Transition } from "../../../src/memory/transitions.ts";
+import type { EventText } from "../../../src/api/event-text.ts";
 import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
@@ -46,9 +46,9 @@ export interface Fixture {
   readonly dirty: string[];
   readonly clock: { now: Date };
   /** But for holds. */
-  readonly transitions: Transition[];
+  readonly events: EventText[];
   /** That they begin and end. */
-  readonly holds: Transition[];
+  readonly holds: EventText[];
   readonly latencies: number[];
   /** Uids of Clusters. */
   readonly gone: string[];
@@ -101,8 +101,8 @@ export function storeWith(given: Setup = {}): Fixture {
   const clusters = new MapLister<Cluster>();
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
-  const transitions: Transition[] = [];
-  const holds: Transition[] = [];
+  const events: EventText[] = [];
+  const holds: EventText[] = [];
   const latencies: number[] = [];
   const gone: string[] = [];
   const { objects, served, turnMs, compileMs, log } = world;
@@ -124,8 +124,7 @@ export function storeWith(given: Setup = {}): Fixture {
     enqueue: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
     onDemands: () => undefined,
-    onTransition: (transition) =>
-      (transition.type === "Held" || transition.type === "Released" ? holds : transitions).push(transition),
+    onEvent: (event) => (event.reason === "Held" || event.reason === "Released" ? holds : events).push(event),
     onAnswerChanged: (latencyMs) => latencies.push(latencyMs),
   });
   store.onClusterGone((uid) => gone.push(uid));
@@ -133,7 +132,7 @@ export function storeWith(given: Setup = {}): Fixture {
     store,
     dirty,
     clock,
-    transitions,
+    events,
     holds,
     latencies,
     gone,

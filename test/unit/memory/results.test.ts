@@ -63,7 +63,7 @@ describe("a refused request", () => {
     attempt(fixture);
     assert.deepEqual(recent(fixture), [row]);
     assert.deepEqual(
-      fixture.transitions.map(({ type }) => type),
+      fixture.events.map(({ reason }) => reason),
       ["Refused"],
     );
     assert.equal(fixture.dirty.length, 1);
@@ -80,7 +80,7 @@ describe("a refused request", () => {
     attempt(fixture, { ...UPGRADE, toKubernetesVersion: "v1.36.0" });
     attempt(fixture, { ...UPGRADE, toKubernetesVersion: "v1.36.0" });
     attempt(fixture, DELETE, other);
-    assert.equal(fixture.transitions.length, 4);
+    assert.equal(fixture.events.length, 4);
     assert.equal(recent(fixture, both).length, 4);
   });
 
@@ -91,7 +91,7 @@ describe("a refused request", () => {
     const later = storeWith({ policies: [{ ...policy, status }], clusters: [cluster()] });
     later.clock.now = at("+1h");
     attempt(later);
-    assert.deepEqual(later.transitions, []);
+    assert.deepEqual(later.events, []);
     assert.deepEqual(statusOf(later, { ...policy, status }).recent, status.recent);
   });
 
@@ -100,7 +100,7 @@ describe("a refused request", () => {
     const only = hookPolicy({ rules: [rule()] }, { name: "only-hook", uid: "uid-only-hook" });
     const fixture = storeWith({ policies: [policy, fleet, only], clusters: [cluster()] });
     attempt(fixture);
-    assert.equal(fixture.transitions.length, 2);
+    assert.equal(fixture.events.length, 2);
     assert.deepEqual(recent(fixture, only), []);
   });
 
@@ -109,14 +109,14 @@ describe("a refused request", () => {
     fixture.dirty.length = 0;
     attempt(fixture, DELETE, cluster({ name: "new", uid: "uid-new" }));
     attempt(fixture, DELETE, cluster({ uid: "another life" }));
-    assert.deepEqual([fixture.dirty, fixture.transitions, recent(fixture)], [[], [], []]);
+    assert.deepEqual([fixture.dirty, fixture.events, recent(fixture)], [[], [], []]);
   });
 
   test("with ever other targets is recorded so many times, and does not keep out what proceeds", () => {
     const fixture = storeWith({ policies: [policy], clusters: [cluster()] });
     for (let patch = 0; patch < 100; patch += 1)
       attempt(fixture, { ...UPGRADE, toKubernetesVersion: `v1.36.${patch}` });
-    assert.equal(fixture.transitions.length, 32);
+    assert.equal(fixture.events.length, 32);
     assert.equal(recent(fixture).length, 10);
   });
 });
@@ -152,7 +152,7 @@ describe("an operation that has proceeded", () => {
     const row = ["Allowed", "BeforeClusterCreate", undefined, undefined, "GatesHold", undefined];
     assert.deepEqual(recent(fixture, creation), [row]);
     assert.deepEqual(
-      fixture.holds.map(({ type }) => type),
+      fixture.holds.map(({ reason }) => reason),
       ["Held", "Released"],
     );
   });
@@ -184,10 +184,7 @@ describe("an operation that has proceeded", () => {
       const fixture = storeWith({ policies: [creation], clusters, overrides });
       fixture.setCluster(cluster());
       assert.deepEqual(
-        [
-          fixture.store.policies.get(keyOf(creation))?.recent.map(({ reason }) => reason),
-          fixture.transitions,
-        ],
+        [fixture.store.policies.get(keyOf(creation))?.recent.map(({ reason }) => reason), fixture.events],
         [["GatesHold"], []],
       );
     });
@@ -273,7 +270,7 @@ describe("a version that changes while the upgrade's mark is there", () => {
     assert.deepEqual(recent(fixture, each), [unasked("v1.36.0"), allowed("v1.35.0")]);
     assert.deepEqual(recent(fixture, other), []);
     assert.deepEqual(
-      fixture.transitions.map(({ type }) => type),
+      fixture.events.map(({ reason }) => reason),
       ["NotAsked"],
     );
     assert.deepEqual(fixture.told, [
@@ -288,14 +285,14 @@ describe("a version that changes while the upgrade's mark is there", () => {
     ]);
     // No other change of the Cluster is news.
     fixture.setCluster(upgrading("v1.36.0", "v1.35.0", "AfterClusterUpgrade,AfterControlPlaneUpgrade"));
-    assert.deepEqual([fixture.transitions.length, fixture.told.length], [1, 2]);
+    assert.deepEqual([fixture.events.length, fixture.told.length], [1, 2]);
   });
 
   test("is recorded as allowed if the policies agree to it, and is logged", () => {
     const fixture = released();
     fixture.setCluster(upgrading("v1.36.0", "v1.36.0"));
     assert.deepEqual(recent(fixture, each), [allowed("v1.36.0"), allowed("v1.35.0")]);
-    assert.deepEqual([fixture.transitions, fixture.told.length], [[], 2]);
+    assert.deepEqual([fixture.events, fixture.told.length], [[], 2]);
   });
 
   test("is judged by the Cluster that has it, not by the one before", () => {
@@ -320,9 +317,9 @@ describe("a version that changes while the upgrade's mark is there", () => {
     later.store.load();
     const found = statusOf(later, { ...each, status });
     assert.equal(found.recent?.[0]?.verdict, "NotAsked");
-    assert.equal(later.transitions.length, 1);
+    assert.equal(later.events.length, 1);
     const last = storeWith({ policies: [{ ...each, status: found }], clusters: [upgrading("v1.36.0")] });
-    assert.deepEqual([last.transitions, statusOf(last, each).recent], [[], found.recent]);
+    assert.deepEqual([last.events, statusOf(last, each).recent], [[], found.recent]);
   });
 
   test("is no news after a restart if the version is the same, no upgrade runs, or nothing was recorded", () => {
@@ -330,9 +327,9 @@ describe("a version that changes while the upgrade's mark is there", () => {
     const quiet = [upgrading("v1.35.0"), upgrading("v1.36.0", "v1.35.0", "")];
     for (const shown of quiet) {
       const fixture = storeWith({ policies: [{ ...each, status }], clusters: [shown] });
-      assert.deepEqual([fixture.transitions, statusOf(fixture, each).recent], [[], status.recent]);
+      assert.deepEqual([fixture.events, statusOf(fixture, each).recent], [[], status.recent]);
     }
-    assert.deepEqual(storeWith({ policies: [each], clusters: [upgrading("v1.36.0")] }).transitions, []);
+    assert.deepEqual(storeWith({ policies: [each], clusters: [upgrading("v1.36.0")] }).events, []);
   });
 
   test("counts together with the mark as the version that has passed", () => {
@@ -346,6 +343,6 @@ describe("a version that changes while the upgrade's mark is there", () => {
     const clusters = [upgrading("v1.35.0")];
     const fixture = storeWith({ policies: [each], clusters, served });
     fixture.setCluster(upgrading("v1.36.0"));
-    assert.deepEqual(fixture.transitions, []);
+    assert.deepEqual(fixture.events, []);
   });
 });

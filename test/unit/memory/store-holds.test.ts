@@ -22,7 +22,10 @@ const deleting = cluster({ deletionTimestamp });
 const approved = cluster({ deletionTimestamp, annotations: { [APPROVED]: "" }, resourceVersion: "200" });
 
 const told = ({ holds }: Fixture): unknown[] =>
-  holds.map((t) => [t.type, t.type === "Held" ? t.row.rule : t.type === "Released" ? t.result.reason : ""]);
+  holds.map(({ reason, identity, note }) => [
+    reason,
+    reason === "Held" ? identity.split(" ").at(-1) : /\((\w+)\)$/.exec(note)?.[1],
+  ]);
 
 /** A go is asked for and answered, as the handler does it. */
 function release(fixture: Fixture, requested = approved): Decision {
@@ -82,7 +85,7 @@ describe("a hold", () => {
     fixture.setCluster(undefined, "team-a/prod-1");
     fixture.setCluster(deleting);
     assert.equal(fixture.holds.length, 2);
-    assert.ok(fixture.holds.every(({ type }) => type === "Held"));
+    assert.ok(fixture.holds.every(({ reason }) => reason === "Held"));
   });
 });
 

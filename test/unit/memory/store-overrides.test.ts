@@ -112,8 +112,14 @@ describe("what an override has let go on", () => {
     };
     assert.deepEqual(used(fixture), [use]);
     assert.deepEqual(
-      fixture.transitions.map((t) => t.type === "OverrideUsed" && [t.override.name, t.policies]),
-      [["let-go", ["HookPolicy team-a/protect"]]],
+      fixture.events.map(({ reason, related, note }) => [reason, related?.name, note]),
+      [
+        [
+          "OverrideUsed",
+          "let-go",
+          "BeforeClusterDelete proceeds because of HookOverride let-go, without HookPolicy team-a/protect",
+        ],
+      ],
     );
     assert.deepEqual(rowsOf(fixture, policy), []);
   });
@@ -125,7 +131,7 @@ describe("what an override has let go on", () => {
     const object = { ...hookOverride(), status: computeOverrideStatus(entry, NOW) };
     const again = storeWith({ policies: [policy], clusters: [deleting], overrides: [object] });
     releases(again);
-    assert.deepEqual([used(again), again.transitions], [[], []]);
+    assert.deepEqual([used(again), again.events], [[], []]);
   });
 
   test("is nothing where nothing was held, and nothing of Audit policies", () => {
@@ -133,7 +139,7 @@ describe("what an override has let go on", () => {
       const on = cluster({ ...deleting.metadata, labels: { there: "" } });
       const fixture = storeWith({ policies: [other], clusters: [on], overrides: [hookOverride()] });
       releases(fixture, on);
-      assert.deepEqual([used(fixture), fixture.transitions], [[], []]);
+      assert.deepEqual([used(fixture), fixture.events], [[], []]);
     }
   });
 

@@ -151,7 +151,7 @@ export class Replica {
     this.#watches = this.#createWatches(api);
     const [, clusters, namespaces] = this.#watches;
     const now = (): Date => clock.now;
-    const common = { objects: NO_OBJECTS, log: silent, now, onTransition: () => undefined };
+    const common = { objects: NO_OBJECTS, log: silent, now, onEvent: () => undefined };
     this.#store = new DecisionStore({
       ...common,
       clusters: clusters.store,

@@ -53,7 +53,7 @@ export function reconcilerOf(
     clustersUnavailable: () => undefined,
     notCalled: () => undefined,
     onStatusWrite: () => undefined,
-    onTransition: () => undefined,
+    onEvent: () => undefined,
     ...over,
   });
 }
