@@ -194,6 +194,8 @@ export function overrideUsed(
   };
 }
 
+const CALLED = { reason: "Called", message: "Cluster API asks about every hook of the policy" };
+
 /** The change from one status to the next in whether Cluster API calls. */
 export function callsChanged(
   { ref, uid }: Holder,
@@ -204,13 +206,14 @@ export function callsChanged(
     status?.conditions?.find(({ type }) => type === CONDITION.NotCalled),
   );
   if (was?.reason === is?.reason) return undefined;
+  const { reason, message } = is ?? CALLED;
   return {
     // When the condition appeared, also once it is gone.
-    identity: [uid, is?.reason ?? "Called", (is ?? was)?.lastTransitionTime ?? ""].join(" "),
+    identity: [uid, reason, (is ?? was)?.lastTransitionTime ?? ""].join(" "),
     type: is === undefined ? "Normal" : "Warning",
-    reason: is === undefined ? "Called" : "NotCalled",
-    action: is?.reason ?? "Called",
-    note: is?.message ?? "Cluster API asks about every hook of the policy",
+    reason: is === undefined ? CALLED.reason : CONDITION.NotCalled,
+    action: reason,
+    note: message,
     regarding: ownReference(ref, uid),
   };
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { isTooLarge, unlessNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
+import { Lives } from "../lib/lives.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
   type FoundObjects,
@@ -28,11 +29,16 @@ export interface ObjectInformersOptions extends Pick<
 
 type ObjectRead = Pick<ObjectQuery, "whole" | "name">;
 
+interface RunningWatch {
+  readonly watch: ObjectWatch;
+  readonly stop: () => void;
+}
+
 interface Entry {
   readonly kind: ObjectKind;
   /** The watch that answers until `wanted` can. */
-  serving: ObjectWatch;
-  wanted: ObjectWatch;
+  serving: RunningWatch;
+  wanted: RunningWatch;
 }
 
 /** For what one read before a release brings: twelve can be under way (decisions/live-reads.ts). */
@@ -44,9 +50,8 @@ const MAX_KINDS = 50;
 export class ObjectInformers implements ObjectReader {
   readonly #options: ObjectInformersOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #running = new Set<Promise<void>>();
+  readonly #lives = new Lives();
   #refusedKinds: ReadonlySet<string> = new Set();
-  #signal: AbortSignal | undefined;
   #announced = Promise.withResolvers<void>();
 
   constructor(options: ObjectInformersOptions) {
@@ -78,7 +83,7 @@ export class ObjectInformers implements ObjectReader {
     if (isSecret(kind)) return SECRETS_REFUSED;
     const key = objectKindKey(kind);
     if (this.#refusedKinds.has(key)) return tooManyKinds(kind, MAX_KINDS);
-    return this.#entries.get(key)?.serving.find(namespace) ?? notLoaded(kind);
+    return this.#entries.get(key)?.serving.watch.find(namespace) ?? notLoaded(kind);
   }
 
   /**
@@ -104,7 +109,7 @@ export class ObjectInformers implements ObjectReader {
       const refusal = refusalOf(kind, error, asked);
       if (refusal === undefined) throw error;
       // An open watch continues after the right to read is gone; a relist makes memory know.
-      this.#entries.get(objectKindKey(kind))?.serving.informer.refresh();
+      this.#entries.get(objectKindKey(kind))?.serving.watch.informer.refresh();
       return refusal;
     }
   }
@@ -112,21 +117,19 @@ export class ObjectInformers implements ObjectReader {
   /** Resolves when every wanted kind was read or refused, or when `signal` aborts; never rejects. */
   async whenAnswered(signal: AbortSignal): Promise<void> {
     const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort");
-    while (!signal.aborted && [...this.#entries.values()].some(({ serving }) => !serving.answered))
+    while (!signal.aborted && [...this.#entries.values()].some(({ serving }) => !serving.watch.answered))
       await Promise.race([this.#announced.promise, stopped]);
   }
 
   /** The informers with a name for metrics that is unique and known before discovery, such as Backup.v1.velero.io. */
   *informers(): Iterable<readonly [resource: string, informer: Informer<WatchedObject>]> {
-    for (const { kind, serving } of this.#entries.values()) yield [qualifiedKind(kind), serving.informer];
+    for (const { kind, serving } of this.#entries.values())
+      yield [qualifiedKind(kind), serving.watch.informer];
   }
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#signal = signal;
-    for (const { wanted } of this.#entries.values()) this.#start(wanted, signal);
-    if (!signal.aborted) await once(signal, "abort");
-    await Promise.all(this.#running);
+    await this.#lives.run(signal);
   }
 
   async #present(
@@ -150,9 +153,9 @@ export class ObjectInformers implements ObjectReader {
 
   #follow(key: string, demand: ObjectDemand): void {
     const entry = this.#entries.get(key);
-    if (entry?.wanted.whole === demand.whole) return;
+    if (entry?.wanted.watch.whole === demand.whole) return;
     if (entry !== undefined && entry.wanted !== entry.serving) entry.wanted.stop();
-    if (entry?.serving.whole === demand.whole) {
+    if (entry?.serving.watch.whole === demand.whole) {
       entry.wanted = entry.serving;
       return;
     }
@@ -162,21 +165,16 @@ export class ObjectInformers implements ObjectReader {
       onChange: (namespace) => this.#options.onChange(demand.kind, namespace),
       onAvailability: () => this.#available(key, watch),
     });
-    if (entry === undefined) this.#entries.set(key, { kind: demand.kind, serving: watch, wanted: watch });
-    else entry.wanted = watch;
-    if (this.#signal !== undefined) this.#start(watch, this.#signal);
-  }
-
-  #start(watch: ObjectWatch, signal: AbortSignal): void {
-    const running: Promise<void> = watch.run(signal).finally(() => this.#running.delete(running));
-    this.#running.add(running);
+    const running = { watch, stop: this.#lives.begin(async (signal) => await watch.informer.run(signal)) };
+    if (entry === undefined) this.#entries.set(key, { kind: demand.kind, serving: running, wanted: running });
+    else entry.wanted = running;
   }
 
   #available(key: string, watch: ObjectWatch): void {
     const entry = this.#entries.get(key);
-    if (entry?.wanted === watch && entry.serving !== watch) {
+    if (entry?.wanted.watch === watch && entry.serving !== entry.wanted) {
       entry.serving.stop();
-      entry.serving = watch;
+      entry.serving = entry.wanted;
     }
     if (entry !== undefined) this.#announce(entry.kind);
   }

@@ -2,7 +2,6 @@ import type { Logger } from "../lib/logger.ts";
 import { type MemoryBudget, memoryUseOf } from "../kube/memory-budget.ts";
 import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
 import type { List } from "../kube/paged-list.ts";
-import { type Child, childOf } from "../lib/signals.ts";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
@@ -44,7 +43,6 @@ export class ObjectWatch {
   /** The resource of the watch that is or was open. */
   #resource: Resource | undefined;
   #refusal: Refusal | undefined;
-  #life: Child | undefined;
 
   constructor(options: ObjectWatchOptions) {
     const { kind, whole, client, budget, log, tuning } = options;
@@ -61,17 +59,6 @@ export class ObjectWatch {
       log: log.child({ objects: objectKindKey(kind) }),
       ...(tuning !== undefined && { tuning }),
     });
-  }
-
-  /** Runs until stop() or `signal`; never rejects. Run once. */
-  async run(signal: AbortSignal): Promise<void> {
-    this.#life = childOf(signal);
-    await this.informer.run(this.#life.controller.signal);
-    this.#life.release();
-  }
-
-  stop(): void {
-    this.#life?.controller.abort();
   }
 
   /** Whether the API server has either listed the kind or refused it. */

@@ -3,12 +3,11 @@
  * watch them, which the operator does without: Cluster API's status says when they are gone.
  */
 
-import { once } from "node:events";
 import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
-import { type Child, childOf } from "../lib/signals.ts";
+import { Lives } from "../lib/lives.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import type { InformerObject } from "../kube/object-store.ts";
@@ -38,14 +37,13 @@ interface Watch {
   /** Keys of objects that have been deleting for longer than the lag. */
   readonly deletingLong: Set<string>;
   readonly informer: Informer<InformerObject>;
-  life?: Child;
+  stop: () => void;
 }
 
 export class OwnedObjects {
   readonly #options: OwnedObjectsOptions;
   readonly #watches = new Map<string, Watch>();
-  readonly #running = new Set<Promise<void>>();
-  #signal: AbortSignal | undefined;
+  readonly #lives = new Lives();
 
   constructor(options: OwnedObjectsOptions) {
     this.#options = options;
@@ -66,10 +64,7 @@ export class OwnedObjects {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#signal = signal;
-    for (const watch of this.#watches.values()) this.#start(watch, signal);
-    if (!signal.aborted) await once(signal, "abort");
-    await Promise.all(this.#running);
+    await this.#lives.run(signal);
   }
 
   #want(part: OwnedPart): void {
@@ -81,7 +76,7 @@ export class OwnedObjects {
     }
     const watch = this.#create(part);
     this.#watches.set(key, watch);
-    if (this.#signal !== undefined) this.#start(watch, this.#signal);
+    watch.stop = this.#lives.begin(async (signal) => await run(watch, signal));
   }
 
   #release(part: OwnedPart): void {
@@ -91,13 +86,14 @@ export class OwnedObjects {
     watch.wanted -= 1;
     if (watch.wanted > 0) return;
     this.#watches.delete(key);
-    watch.life?.controller.abort();
+    watch.stop();
   }
 
   #create(kind: Kind): Watch {
     const { client, log } = this.#options;
     const watch: Watch = {
       wanted: 1,
+      stop: () => undefined,
       deleting: new Map(),
       deletingLong: new Set(),
       informer: new Informer<InformerObject>({
@@ -113,17 +109,6 @@ export class OwnedObjects {
     return watch;
   }
 
-  #start(watch: Watch, signal: AbortSignal): void {
-    const life = childOf(signal);
-    watch.life = life;
-    const running: Promise<void> = watch.informer.run(life.controller.signal).finally(() => {
-      for (const timer of watch.deleting.values()) clearTimeout(timer);
-      life.release();
-      this.#running.delete(running);
-    });
-    this.#running.add(running);
-  }
-
   /** In the version that the API server prefers. A kind that a Cluster names need not exist, and is then not tried again. */
   async #resolve({ group, kind }: Kind, watch: Watch, signal: AbortSignal): Promise<Resource> {
     const { client } = this.#options;
@@ -131,7 +116,7 @@ export class OwnedObjects {
       const [version = ""] = versionsOf(await client.getPath(`/apis/${group}`, { signal }));
       return await discoverResource(client, { apiVersion: `${group}/${version}`, kind }, signal);
     } catch (error) {
-      if (isNotFound(error)) watch.life?.controller.abort();
+      if (isNotFound(error)) watch.stop();
       throw error;
     }
   }
@@ -150,6 +135,11 @@ export class OwnedObjects {
       deleting.set(key, setTimeout(report, this.#options.lagMs ?? LAG_MS));
     }
   }
+}
+
+async function run({ informer, deleting }: Watch, signal: AbortSignal): Promise<void> {
+  await informer.run(signal);
+  for (const timer of deleting.values()) clearTimeout(timer);
 }
 
 function partsOf(cluster: Cluster | undefined): readonly OwnedPart[] {

@@ -342,9 +342,9 @@ describe("the recorder", () => {
     const quicker = await record([deadline(), used()], 2, refuse(409, "AlreadyExists"));
     assert.deepEqual([quicker.written.length, quicker.warnings], [2, []]);
     assert.deepEqual(quicker.results, { repeated: 1, written: 1 });
-    const refused = await record([deadline(), used()], 2, refuse(403, "Forbidden"));
-    assert.deepEqual([refused.written.length, refused.warnings.length], [2, 1]);
-    assert.deepEqual(refused.results, { failed: 1, written: 1 });
+    const denied = await record([deadline(), used()], 2, refuse(403, "Forbidden"));
+    assert.deepEqual([denied.written.length, denied.warnings.length], [2, 1]);
+    assert.deepEqual(denied.results, { failed: 1, written: 1 });
     const terminating = await record([deadline(), used()], 2, refuse(403, "NamespaceTerminating"));
     assert.deepEqual([terminating.results, terminating.warnings], [{ refused: 1, written: 1 }, []]);
   });
