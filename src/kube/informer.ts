@@ -12,7 +12,7 @@ import { eachInSlices } from "../turns/slice.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { withDeadline } from "./deadline.ts";
 import { childOf, pause } from "../lib/signals.ts";
-import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
+import { KubeError, fromTransport, isAborted, isForbidden, isNotFound } from "./kube-error.ts";
 import { DEFAULT_TUNING, type InformerTuning, Recovery } from "./recovery.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "./resource.ts";
@@ -169,6 +169,13 @@ export class Informer<T extends InformerObject> {
   /** Why the store may be out of date; undefined while a watch is open. 404: the kind is not served. */
   failure(): KubeError | undefined {
     return this.#recovery.failure;
+  }
+
+  /** Whether the API server says that it does not serve the kind, or that the operator may not read it. */
+  get refusal(): "NotServed" | "Forbidden" | undefined {
+    const failure = this.failure();
+    if (isNotFound(failure)) return "NotServed";
+    return isForbidden(failure) ? "Forbidden" : undefined;
   }
 
   /** Time since the last list, event or bookmark (since the start, before the first list). */

@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { Cluster } from "../api/meta.ts";
 import { createDecisions, type Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
@@ -14,8 +13,6 @@ import { type Unavailable, withoutTooLarge } from "../memory/memory.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isForbidden, isNotFound } from "../kube/kube-error.ts";
-import type { Informer } from "../kube/informer.ts";
 import { MemoryBudget } from "../kube/memory-budget.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Metrics } from "../report/metrics.ts";
@@ -185,10 +182,10 @@ export class Controller {
 
   #watchAvailability(): () => void {
     const { log } = this.#options;
-    const { clusters: informer, policies } = this.#informers;
+    const { clusters, policies } = this.#informers;
     const [registrations, tasks] = [this.#registrations, this.#tasks];
-    const clusters = onChange(
-      () => clustersUnavailable(informer)?.reason,
+    const readable = onChange(
+      () => clusters.refusal,
       (reason) => {
         log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
         this.#lookAgain();
@@ -208,7 +205,7 @@ export class Controller {
     const known = onChange(
       () => {
         if (tasks.isKnown()) return "known";
-        return mayHaveTasks(policies) ? tasks.informer.failure()?.reason : undefined;
+        return mayHaveTasks(policies) ? tasks.informer.refusal : undefined;
       },
       (what) => {
         if (what !== "known" && what !== undefined)
@@ -218,7 +215,7 @@ export class Controller {
       },
     );
     return () => {
-      for (const look of [clusters, state, place, known]) look();
+      for (const look of [readable, state, place, known]) look();
     };
   }
 
@@ -237,6 +234,7 @@ export class Controller {
   #createQueue(api: ApiServerAdapter, onEvent: (event: EventText) => void): WorkQueue {
     const { client, log, metrics } = this.#options;
     const { store } = this.memory;
+    const { clusters } = this.#informers;
     const reconciler = new PolicyReconciler({
       store,
       objects: this.#objects,
@@ -245,7 +243,7 @@ export class Controller {
       now: client.serverClock.now,
       onEvent,
       notCalled: this.#registrations.notCalled,
-      clustersUnavailable: () => clustersUnavailable(this.#informers.clusters),
+      clustersUnavailable: () => clusters.refusal && CLUSTERS_UNAVAILABLE[clusters.refusal],
       tasksUnavailable: () => this.#tasks.unavailable(),
       onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     });
@@ -305,18 +303,14 @@ function onChange<T>(read: () => T | undefined, react: (value: T | undefined) =>
   };
 }
 
-/** The message for users when the API server definitely and permanently refuses; a loss of contact is neither. */
-function clustersUnavailable(clusters: Informer<Cluster>): Unavailable | undefined {
-  const failure = clusters.failure();
-  if (isNotFound(failure)) {
-    const message =
-      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Until then nothing is released";
-    return { reason: REASON.ClusterAPINotInstalled, message };
-  }
-  if (isForbidden(failure)) {
-    const message =
-      "The operator may not list and watch clusters.cluster.x-k8s.io. Until then nothing is released";
-    return { reason: REASON.ClustersForbidden, message };
-  }
-  return undefined;
-}
+const CLUSTERS_UNAVAILABLE: Readonly<Record<"NotServed" | "Forbidden", Unavailable>> = {
+  NotServed: {
+    reason: REASON.ClusterAPINotInstalled,
+    message:
+      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Until then nothing is released",
+  },
+  Forbidden: {
+    reason: REASON.ClustersForbidden,
+    message: "The operator may not list and watch clusters.cluster.x-k8s.io. Until then nothing is released",
+  },
+};

@@ -6,7 +6,6 @@ import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -43,6 +42,19 @@ export interface TaskWiring
   readonly onEvent: (event: EventText) => void;
   readonly metrics: Metrics;
 }
+
+const UNAVAILABLE: Readonly<Record<"NotServed" | "Forbidden", Unavailable>> = {
+  NotServed: {
+    reason: REASON.HookTasksNotInstalled,
+    message:
+      "The API server serves no hooktasks.hookpolicy.dev: apply the CRDs of the operator's version. Until then rules with tasks hold every Cluster",
+  },
+  Forbidden: {
+    reason: REASON.HookTasksForbidden,
+    message:
+      "The operator may not list and watch hooktasks.hookpolicy.dev. Until then rules with tasks hold every Cluster",
+  },
+};
 
 export class Tasks {
   readonly memory: TaskMemory;
@@ -90,23 +102,12 @@ export class Tasks {
 
   /** Whether all HookTasks could be read, and still can. */
   isKnown(): boolean {
-    const failure = this.informer.failure();
-    return this.informer.synced() && !isNotFound(failure) && !isForbidden(failure);
+    return this.informer.synced() && this.informer.refusal === undefined;
   }
 
-  /** Why they cannot, for users, if the API server says so; losing contact does not count as a refusal. */
+  /** Why they cannot, for users, if the API server says so. */
   unavailable(): Unavailable | undefined {
-    const failure = this.informer.failure();
-    const until = "Until then rules with tasks hold every Cluster";
-    if (isNotFound(failure)) {
-      const message = `The API server serves no hooktasks.hookpolicy.dev: apply the CRDs of the operator's version. ${until}`;
-      return { reason: REASON.HookTasksNotInstalled, message };
-    }
-    if (isForbidden(failure)) {
-      const message = `The operator may not list and watch hooktasks.hookpolicy.dev. ${until}`;
-      return { reason: REASON.HookTasksForbidden, message };
-    }
-    return undefined;
+    return this.informer.refusal && UNAVAILABLE[this.informer.refusal];
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {

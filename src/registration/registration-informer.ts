@@ -6,7 +6,6 @@ import type { Namespace } from "../api/meta.ts";
 import type { Lister, Unavailable } from "../memory/memory.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isForbidden, isNotFound } from "../kube/kube-error.ts";
 import { Informer } from "../kube/informer.ts";
 import { extensionConfigs } from "../kube/extension-configs.ts";
 import type { InformerTuning } from "../kube/recovery.ts";
@@ -57,10 +56,7 @@ export class Registrations {
 
   /** A change of this state is a reason to check again, as is onChange. */
   get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
-    const failure = this.informer.failure();
-    if (isNotFound(failure)) return "NotServed";
-    if (isForbidden(failure)) return "Forbidden";
-    return this.informer.synced() ? "Known" : "Unknown";
+    return this.informer.refusal ?? (this.informer.synced() ? "Known" : "Unknown");
   }
 
   /** "Unknown" until the first list, and until a new ExtensionConfig is discovered; `undefined` also if the operator may not read ExtensionConfigs. */
