@@ -41,6 +41,11 @@ export interface InformerOptions<T extends InformerObject> {
    * server opened after it knew of the update.
    */
   readonly isSame?: (a: T, b: T) => boolean;
+  /**
+   * A watch of the kind is open, or contact is lost: `asked` is what could not be listed or watched, and absent if the kind was not
+   * found.
+   */
+  readonly onContact?: (contact: Contact) => void;
   readonly metadataOnly?: boolean;
   /** Absent: the objects do not count. */
   readonly stubs?: StubOptions<T>;
@@ -50,6 +55,10 @@ export interface InformerOptions<T extends InformerObject> {
   readonly now?: () => number;
   readonly random?: () => number;
 }
+
+export type Contact =
+  | { readonly opened: Resource }
+  | { readonly opened?: undefined; readonly lost: KubeError; readonly asked: Resource | undefined };
 
 /** An object as it was received. */
 interface Entry<T> {
@@ -80,6 +89,8 @@ export class Informer<T extends InformerObject> {
   #running = false;
   #synced = false;
   #position: Position | undefined;
+  /** What is listed or watched now. */
+  #asked: Resource | undefined;
   #moved = Promise.withResolvers<void>();
   #listedAt = -Infinity;
   #refreshDue = false;
@@ -112,7 +123,9 @@ export class Informer<T extends InformerObject> {
         await this.#follow(position, signal);
       } catch (error) {
         if (signal.aborted) break;
-        await pause(this.#recover(fromTransport("list and watch", error), isWatching), signal);
+        const lost = fromTransport("list and watch", error);
+        if (!isAborted(lost)) this.#options.onContact?.({ lost, asked: this.#asked });
+        await pause(this.#recover(lost, isWatching), signal);
       }
     }
     this.#running = false;
@@ -213,7 +226,9 @@ export class Informer<T extends InformerObject> {
     this.#listedAt = this.#now();
     this.#refreshDue = false;
     const { client, resource: served, metadataOnly = false, log } = this.#options;
+    this.#asked = undefined;
     const resource = typeof served === "function" ? await served(signal) : served;
+    this.#asked = resource;
     const project = (raw: KubeObject): Entry<T> => {
       const entry = this.#entry(raw);
       this.#listing.set(entry.key, entry);
@@ -252,6 +267,7 @@ export class Informer<T extends InformerObject> {
         onOpen: () => {
           opened = true;
           this.#recovery.watchOpened();
+          this.#options.onContact?.({ opened: position.resource });
         },
         onEvent: (event) => this.#apply(position.resource, event),
       });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { isTooLarge, unlessNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
-import { Lives } from "../lib/lives.ts";
+import { Lives } from "../lib/signals.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
   type FoundObjects,

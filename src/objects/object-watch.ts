@@ -1,13 +1,11 @@
 import type { Logger } from "../lib/logger.ts";
 import { type MemoryBudget, memoryUseOf } from "../kube/memory-budget.ts";
-import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
-import type { List } from "../kube/paged-list.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import type { Change } from "../kube/object-store.ts";
 import type { InformerTuning } from "../kube/recovery.ts";
-import type { WatchEvent } from "../kube/watch-stream.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
 import {
@@ -50,10 +48,14 @@ export class ObjectWatch {
     this.#options = options;
     this.#refusal = notLoaded(kind);
     this.informer = new Informer<WatchedObject>({
-      client: this.#observed(client),
-      resource: (signal) => this.#resolve(signal),
+      client,
+      resource: async (signal) => await discoverResource(client, kind, signal),
       project: (raw) => viewObject(kind, raw, whole),
       onChange: (change) => this.#changed(change),
+      onContact: (contact) =>
+        contact.opened === undefined
+          ? this.#refused(refusalOf(kind, contact.lost, contact.asked))
+          : this.#opened(contact.opened),
       metadataOnly: !whole,
       stubs: { budget, ownerOf: (object) => ownerOf(kind, object), memoryUseOf, stub: stubObject },
       log: log.child({ objects: objectKindKey(kind) }),
@@ -73,32 +75,6 @@ export class ObjectWatch {
     if (objects.some((object) => object.tooLarge === true))
       return tooLarge(this.#options.kind, namespaced ? namespace : undefined);
     return { ok: true, namespaced, objects };
-  }
-
-  async #resolve(signal: AbortSignal): Promise<Resource> {
-    const { client, kind } = this.#options;
-    return await this.#orRefused(discoverResource(client, kind, signal));
-  }
-
-  #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
-    return {
-      list: async <U>(resource: Resource, options?: ListOptions<U>): Promise<List<U>> =>
-        await this.#orRefused(client.list(resource, options), resource),
-      watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
-        const events = await this.#orRefused(client.watch(resource, options), resource);
-        this.#opened(resource);
-        return events;
-      },
-    };
-  }
-
-  async #orRefused<T>(answer: Promise<T>, asked?: Resource): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      this.#refused(refusalOf(this.#options.kind, error, asked));
-      throw error;
-    }
   }
 
   #opened(resource: Resource): void {
