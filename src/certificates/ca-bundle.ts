@@ -9,7 +9,7 @@ import { type Logger, SayOnce } from "../lib/logger.ts";
 import { BACKDATED_MS } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
-import type { JsonPatchOperation, KubeClient } from "../kube/kube-client.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, resourceName } from "../kube/resource.ts";
 import { every } from "../lib/signals.ts";
@@ -17,15 +17,15 @@ import { every } from "../lib/signals.ts";
 /** Prefix of the annotations by which cert-manager's injector manages an object's caBundle. */
 const INJECTED_BY = "cert-manager.io/inject-";
 
-export interface CaBundle {
-  /** JSON pointer. */
-  readonly path: string;
-  /** Base64 of PEM; absent: not set yet. */
-  readonly value?: string;
+interface Webhook {
+  readonly clientConfig?: {
+    /** Base64 of PEM; absent: not set yet. */
+    readonly caBundle?: string;
+  };
 }
 
 export interface CaBundleOptions {
-  readonly client: Pick<KubeClient, "get" | "jsonPatch">;
+  readonly client: Pick<KubeClient, "get" | "mergePatch">;
   /** Names of the ValidatingWebhookConfigurations that call the operator. */
   readonly webhooks: readonly string[];
   /** PEM of the authorities to trust; `undefined`: there are none. */
@@ -81,15 +81,17 @@ export class CaBundleKeeper {
     const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
     if (object === undefined || isInjected(object)) return;
     const at = { lagging, now: now() };
-    const outdated = bundlesOf(object).filter((bundle) => isOutdated(bundle, authority, at));
-    if (outdated.length === 0) return;
-    const value = Buffer.from(authority.pem).toString("base64");
-    const operations: JsonPatchOperation[] = [
-      // Gives a conflict when another client has changed the object and perhaps the order of its webhooks.
-      { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
-      ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
-    ];
-    await client.jsonPatch(VALIDATING_WEBHOOKS, { name }, operations, { signal });
+    const caBundle = Buffer.from(authority.pem).toString("base64");
+    const webhooks = webhooksOf(object);
+    const updated = webhooks.map((webhook) =>
+      isOutdated(webhook, authority, at)
+        ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
+        : webhook,
+    );
+    if (updated.every((webhook, index) => webhook === webhooks[index])) return;
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion }, webhooks: updated };
+    await client.mergePatch(VALIDATING_WEBHOOKS, { name }, patch, { signal });
     const to = `${resourceName(VALIDATING_WEBHOOKS)} ${name}`;
     log.info("Wrote the certificate authority of the serving certificate", { to });
   }
@@ -114,11 +116,11 @@ interface Authority {
  * missing authority whatever its age: a backup may have been restored.
  */
 function isOutdated(
-  { value = "" }: CaBundle,
+  { clientConfig: { caBundle = "" } = {} }: Webhook,
   { wanted }: Authority,
   { lagging, now }: { readonly lagging: boolean; readonly now: Date },
 ): boolean {
-  const current = parseCertificates(Buffer.from(value, "base64").toString("utf8"));
+  const current = parseCertificates(Buffer.from(caBundle, "base64").toString("utf8"));
   if (fingerprints(current) === fingerprints(wanted)) return false;
   const tolerated = new Date(now.getTime() + BACKDATED_MS);
   const valid = current.filter(
@@ -141,12 +143,8 @@ function isInjected({ metadata: { annotations = {} } }: KubeObject): boolean {
   return Object.keys(annotations).some((key) => key.startsWith(INJECTED_BY));
 }
 
-/** The caBundles of a webhook configuration. */
-export function bundlesOf(object: KubeObject): CaBundle[] {
+/** Of a webhook configuration. */
+export function webhooksOf(object: KubeObject): readonly Webhook[] {
   const webhooks: unknown = "webhooks" in object ? object.webhooks : undefined;
-  if (!Array.isArray(webhooks)) return [];
-  return webhooks.map((webhook: { readonly clientConfig?: { readonly caBundle?: string } }, index) => {
-    const value = webhook.clientConfig?.caBundle;
-    return { path: `/webhooks/${index}/clientConfig/caBundle`, ...(value !== undefined && { value }) };
-  });
+  return Array.isArray(webhooks) ? webhooks : [];
 }

@@ -8,7 +8,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { unlessNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, resourceName } from "../kube/resource.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
-import { bundlesOf } from "./ca-bundle.ts";
+import { webhooksOf } from "./ca-bundle.ts";
 import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extension-configs.ts";
 
 export interface TrustOptions {
@@ -40,7 +40,9 @@ async function distrustingWebhook(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
-  const trusts = object === undefined || bundlesOf(object).every(({ value }) => trustsBy(value, authority));
+  const trusts =
+    object === undefined ||
+    webhooksOf(object).every(({ clientConfig }) => trustsBy(clientConfig?.caBundle, authority));
   return trusts ? [] : [`${resourceName(VALIDATING_WEBHOOKS)} ${name}`];
 }
 

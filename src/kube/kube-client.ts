@@ -65,13 +65,6 @@ export interface WatchOptions extends GetOptions, Scope {
   readonly signal: AbortSignal;
 }
 
-export interface JsonPatchOperation {
-  readonly op: "add" | "replace" | "test";
-  /** RFC 6901: "/webhooks/0/name". */
-  readonly path: string;
-  readonly value: unknown;
-}
-
 const META = "g=meta.k8s.io;v=v1";
 /** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
@@ -210,19 +203,15 @@ export class KubeClient {
     patch: unknown,
     options: RequestOptions = {},
   ): Promise<KubeObject> {
-    const type = "application/merge-patch+json";
-    return await this.#patch(resource, key, { type, json: patch }, options);
-  }
-
-  /** JSON patch (RFC 6902), which can change a single item of a list; a "test" operation guards the others. */
-  async jsonPatch(
-    resource: Resource,
-    key: ObjectKey,
-    operations: readonly JsonPatchOperation[],
-    options: RequestOptions = {},
-  ): Promise<KubeObject> {
-    const type = "application/json-patch+json";
-    return await this.#patch(resource, key, { type, json: operations }, options);
+    const attempt = describe("patch", resource, key);
+    const body = { type: "application/merge-patch+json", json: patch };
+    return await this.#object({
+      attempt,
+      method: "PATCH",
+      path: objectPath(resource, key),
+      body,
+      ...options,
+    });
   }
 
   /** Server-side apply without force: a conflict if another manager has set a field to another value. */
@@ -263,17 +252,6 @@ export class KubeClient {
   /** Drops all connections; requests in flight fail. */
   async close(): Promise<void> {
     await this.#transport.close();
-  }
-
-  async #patch(
-    resource: Resource,
-    key: ObjectKey,
-    body: { readonly type: string; readonly json: unknown },
-    options: RequestOptions,
-  ): Promise<KubeObject> {
-    const attempt = describe("patch", resource, key);
-    const path = objectPath(resource, key);
-    return await this.#object({ attempt, method: "PATCH", path, body, ...options });
   }
 
   async #object(request: HttpRequest): Promise<KubeObject> {

@@ -2,24 +2,22 @@ import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mock, type TestContext, test } from "node:test";
-import type { JsonPatchOperation } from "../../../src/kube/kube-client.ts";
-import { isConflict, KubeError } from "../../../src/kube/kube-error.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { CaBundleKeeper, type CaBundleOptions } from "../../../src/certificates/ca-bundle.ts";
 import { authoritiesIn } from "../../../src/certificates/serving-files.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
-import { status, WIDGETS } from "../kube/fake-api-server.ts";
-import { MemoryLogger, scratch, startLab, until } from "../kube/fixtures.ts";
+import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
 interface Webhook {
   readonly name: string;
-  readonly clientConfig: { readonly caBundle?: string };
+  readonly clientConfig: { readonly caBundle?: string; readonly service?: object };
 }
 
 interface Lab {
   readonly keeper: CaBundleKeeper;
   readonly log: MemoryLogger;
-  readonly patches: (readonly JsonPatchOperation[])[];
+  readonly patches: (readonly Webhook[])[];
   reads: number;
   /** Absent: there is no such object. */
   webhooks: readonly Webhook[] | undefined;
@@ -62,15 +60,12 @@ function clientOf(lab: Lab): CaBundleOptions["client"] {
       const object: KubeObject & { readonly webhooks: unknown } = { metadata, webhooks: lab.webhooks };
       return object;
     },
-    jsonPatch: async (_, { name }, operations) => {
+    mergePatch: async (_, { name }, patch) => {
       if (lab.refusal !== undefined) throw lab.refusal;
-      lab.patches.push(operations);
-      const [version, ...adds] = operations;
-      assert.deepEqual(version, { op: "replace", path: "/metadata/resourceVersion", value: "7" });
-      lab.webhooks = lab.webhooks?.map((webhook, index) => {
-        const add = adds.find(({ path }) => path === `/webhooks/${index}/clientConfig/caBundle`);
-        return add === undefined ? webhook : { ...webhook, clientConfig: { caBundle: String(add.value) } };
-      });
+      const { metadata, webhooks } = patch as { readonly metadata: unknown; readonly webhooks: Webhook[] };
+      assert.deepEqual(metadata, { uid: "u", resourceVersion: "7" });
+      lab.patches.push(webhooks);
+      lab.webhooks = webhooks;
       return { metadata: { name, uid: "u", resourceVersion: "8" } };
     },
   };
@@ -100,7 +95,7 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
       now: () => NOW,
       client: {
         get: async (...args) => await clientOf(lab).get(...args),
-        jsonPatch: async (...args) => await clientOf(lab).jsonPatch(...args),
+        mergePatch: async (...args) => await clientOf(lab).mergePatch(...args),
       },
       ...more,
     }),
@@ -159,15 +154,13 @@ test("only the webhooks that have another one are touched", async (t) => {
   const lab = labOf(t);
   const pem = await authorityOf(NOW);
   await writeFile(lab.file, pem);
-  lab.webhooks = [
-    { name: "a", clientConfig: { caBundle: bundleOf(pem) } },
-    { name: "b", clientConfig: {} },
-  ];
+  const current = { name: "a", clientConfig: { caBundle: bundleOf(`# CA\n${pem}`) } };
+  const service = { namespace: "hookpolicy-system", name: "hookpolicy" };
+  const missing = { name: "b", clientConfig: { service }, failurePolicy: "Fail" };
+  lab.webhooks = [current, missing];
   await lab.look();
-  assert.deepEqual(
-    lab.patches[0]?.map(({ path }) => path),
-    ["/metadata/resourceVersion", "/webhooks/1/clientConfig/caBundle"],
-  );
+  const clientConfig = { service, caBundle: bundleOf(pem) };
+  assert.deepEqual(lab.patches[0], [current, { ...missing, clientConfig }]);
 });
 
 test("a replica whose file lags behind does not put back the old authority, unless the new one has ended", async (t) => {
@@ -285,18 +278,4 @@ test("runs until it is stopped", async (t) => {
   await until("the authority is written", () => lab.patches.length === 1);
   stop.abort();
   await done;
-});
-
-test("the JSON patch is sent as one, and fails as a conflict", async (t) => {
-  const { server, client } = await startLab(t);
-  server.put("team-a/w1", 1);
-  const operations = [{ op: "add", path: "/spec/size", value: 2 }] as const;
-  const key = { namespace: "team-a", name: "w1" };
-  await client.jsonPatch(WIDGETS, key, operations);
-  const { headers, body, path } = server.last("patch");
-  assert.equal(headers["content-type"], "application/json-patch+json");
-  assert.equal(path, "/apis/example.com/v1/namespaces/team-a/widgets/w1");
-  assert.deepEqual(JSON.parse(body), operations);
-  server.next("patch", status(409, "Conflict"));
-  await assert.rejects(client.jsonPatch(WIDGETS, key, operations), isConflict);
 });

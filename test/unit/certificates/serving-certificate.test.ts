@@ -82,7 +82,6 @@ class Lab {
       },
       list: async () => ({ items: [], resourceVersion: "1" }),
       getPath: async () => ({ versions: [] }),
-      jsonPatch: async () => assert.fail("there is no webhook"),
     };
     return new Certificates({
       options: {
