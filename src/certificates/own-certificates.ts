@@ -131,7 +131,8 @@ export class OwnCertificates {
       this.#trouble.warn(this.#options.log, "Cannot look after the certificates", fields);
     });
     const { serving } = this.#stored;
-    if (serving === undefined) throw new Error("the Secret of the serving certificate was not read yet");
+    if (serving === undefined)
+      throw new Error("the Secret of the serving certificate is not there, or was not read yet");
     return this.#checked(serving);
   }
 
