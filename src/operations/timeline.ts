@@ -120,20 +120,13 @@ function readsClock(
   return policies.some(
     ({ rules }, index) =>
       decision.trace[index]?.matched === true &&
-      rules.some((rule) => rule.hooks.has(call.hook) && clocked(rule).length > 0),
+      rules.some((rule) => rule.hooks.has(call.hook) && isClocked(rule)),
   );
 }
 
-/** The parts of the rule that read the clock. */
-export function clocked({
-  matchConditions,
-  gates,
-}: Pick<CompiledRule, "matchConditions" | "gates">): readonly {
-  readonly usesNow?: boolean;
-  readonly clusterPaths?: readonly (readonly string[])[];
-}[] {
+function isClocked({ matchConditions, gates }: CompiledRule): boolean {
   const expressions = matchConditions.map(({ expression }) => expression);
-  return [...expressions, ...gates].filter(({ usesNow }) => usesNow === true);
+  return [...expressions, ...gates].some(({ usesNow }) => usesNow === true);
 }
 
 /** A time during which the verdict is the same: from inclusive, to exclusive. */

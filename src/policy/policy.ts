@@ -103,14 +103,9 @@ export interface CompiledGate {
    * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
-  /**
-   * Time alone can change the result, so rollouts and simulations look again; `clusterPaths`: by what of the Cluster. A
-   * window says instead when.
-   */
+  /** Time alone can change the result, so rollouts and simulations look again. A window says instead when. */
   readonly usesNow?: boolean;
   readonly requestFields: ReadonlySet<RequestField>;
-  /** With `usesNow`: the parts of the Cluster that are compared with the time; absent: unknown. */
-  readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
   readonly demands?: readonly ObjectDemand[];

@@ -2,9 +2,9 @@
 
 import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
-import { isSameAnswer, type SimulatedAnswer } from "./answer.ts";
+import { isSameAnswer } from "./answer.ts";
 import type { Change, ChangeKind } from "./change.ts";
-import type { WalkTurn } from "./walks.ts";
+import type { Turn } from "./turns.ts";
 
 export interface OperationAnswers {
   readonly call: HookCall;
@@ -12,17 +12,15 @@ export interface OperationAnswers {
   readonly turns: Turns;
   /** The same without the holds of rollouts. */
   readonly ofPolicies: Turns;
-  /** The answer at a turn, with the names of this operation. */
-  readonly answerAt: (turn: WalkTurn) => SimulatedAnswer;
 }
 
 /** The beginning, and wherever the answer changes. */
-type Turns = readonly WalkTurn[];
+type Turns = readonly Turn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
 interface Difference extends Pick<Change, "change" | "doubts"> {
-  readonly old: WalkTurn;
-  readonly now: WalkTurn;
+  readonly old: Turn;
+  readonly now: Turn;
   readonly from: Date;
   readonly seconds: number;
 }
@@ -63,8 +61,8 @@ export function differences(
  * rules that are not evaluable.
  */
 function differenceOf(
-  old: WalkTurn,
-  now: WalkTurn,
+  old: Turn,
+  now: Turn,
   changed: ReadonlySet<string>,
 ): Pick<Change, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)

@@ -2,13 +2,14 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import type { Attempt } from "../../operations/attempt.ts";
 import { nextLook } from "../../operations/timeline.ts";
 import { denying, warning } from "../../policy/admission.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
 import { answerOf } from "./answer.ts";
-import { isSameTurn, type WalkTurn, turnWith } from "./walks.ts";
+import { distinct, type Turn, turnWith } from "./turns.ts";
 
 export interface Times {
   readonly from: Date;
@@ -49,15 +50,19 @@ export function requestTurns(
   name: RequestName,
   cluster: Cluster,
   options: SimulationOptions,
-): readonly WalkTurn[] | undefined {
-  const { from, to = from, version, fromVersion } = options;
+): readonly Turn[] | undefined {
+  const { version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
+  return distinct(looksAt(fleet, attempt, options));
+}
+
+function* looksAt(fleet: Fleet, attempt: Attempt, times: Times): Generator<Turn> {
+  const { from, to = from } = times;
+  const { cluster, call } = attempt;
   const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const { call } = attempt;
   const policies = [...denying(all), ...warning(all)];
-  const lookAgain = (): number => sampleSeconds(options);
-  const turns: WalkTurn[] = [];
+  const lookAgain = (): number => sampleSeconds(times);
   let at: Date | undefined = from;
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
     const found = admitted(fleet, attempt, at);
@@ -65,14 +70,11 @@ export function requestTurns(
     const { verdict, message, decision } = answerAtAdmission(attempt, found);
     const holds = verdict === "Denied";
     const answer = { ...answerOf(decision), verdict, holds, message };
-    const state = { firstAsked: at, rules: new Map() };
-    const turn = turnWith({ at, answer, state }, { ...decision, holds, trace });
-    if (!isSameTurn(turns.at(-1), turn)) turns.push(turn);
+    yield turnWith({ at, answer }, { ...decision, holds, trace });
     const asked = { at, decision: { ...found.denial, trace } };
     const next: Date | undefined = nextLook({ policies, call, lookAgain }, asked);
     at = next !== undefined && next < to ? next : undefined;
   }
-  return turns;
 }
 
 /** Limits the samples of an expression with `now`, whose value can change at any time. */

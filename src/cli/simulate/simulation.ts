@@ -21,7 +21,7 @@ import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from 
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import { type SpecChange, unseenChanges } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
-import { decisionAt, Walks, type WalkTurn } from "./walks.ts";
+import { type Turn, turnsOf } from "./turns.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning. */
@@ -101,7 +101,6 @@ export async function simulate(
 
 interface Side {
   readonly fleet: Fleet;
-  readonly walks: Walks;
   /** By holdKey(): the holds of rollouts at the beginning. */
   readonly holds: ReadonlyMap<string, HoldInStage>;
 }
@@ -125,7 +124,6 @@ class Comparison {
   constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
     const sideOf = (fleet: Fleet): Side => ({
       fleet,
-      walks: new Walks(),
       holds: heldBy(fleet, clusters, options),
     });
     this.#pair = pair;
@@ -170,10 +168,7 @@ class Comparison {
     this.skippingMinor += Number(skipsMinor(after.call));
     this.notEvaluable.push(...notEvaluableIn(after));
     this.#addTasks(now.cluster, after);
-    for (const { old, now: turn, ...change } of this.#differences(before.turns, after.turns)) {
-      const answered = { before: before.answerAt(old), after: after.answerAt(turn) };
-      this.changes.push({ ...change, ...answered, hook, cluster });
-    }
+    this.#addChanges(before.turns, after.turns, { hook, cluster });
     if (after.turns === after.ofPolicies) return false;
     const own = this.#differences(before.ofPolicies, after.ofPolicies);
     return own.some(({ change }) => change === "newly-allowed");
@@ -198,12 +193,20 @@ class Comparison {
       this.totals.deniedBefore += Number(before[0]?.answer.holds === true);
       this.totals.deniedAfter += Number(after[0]?.answer.holds === true);
       const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
-      for (const { old: first, now: second, ...change } of this.#differences(before, after))
-        this.changes.push({ ...change, before: first.answer, after: second.answer, ...subject });
+      this.#addChanges(before, after, subject);
     }
   }
 
-  #differences(before: readonly WalkTurn[], after: readonly WalkTurn[]): ReturnType<typeof differences> {
+  #addChanges(
+    before: readonly Turn[],
+    after: readonly Turn[],
+    subject: Pick<Change, "hook" | "request" | "cluster">,
+  ): void {
+    for (const { old, now, ...change } of this.#differences(before, after))
+      this.changes.push({ ...change, before: old.answer, after: now.answer, ...subject });
+  }
+
+  #differences(before: readonly Turn[], after: readonly Turn[]): ReturnType<typeof differences> {
     return differences(before, after, this.#options.to ?? this.#options.from, this.#pair.changed);
   }
 
@@ -255,11 +258,7 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
       ? turn
       : { ...turn, answer: own, doubts: [...turn.doubts, ...doubts], isDoubtful: problem !== undefined },
   );
-  return {
-    ...answered,
-    turns,
-    answerAt: (turn) => (turn.answer === own ? own : answered.answerAt(turn)),
-  };
+  return { ...answered, turns };
 }
 
 function notEvaluableIn({ first }: OperationAnswers): Omit<NotEvaluableRule, "operations">[] {
@@ -271,7 +270,7 @@ function notEvaluableIn({ first }: OperationAnswers): Omit<NotEvaluableRule, "op
 }
 
 function answers(
-  { fleet, walks, holds }: Side,
+  { fleet, holds }: Side,
   known: KnownCluster,
   hook: HookName,
   options: SimulationOptions,
@@ -280,17 +279,8 @@ function answers(
   const { from, to } = options;
   const first = lookAt(operation, from);
   const seconds = sampleSeconds(options);
-  const turns = walks.turns({ ...operation, lookAgain: () => seconds }, first, to);
-  const own: OperationAnswers = {
-    call: operation.call,
-    first,
-    ofPolicies: turns,
-    turns,
-    answerAt: (turn) => ({
-      ...turn.answer,
-      message: turn.at > from ? decisionAt(operation, turn).message : first.decision.message,
-    }),
-  };
+  const turns = turnsOf({ ...operation, lookAgain: () => seconds }, first, to);
+  const own: OperationAnswers = { call: operation.call, first, ofPolicies: turns, turns };
   return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
 }
 

@@ -10,7 +10,6 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
     .flatMap((member) => member.windows ?? [])
     .map((window) => ({ ...window, alone: false }));
   const demands = members.flatMap((member) => member.demands ?? []);
-  const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
     evaluate: (situation) => evaluateAny(members, situation),
@@ -21,12 +20,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       queries: (situation) => members.flatMap((member) => member.queries?.(situation) ?? []),
     }),
     ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
-    ...(clocked.length > 0 && {
-      usesNow: true,
-      ...(clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
-        clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
-      }),
-    }),
+    ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) =>
         earliest(members.map((member) => member.opensAt?.(now)).filter((at) => at !== "Never")) ?? "Never",

@@ -13,7 +13,7 @@ export const expressionGate: GateKind<string> = {
 
 function compile(name: string, source: string): CompiledGate {
   const expression = expressionOrBroken(source, "gate");
-  const { requestFields, usesNow, clusterPaths } = expression;
+  const { requestFields, usesNow } = expression;
   const wanted = describeExpression(source);
   const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
   return {
@@ -26,7 +26,7 @@ function compile(name: string, source: string): CompiledGate {
       const reason = met ? "Holds" : "ExpressionFalse";
       return { met, reason, ...wanted, observed: String(result.value), ...changes };
     },
-    ...(usesNow && { usesNow, clusterPaths, opensAt: () => "Unknown" }),
+    ...(usesNow && { usesNow, opensAt: () => "Unknown" }),
   };
 }
 
