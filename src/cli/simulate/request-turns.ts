@@ -3,7 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import { nextLook } from "../../operations/timeline.ts";
+import { walk } from "../../operations/timeline.ts";
 import { denying, warning } from "../../policy/admission.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -41,9 +41,6 @@ export function requestsOf(
   });
 }
 
-/** Far more often than a window opens and closes. */
-const MAX_LOOKS = 10_000;
-
 /** `undefined`: the API server sends no review for the request. */
 export function requestTurns(
   fleet: Fleet,
@@ -51,30 +48,28 @@ export function requestTurns(
   cluster: Cluster,
   options: SimulationOptions,
 ): readonly Turn[] | undefined {
-  const { version, fromVersion } = options;
+  const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
-  return distinct(looksAt(fleet, attempt, options));
+  const { call } = attempt;
+  const all = fleet.policiesFor(attempt.cluster.metadata.namespace ?? "");
+  const operation = {
+    policies: [...denying(all), ...warning(all)],
+    world: fleet.world(attempt.cluster),
+    call,
+    state: { firstAsked: from, rules: new Map() },
+    lookAgain: () => sampleSeconds(options),
+  };
+  return distinct(walk(operation, from, to).map(({ at }) => turnAt(fleet, attempt, at)));
 }
 
-function* looksAt(fleet: Fleet, attempt: Attempt, times: Times): Generator<Turn> {
-  const { from, to = from } = times;
-  const { cluster, call } = attempt;
-  const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const policies = [...denying(all), ...warning(all)];
-  const lookAgain = (): number => sampleSeconds(times);
-  let at: Date | undefined = from;
-  for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
-    const found = admitted(fleet, attempt, at);
-    const trace = [...found.denial.trace, ...found.warning.trace];
-    const { verdict, message, decision } = answerAtAdmission(attempt, found);
-    const holds = verdict === "Denied";
-    const answer = { ...answerOf(decision), verdict, holds, message };
-    yield turnWith({ at, answer }, { ...decision, holds, trace });
-    const asked = { at, decision: { ...found.denial, trace } };
-    const next: Date | undefined = nextLook({ policies, call, lookAgain }, asked);
-    at = next !== undefined && next < to ? next : undefined;
-  }
+function turnAt(fleet: Fleet, attempt: Attempt, at: Date): Turn {
+  const found = admitted(fleet, attempt, at);
+  const trace = [...found.denial.trace, ...found.warning.trace];
+  const { verdict, message, decision } = answerAtAdmission(attempt, found);
+  const holds = verdict === "Denied";
+  const answer = { ...answerOf(decision), verdict, holds, message };
+  return turnWith({ at, answer }, { ...decision, holds, trace });
 }
 
 /** Limits the samples of an expression with `now`, whose value can change at any time. */
