@@ -2,13 +2,18 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { HookRollout, RolloutStageStatus, RolloutTarget } from "../api/hook-policy.ts";
+import type {
+  HookRollout,
+  HookRolloutStatus,
+  RolloutFailure,
+  RolloutStageStatus,
+  RolloutTarget,
+} from "../api/hook-policy.ts";
 import { awaitedText, stageState } from "../cli/rollout/stage-text.ts";
 import { since } from "../cli/terminal/age.ts";
 import { useAnswer } from "./ask.ts";
 import type { Live } from "./live.ts";
 import { Empty, Notes } from "./parts.tsx";
-import { clustersOf, type NamedCluster, PlanPicture } from "./plan-picture.tsx";
 import { clusterHref } from "./route.ts";
 import { dateText, useNow } from "./times.ts";
 import type { PlanAnswer, RolloutRow } from "./wire.ts";
@@ -47,7 +52,7 @@ function Rollout({ rollout: { object, state }, now }: { rollout: RolloutRow; now
         <Target key={target.version} rollout={object} target={target} now={now} />
       ))}
       {targets.length === 0 && <p class="soft">No Cluster has asked for this operation yet.</p>}
-      <Plan rollout={object} now={now} />
+      <Plan name={name} />
     </article>
   );
 }
@@ -71,6 +76,38 @@ function Target({ rollout, target: { version, stages }, now }: TargetProps) {
       </div>
     </section>
   );
+}
+
+/** A Cluster that the status of a rollout names. */
+interface NamedCluster {
+  readonly cluster: string;
+  readonly stage: string;
+  readonly target: string;
+  readonly since: string;
+  readonly reason?: string;
+}
+
+function clustersOf({
+  status,
+}: HookRollout): Readonly<Record<"next" | "running" | "failed", readonly NamedCluster[]>> {
+  const { next = [], running = [], failed = [] }: HookRolloutStatus = status ?? {};
+  return {
+    next: next.map((each) => named(each, each.since)),
+    running: running.map((each) => named(each, each.claimedAt)),
+    failed: failed.map((each) => ({ ...named(each, each.time), reason: each.reason })),
+  };
+}
+
+function named(
+  {
+    namespace,
+    name,
+    stage = "",
+    target = "",
+  }: Pick<RolloutFailure, "namespace" | "name" | "stage" | "target">,
+  since: string,
+): NamedCluster {
+  return { cluster: `${namespace}/${name}`, stage, target, since };
 }
 
 interface LaneProps {
@@ -132,14 +169,11 @@ function Lane({ rollout, stage, state, target, now }: LaneProps) {
   );
 }
 
-function Plan({ rollout, now }: { rollout: HookRollout; now: Date }) {
+function Plan({ name }: { name: string }) {
   const [duration, setDuration] = useState("");
   const [typed, setTyped] = useState("1h");
   const path = duration === "" ? undefined : "plan";
-  const { value, error, isLoading } = useAnswer<PlanAnswer>(path, {
-    rollout: rollout.metadata.name,
-    duration,
-  });
+  const { value, error, isLoading } = useAnswer<PlanAnswer>(path, { rollout: name, duration });
   return (
     <section class="plan" aria-label="Plan">
       <form
@@ -157,7 +191,15 @@ function Plan({ rollout, now }: { rollout: HookRollout; now: Date }) {
         {isLoading && duration !== "" && <span class="soft">Computing…</span>}
       </form>
       <Notes notes={[error]} />
-      {value !== undefined && duration !== "" && <PlanPicture plan={value} rollout={rollout} now={now} />}
+      {value !== undefined && duration !== "" && (
+        <>
+          <pre>{value.lines.join("\n")}</pre>
+          <img
+            alt="A bar for each Cluster, from its beginning to its end, below its stage"
+            src={`data:image/svg+xml,${encodeURIComponent(value.picture)}`}
+          />
+        </>
+      )}
     </section>
   );
 }

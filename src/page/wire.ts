@@ -106,9 +106,9 @@ export interface Calendar {
 export type PlanReport = Json<RolloutPlanJson>;
 
 export interface PlanAnswer {
-  readonly plan: PlanReport;
-  /** The same as text. */
   readonly lines: readonly string[];
+  /** The same as an SVG. */
+  readonly picture: string;
 }
 
 export interface SimulationReport {

@@ -161,6 +161,8 @@ export function planJson({ rollout, ...plan }: FleetPlan): object {
 const WIDTH = 960;
 const LEFT = 160;
 const ROW = 6;
+const BY_TIME = "#2f6fde";
+const NEEDS_ACTION = "#c98a1b";
 
 /** A row for the name of each stage, a row for each of its Clusters, and some space. */
 export function planSvg(plan: FleetPlan): string {
@@ -174,8 +176,10 @@ export function planSvg(plan: FleetPlan): string {
       .filter(({ stage }) => stage === name)
       .map((each) => (y: number) => {
         const width = Math.max(1, x(each.ends) - x(each.begins)).toFixed(1);
-        const title = `${namespacedName(each)}: ${minute(each.begins)} to ${minute(each.ends)}`;
-        return `<rect x="${x(each.begins).toFixed(1)}" y="${y}" width="${width}" height="${ROW - 1}" fill="#2f6fde"><title>${escapeXml(title)}</title></rect>`;
+        const action = each.needsAction ? ", after an action such as an approval" : "";
+        const title = `${namespacedName(each)}: ${minute(each.begins)} to ${minute(each.ends)}${action}`;
+        const fill = each.needsAction ? NEEDS_ACTION : BY_TIME;
+        return `<rect x="${x(each.begins).toFixed(1)}" y="${y}" width="${width}" height="${ROW - 1}" fill="${fill}"><title>${escapeXml(title)}</title></rect>`;
       }),
     ...Array.from({ length: 3 }, () => () => ""),
   ]);

@@ -31,7 +31,7 @@ import { clusterResource } from "../fleet/live-objects.ts";
 import { readHolders } from "../get/holders.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
-import { planJson, planLines } from "../rollout/plan-report.ts";
+import { planLines, planSvg } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { changeGroups, specLines, totals } from "../simulate/report.ts";
 import { taskGroups } from "../simulate/simulated-tasks.ts";
@@ -108,14 +108,14 @@ export async function calendar({ client }: Source, { zone, weeks = "0" }: Query)
 export async function plan(
   { client }: Source,
   { rollout, duration = "1h", toVersion }: Query,
-): Promise<Record<keyof PlanAnswer, object>> {
+): Promise<PlanAnswer> {
   const wish = await reading(() => ({
     durationMs: parseTime(duration),
     version: toVersion && version(toVersion),
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
   const planned = planFleet(object, fleet, { from: new Date(), ...wish });
-  return { plan: planJson(planned), lines: planLines(planned, wish.durationMs) };
+  return { lines: planLines(planned, wish.durationMs), picture: planSvg(planned) };
 }
 
 /** ?file=NAME&prune=true, with the text of a file. */
