@@ -6,7 +6,7 @@ import { counted } from "../lib/counted.ts";
 import { fetchJson, messageOf, urlOf } from "./ask.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
-import type { SimulationReport } from "./wire.ts";
+import type { SimulatedEffect, SimulationReport } from "./wire.ts";
 
 interface Policies {
   readonly name: string;
@@ -132,7 +132,7 @@ function Outcome({ result }: { result: Result }) {
         <pre>{result.error}</pre>
       </div>
     );
-  const { warnings, objects, totals, groups, tasks } = result.value;
+  const { warnings, objects, totals, effects } = result.value;
   return (
     <div aria-live="polite">
       {totals.map((line) => (
@@ -144,72 +144,19 @@ function Outcome({ result }: { result: Result }) {
       {objects.map((lines) => (
         <pre key={lines[0]}>{lines.join("\n")}</pre>
       ))}
-      {groups.length === 0 && tasks.length === 0 && (
+      {effects.length === 0 && (
         <Empty title={objects.length === 0 ? "Nothing changes." : "Nothing changes for these Clusters."} />
       )}
-      {groups.map((group) => (
-        <Group key={JSON.stringify([group.change, group.hook, group.before, group.after])} group={group} />
-      ))}
-      {tasks.map((task) => (
-        <Task
-          key={JSON.stringify([task.hook, task.policy, task.rule, task.task, task.problem])}
-          task={task}
-        />
+      {effects.map(({ clusters, ...effect }) => (
+        <Effect key={JSON.stringify(effect)} effect={{ ...effect, clusters }} />
       ))}
     </div>
   );
 }
 
-const TONES: Readonly<Record<string, string>> = {
-  "newly-blocked": "held",
-  "newly-allowed": "audit",
-  "changed-reason": "busy",
-  unknown: "audit",
-};
 const MAX_NAMED = 200;
 
-function Group({ group }: { group: SimulationReport["groups"][number] }) {
-  const { change, before, after } = group;
-  return (
-    <Effect
-      of={group}
-      tone={TONES[change] ?? ""}
-      title={change.replace("-", " ")}
-      facts={[
-        ["before", before],
-        ["after", after],
-      ]}
-    />
-  );
-}
-
-function Task({ task }: { task: SimulationReport["tasks"][number] }) {
-  const { policy, rule, mode, deed, problem } = task;
-  const does =
-    deed === undefined
-      ? `nothing, and the rule holds: ${problem}`
-      : `${deed}, once nothing else holds the operation`;
-  return (
-    <Effect
-      of={task}
-      tone={deed === undefined ? "held" : "busy"}
-      title={`task ${task.task}`}
-      facts={[
-        ["of", `${policy} ${rule}`],
-        ["does", mode === "Audit" ? "nothing, in mode Audit" : does],
-      ]}
-    />
-  );
-}
-
-interface EffectProps {
-  readonly of: { readonly hook: string; readonly clusters: readonly string[] };
-  readonly tone: string;
-  readonly title: string;
-  readonly facts: readonly (readonly [string, string])[];
-}
-
-function Effect({ of: { hook, clusters }, tone, title, facts }: EffectProps) {
+function Effect({ effect: { title, tone, hook, facts, clusters } }: { effect: SimulatedEffect }) {
   return (
     <details class="policy" open={clusters.length <= 20}>
       <summary>

@@ -116,25 +116,16 @@ export interface SimulationReport {
   /** The lines about what changes in each object, whatever the fleet. */
   readonly objects: readonly (readonly string[])[];
   readonly totals: readonly string[];
-  readonly groups: readonly {
-    readonly change: string;
-    /** The hook, or the request at admission. */
-    readonly hook: string;
-    readonly before: string;
-    readonly after: string;
-    readonly clusters: readonly string[];
-  }[];
-  /** What tasks of the file would do, once nothing else holds the operation. */
-  readonly tasks: readonly {
-    readonly task: string;
-    readonly hook: string;
-    readonly policy: string;
-    readonly rule: string;
-    /** In mode Audit, it begins nothing. */
-    readonly mode: string;
-    /** "creates a Job"; absent: see `problem`. */
-    readonly deed?: string;
-    readonly problem?: string;
-    readonly clusters: readonly string[];
-  }[];
+  readonly effects: readonly SimulatedEffect[];
+}
+
+/** A change of answers, or what a task of the file would do, for the Clusters for which it is the same. */
+export interface SimulatedEffect {
+  /** "newly blocked", or "task clean" */
+  readonly title: string;
+  readonly tone: "held" | "audit" | "busy";
+  /** The hook, or the request at admission. */
+  readonly hook: string;
+  readonly facts: readonly (readonly [label: string, text: string])[];
+  readonly clusters: readonly string[];
 }

@@ -1,6 +1,7 @@
 /** A difference between two sets of policies, and the words for it. Flags name them, so nothing is loaded with them. */
 
 import type { HookName } from "../../api/runtime-hooks.ts";
+import type { SimulatedEffect } from "../../page/wire.ts";
 import type { RequestName } from "../fleet/request-names.ts";
 import type { Doubt, SimulatedAnswer } from "./answer.ts";
 
@@ -22,3 +23,6 @@ export interface Change {
   /** What could not be evaluated, of an unknown change. */
   readonly doubts?: readonly Doubt[];
 }
+
+/** A change, or what a task would do, in words for one Cluster. */
+export type Effect = Omit<SimulatedEffect, "clusters"> & Pick<Change, "cluster">;

@@ -8,22 +8,14 @@ import { durationText } from "../../lib/duration.ts";
 import { after as later, timestamp } from "../../lib/instant.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { markdownReport } from "../terminal/markdown.ts";
-import type { SimulationReport } from "../../page/wire.ts";
+import type { SimulatedEffect } from "../../page/wire.ts";
 import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
-import { type Change, type ChangeKind, CHANGES } from "./change.ts";
+import { type Change, type ChangeKind, CHANGES, type Effect } from "./change.ts";
 import type { Times } from "./request-turns.ts";
-import { taskGroups } from "./simulated-tasks.ts";
+import { taskEffect } from "./simulated-tasks.ts";
 import type { Simulation } from "./simulation.ts";
 import { indented, paragraphs, wrapped } from "../terminal/tree.ts";
-
-/** Changes that differ only in the Cluster, in words. */
-interface Group extends GroupOnPage {
-  readonly change: ChangeKind;
-  readonly first: Change;
-}
-
-type GroupOnPage = SimulationReport["groups"][number];
 
 /** The totals come last on a terminal, and first in Markdown. */
 function partsOf(simulation: Simulation, times: Times, terminal: Terminal): string[][] {
@@ -31,8 +23,7 @@ function partsOf(simulation: Simulation, times: Times, terminal: Terminal): stri
     lines.flatMap((line) => wrapped(line, terminal.columns, "    "));
   return [
     ...simulation.specs.map(specLines).map(wrap),
-    ...groupsOf(simulation).map((group) => groupLines(group, times, terminal)),
-    ...taskGroups(simulation.tasks).map((group) => taskLines(group, terminal)),
+    ...effectsOf(simulation, times).map((effect) => effectLines(effect, terminal)),
     wrap([...totals(simulation, times), ...notes(simulation, times)]),
   ];
 }
@@ -63,19 +54,15 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function groupLines(
-  { change, hook, before, after, clusters, first }: Group,
-  { to }: Times,
+function effectLines(
+  { title, tone, hook, facts, clusters }: SimulatedEffect,
   { colour, columns }: Terminal,
 ): string[] {
-  const details = [
-    { label: "before", text: before },
-    { label: "after", text: after },
-    to !== undefined && { label: "when", text: when(first) },
-    { label: "clusters", text: named(clusters) },
+  const details = facts.map(([label, text]) => ({ label, text }));
+  return [
+    `${(tone === "held" ? colour.red : colour.yellow)(title)}: ${hook}`,
+    ...indented([...details, { label: "clusters", text: named(clusters) }], columns),
   ];
-  const paint = change === "newly-blocked" ? colour.red : colour.yellow;
-  return [`${paint(title(change))}: ${hook}`, ...indented(details, columns)];
 }
 
 /** The hook, or the request at admission. */
@@ -91,32 +78,47 @@ function title(kind: ChangeKind): string {
   return kind.replace("-", " ");
 }
 
-/** Sorted by the kind of change; groups with many Clusters come first. */
-function groupsOf({ changes }: Simulation): Group[] {
-  const told = changes.map((first) => {
-    const why = first.doubts?.map(doubtText).join("; ");
-    const after = answerText(first.after, first.before);
-    return {
-      change: first.change,
-      hook: subjectOf(first),
-      before: answerText(first.before, first.after),
-      after: why === undefined ? after : `${after}; unknown because ${why}`,
-      first,
-    };
+/** Those that differ only in the Cluster are one. Changes come first, by their kinds, then by the number of Clusters. */
+export function effectsOf({ changes, tasks }: Simulation, { to }: Times): readonly SimulatedEffect[] {
+  const ofChanges = CHANGES.flatMap((kind) => {
+    const own = changes.filter(({ change }) => change === kind);
+    return merged(own.map((change) => changeEffect(change, to))).toSorted(
+      (a, b) => b.clusters.length - a.clusters.length,
+    );
   });
-  const alike = Map.groupBy(told, ({ first: { from, seconds }, ...texts }) =>
-    JSON.stringify([texts, from, seconds]),
-  );
-  const groups = [...alike.values()].flatMap((group): Group[] => {
-    const [one] = group;
-    return one === undefined ? [] : [{ ...one, clusters: group.map(({ first }) => first.cluster) }];
-  });
-  const rank = ({ change }: Group): number => CHANGES.indexOf(change);
-  return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
+  return [...ofChanges, ...merged(tasks.map(taskEffect))];
 }
 
-export function changeGroups(simulation: Simulation): readonly GroupOnPage[] {
-  return groupsOf(simulation).map(({ first: _, ...group }) => group);
+function merged(all: readonly Effect[]): readonly SimulatedEffect[] {
+  const alike = Map.groupBy(all, ({ cluster: _, ...effect }) => JSON.stringify(effect));
+  return [...alike.values()].flatMap((same) =>
+    same
+      .slice(0, 1)
+      .map(({ cluster: _, ...effect }) => ({ ...effect, clusters: same.map(({ cluster }) => cluster) })),
+  );
+}
+
+const TONES = {
+  "newly-blocked": "held",
+  "newly-allowed": "audit",
+  "changed-reason": "busy",
+  unknown: "audit",
+} as const satisfies Readonly<Record<ChangeKind, SimulatedEffect["tone"]>>;
+
+function changeEffect(change: Change, to: Date | undefined): Effect {
+  const { before, after, cluster, change: kind, doubts } = change;
+  const why = doubts === undefined ? "" : `; unknown because ${doubts.map(doubtText).join("; ")}`;
+  return {
+    title: title(kind),
+    tone: TONES[kind],
+    hook: subjectOf(change),
+    facts: [
+      ["before", answerText(before, after)],
+      ["after", `${answerText(after, before)}${why}`],
+      ...(to === undefined ? [] : [["when", when(change)] as const]),
+    ],
+    cluster,
+  };
 }
 
 /** The verdict, and the first rule that caused it, preferably a rule that the other answer lacks. */
@@ -143,18 +145,6 @@ function named(clusters: readonly string[]): string {
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
-function taskLines(group: ReturnType<typeof taskGroups>[number], { columns }: Terminal): string[] {
-  const { hook, policy, rule, task, mode, deed, problem, clusters } = group;
-  const does = deed === undefined ? `nothing, and the rule holds: ${problem}` : `${deed} (-o yaml shows it)`;
-  const details = [
-    { label: "of", text: `${policy} ${rule}` },
-    { label: "does", text: does },
-    { label: "clusters", text: named(clusters) },
-  ];
-  const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
-  return [`task ${task}: ${hook}${audit}`, ...indented(details, columns)];
-}
-
 function when({ from, seconds }: Change): string {
   return `${timestamp(from)}, ${durationText(seconds * 1000)} in all`;
 }
@@ -178,12 +168,13 @@ const WEEK = 7 * 24 * 3_600_000;
 
 /** No difference is no proof that nothing was loosened. */
 function notes(
-  { changes, totals: { heldByRolloutAlone }, unseen, windowed }: Simulation,
+  { changes, tasks, totals: { heldByRolloutAlone }, unseen, windowed }: Simulation,
   { from, to }: Times,
 ): string[] {
   const week = `--from ${timestamp(from)} --to ${timestamp(later(from, WEEK))}`;
   const told = [
     [changes.length > 0, "-o json lists every Cluster and every rule"],
+    [tasks.length > 0, "-o yaml shows what each task creates, applies or deletes"],
     [
       heldByRolloutAlone > 0,
       `held by a HookRollout alone after the change: ${counted(heldByRolloutAlone, "Cluster")}; policies no longer do, which is not newly allowed while the rollout holds`,

@@ -8,7 +8,7 @@ import type { PolicyTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { firstRun } from "../../policy/tasks/judge-tasks.ts";
-import type { SimulationReport } from "../../page/wire.ts";
+import type { Effect } from "./change.ts";
 import { renderIntent } from "../../policy/tasks/render-action.ts";
 import type { Situation } from "../../policy/world.ts";
 import { ruleKey } from "./comparison.ts";
@@ -69,18 +69,32 @@ function tasksOf(
     });
 }
 
-/** With the Clusters for which a task does the same; those for which it cannot be rendered are groups of their own. */
-export function taskGroups(tasks: readonly SimulatedTask[]): SimulationReport["tasks"] {
-  const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
-    JSON.stringify([hook, policy, rule, task, problem, mode]),
-  );
-  return [...groups.values()].flatMap((all) =>
-    all.slice(0, 1).map(({ cluster: _, serviceAccount: __, action, ...first }) => ({
-      ...first,
-      ...(action !== undefined && { deed: deedOf(action) }),
-      clusters: all.map(({ cluster }) => cluster),
-    })),
-  );
+/** What the task of a Cluster does, in words: alike for every Cluster for which it does the same. */
+export function taskEffect({
+  cluster,
+  hook,
+  policy,
+  rule,
+  task,
+  mode,
+  action,
+  problem,
+}: SimulatedTask): Effect {
+  const audit = mode === "Audit" ? "; in mode Audit, it begins nothing" : "";
+  const does =
+    action === undefined
+      ? `nothing, and the rule holds: ${problem}`
+      : `${deedOf(action)}, once nothing else holds the operation${audit}`;
+  return {
+    title: `task ${task}`,
+    tone: action === undefined ? "held" : "busy",
+    hook,
+    facts: [
+      ["of", `${policy} ${rule}`],
+      ["does", does],
+    ],
+    cluster,
+  };
 }
 
 function deedOf({ create, apply, delete: deletion }: TaskAction): string {

@@ -33,8 +33,7 @@ import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
 import { planLines, planSvg } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
-import { changeGroups, specLines, totals } from "../simulate/report.ts";
-import { taskGroups } from "../simulate/simulated-tasks.ts";
+import { effectsOf, specLines, totals } from "../simulate/report.ts";
 import { simulate } from "../simulate/simulation.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
@@ -145,8 +144,7 @@ export async function simulated(
     warnings: warningsOf(pair, simulation),
     objects: simulation.specs.map(specLines),
     totals: totals(simulation, { from: now }),
-    groups: changeGroups(simulation),
-    tasks: taskGroups(simulation.tasks),
+    effects: effectsOf(simulation, { from: now }),
   };
 }
 
