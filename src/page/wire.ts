@@ -1,6 +1,7 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
 import type { HookRollout } from "../api/hook-policy.ts";
+import type { Branch, Detail } from "../cli/terminal/branch.ts";
 import type { ExplainJson, GetJson, RolloutPlanJson } from "./output.gen.ts";
 
 export interface About {
@@ -56,12 +57,28 @@ export interface Span {
   readonly to: string;
 }
 
-export interface ClusterExplanation {
-  readonly report: ExplainReport;
+/** An explanation as `hookpolicy explain` prints it, before it has lines. */
+export interface DrawnExplanation {
+  readonly alarm: Branch | undefined;
+  readonly notes: readonly string[];
+  readonly operations: readonly DrawnOperation[];
+}
+
+export interface DrawnOperation {
+  readonly hook: string;
+  readonly verdict: string;
+  readonly subject: string;
+  /** What to do, and when it is released. */
+  readonly details: readonly Detail[];
+  /** The command that overrides what holds it; absent: nothing does. */
+  readonly override: string | undefined;
+  /** Policies and rollouts. */
+  readonly branches: readonly Branch[];
+}
+
+export interface ClusterExplanation extends DrawnExplanation {
   /** The verdicts of the first operation over the time of the slider. */
   readonly spans: readonly Span[];
-  /** The command that overrides the policies, for each operation. */
-  readonly overrides: readonly string[];
   readonly from: string;
   readonly to: string;
 }

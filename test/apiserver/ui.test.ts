@@ -202,7 +202,7 @@ describe("hookpolicy ui", () => {
       return (await verdict.textContent()) ?? "";
     };
     assert.equal(await at(18), "Blocked");
-    await page.getByText("waits", { exact: true }).first().waitFor();
+    await page.getByText("gate night: waits").waitFor();
     assert.equal(await at(10), "Allowed");
     await page.getByRole("slider").press("ArrowRight");
     await page.locator("h2 .chip", { hasText: "10:45" }).waitFor();
@@ -228,8 +228,7 @@ describe("hookpolicy ui", () => {
     await endJob(cp, await openJob(cp, namespace), "Failed");
     const { metadata } = await taskIs(cp, namespace, "Failed");
     const { page } = await opened(t, `#/cluster/${namespace}/c1?hook=${hook}`);
-    const task = page.locator(".rule li", { hasText: "task remove" });
-    await task.getByText("Failed", { exact: true }).waitFor();
+    const task = page.locator("li", { hasText: /^task remove: has failed/ });
     await task.getByText(/BackoffLimitExceeded/).waitFor();
     await task.getByText(`hookpolicy task retry -n ${namespace} ${metadata.name} --kubeconfig`).waitFor();
   });

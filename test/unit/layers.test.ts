@@ -99,7 +99,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "version.ts",
   ],
   // Runs in a browser.
-  page: ["lib/counted.ts", "api/hook-policy.ts", "cli/terminal/age.ts", "cli/rollout/stage-text.ts"],
+  page: [
+    "lib/counted.ts",
+    "api/hook-policy.ts",
+    "cli/terminal/age.ts",
+    "cli/terminal/branch.ts",
+    "cli/rollout/stage-text.ts",
+  ],
   "version.ts": [],
   "main.ts": ["lib", "cli", "operator", "report/process-log.ts", "version.ts"],
 };

@@ -13,7 +13,8 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
 import type { OperationEnd } from "./wait-for-end.ts";
 import { ageText } from "../terminal/age.ts";
-import { type Detail, indented } from "../terminal/tree.ts";
+import type { Detail } from "../terminal/branch.ts";
+import { indented } from "../terminal/tree.ts";
 
 /** The work that Cluster API's topology reconcilers begin once the operation is released. */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {

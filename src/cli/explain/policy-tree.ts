@@ -10,7 +10,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Branch, Detail } from "../terminal/tree.ts";
+import type { Branch, Detail } from "../terminal/branch.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
 import { openTask, taskBranch } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
@@ -46,6 +46,7 @@ export function policyBranch(explained: ExplainedPolicy, options: TextOptions): 
   const notes = notesOf(explained, options).map((note) => `, ${note}`);
   return {
     text: `${name}: ${outcome}${notes.join("")}`,
+    verdict: matched && rules.length > 0 ? verdict : "Skipped",
     details: [
       ...mismatch.map((text) => ({ label: "because", text })),
       rules.length > 1 && holds && !options.requested && { label: "released", text: byTime(release, rules) },
@@ -80,6 +81,7 @@ function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly 
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
+    verdict,
     details: [
       gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
       holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
@@ -117,13 +119,15 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
   };
   const name = `gate ${gate.gate}${said === undefined ? "" : ` ${JSON.stringify(said)}`}`;
   const head = `${name}${met === true ? "" : ":"} ${marks[`${met}`]}`;
+  const verdict = met === true ? "Allowed" : met === false ? "Blocked" : "NotEvaluable";
   if (members.length > 0) {
     const branches = members.map((member) => gateBranch(member, options));
-    return { text: `${head} (one of ${members.length})`, branches };
+    return { text: `${head} (one of ${members.length})`, verdict, branches };
   }
-  if (met === true) return { text: `${head}: ${wanted}; ${observed}` };
+  if (met === true) return { text: `${head}: ${wanted}; ${observed}`, verdict };
   return {
     text: head,
+    verdict,
     details: [
       { label: "wanted", text: wanted },
       { label: met === undefined ? "because" : "observed", text: observed },

@@ -7,6 +7,9 @@ import { timestamp } from "../../lib/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { TOO_LARGE } from "../../views/too-large.ts";
+import type { DrawnExplanation, DrawnOperation } from "../../page/wire.ts";
+import type { TearDown } from "../fleet/teardown.ts";
+import { PLAIN } from "../terminal/colour.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";
@@ -22,7 +25,8 @@ import {
 } from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
 import type { ExplainedRollout } from "./rollout-hold.ts";
-import { type Branch, type Detail, indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
+import type { Branch, Detail } from "../terminal/branch.ts";
+import { indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 interface View extends TextOptions {
   /** NAMESPACE/NAME of the Cluster. */
@@ -31,9 +35,9 @@ interface View extends TextOptions {
 }
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
-  const { cluster, at, operations, notes, tornDown, ownHold } = explanation;
-  const name = namespacedName(cluster);
-  const view = { ...options, name, at, ...(options.chosen && { from: timestamp(at) }) };
+  const { operations, notes, tornDown, ownHold } = explanation;
+  const view = viewOf(explanation, options);
+  const { name } = view;
   const blocks = operations.map((operation) => operationLines(operation, view));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
@@ -47,39 +51,86 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
+function viewOf({ cluster, at }: Explanation, options: TextOptions): View {
+  return { ...options, name: namespacedName(cluster), at, ...(options.chosen && { from: timestamp(at) }) };
+}
+
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {
   if (tornDown === undefined) return [];
   const { columns, colour } = options;
-  const deeds = tornDown.steps.flatMap(({ command, wanted }): Detail[] => [
+  const { text, details } = alarmOf(tornDown, options);
+  return [...wrapped(text, columns, "  ").map(colour.red), ...indented(details, columns)];
+}
+
+function alarmOf(
+  { message, steps }: TearDown,
+  options: TextOptions,
+): Required<Pick<Branch, "text" | "details">> {
+  const details = steps.flatMap(({ command, wanted }): Detail[] => [
     runDetail("run", command, options),
     { label: "so that", text: wanted },
   ]);
-  return [
-    ...wrapped(`ALARM: ${tornDown.message}`, columns, "  ").map(colour.red),
-    ...indented(deeds, columns),
-  ];
+  return { text: `ALARM: ${message}`, details };
 }
 
 function operationLines(operation: ExplainedOperation, view: View): string[] {
-  const { columns } = view;
-  const top = [
-    ...stepDetails(operation, view),
-    ...rolloutDetails(operation),
-    ...waits(operation),
-    outlook(operation),
-    ...admissionDetail(operation, view),
-    ...lifted(operation),
-  ];
-  const [shown, unmatched] = toShow(ranked(operation.policies), view);
-  const trees = [...shown.map((policy) => treeLines(policyBranch(policy, view), columns)), ...unmatched];
+  const { columns, colour } = view;
+  const [policies, unmatched] = toShow(ranked(operation.policies), view);
+  const { details, branches, override } = drawn({ ...operation, policies }, view);
+  const isEmpty = policies.length + unmatched.length === 0;
   return [
     ...wrapped(headline(operation, view), columns, "  "),
-    ...indented(top, columns),
-    ...breakGlass(operation, view),
+    ...indented(details, columns),
+    ...(override === undefined ? [] : [`  if it cannot wait: ${colour.cyan(override)}`]),
     "",
-    ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
-    ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, view), columns)),
+    ...(isEmpty ? ["There is no policy that could be about the Cluster."] : []),
+    ...branches.slice(0, policies.length).flatMap((branch) => treeLines(branch, columns)),
+    ...unmatched,
+    ...branches.slice(policies.length).flatMap((branch) => treeLines(branch, columns)),
   ];
+}
+
+/** What to do first, then why: the policies, and then the rollouts. */
+function drawn(
+  operation: ExplainedOperation,
+  view: View,
+): Omit<DrawnOperation, "hook" | "verdict" | "subject"> {
+  return {
+    details: [
+      ...stepDetails(operation, view),
+      ...rolloutDetails(operation),
+      ...waits(operation),
+      outlook(operation),
+      ...admissionDetail(operation, view),
+      ...lifted(operation),
+    ],
+    override: breakGlass(operation, view),
+    branches: [
+      ...operation.policies.map((policy) => policyBranch(policy, view)),
+      ...operation.rollouts.map((rollout) => rolloutBranch(rollout, view)),
+    ],
+  };
+}
+
+/** The same for the page, which draws it with colours of its own. */
+export function drawnExplanation(
+  explanation: Explanation,
+  words: CommandWords,
+  chosen: boolean,
+): DrawnExplanation {
+  const { tornDown, ownHold, notes, operations } = explanation;
+  const options = { ...words, colour: PLAIN, chosen, requested: false, files: "" };
+  const view = viewOf(explanation, options);
+  return {
+    alarm: tornDown && alarmOf(tornDown, options),
+    notes: [...(ownHold === undefined ? [] : [ownHold]), ...notes],
+    operations: operations.map((operation) => ({
+      hook: operation.hook,
+      verdict: operation.verdict,
+      subject: subjectOf(operation, view),
+      ...drawn({ ...operation, policies: ranked(operation.policies) }, view),
+    })),
+  };
 }
 
 /** Other teams' policies would hide the ones that hold; a single one is worth its reason. */
@@ -128,25 +179,28 @@ function rolloutBranch(
   const audit = mode === "Audit" ? ", mode Audit, so it holds nothing" : "";
   return {
     text: `${colour.bold(`HookRollout ${rollout}`)}${place}: ${painted(verdict, colour)} (${reason})${audit}`,
+    verdict,
     details: because.map((text) => ({ label: "because", text })),
   };
 }
 
-function headline(
-  { verdict, hook, targetVersion, firstAsked, passed, request, admission }: ExplainedOperation,
-  { colour, name, at, chosen }: View,
+function headline(operation: ExplainedOperation, view: View): string {
+  const { verdict, request, admission } = operation;
+  const subject = subjectOf(operation, view);
+  if (request === undefined) return `${painted(verdict, view.colour)}: ${subject}`;
+  return `${painted(admission ?? verdict, view.colour)} at admission: ${subject}`;
+}
+
+function subjectOf(
+  { hook, targetVersion, firstAsked, passed, request }: ExplainedOperation,
+  { name, at, chosen }: View,
 ): string {
   const version = targetVersion === undefined ? "" : ` (${targetVersion})`;
-  const asked =
-    firstAsked === undefined
-      ? passed
-        ? ", which has passed it already"
-        : ", which Cluster API does not ask about now"
-      : `, asked since ${timestamp(firstAsked)}`;
   const when = chosen ? `, at ${timestamp(at)}` : "";
-  if (request !== undefined)
-    return `${painted(admission ?? verdict, colour)} at admission: ${request} of Cluster ${name}${version}${when}`;
-  return `${painted(verdict, colour)}: ${hook}${version} of Cluster ${name}${asked}${when}`;
+  if (request !== undefined) return `${request} of Cluster ${name}${version}${when}`;
+  const unasked = passed ? ", which has passed it already" : ", which Cluster API does not ask about now";
+  const asked = firstAsked === undefined ? unasked : `, asked since ${timestamp(firstAsked)}`;
+  return `${hook}${version} of Cluster ${name}${asked}${when}`;
 }
 
 function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
@@ -245,17 +299,17 @@ function atAdmission({ admission, release, policies }: ExplainedOperation): Deta
 }
 
 /** Last, because it is for emergencies. An override names the uid, which a Cluster gets when it is created. */
-function breakGlass(operation: ExplainedOperation, view: View): string[] {
+function breakGlass(operation: ExplainedOperation, view: View): string | undefined {
   const { holds, request, policies } = operation;
-  if (holds !== true || request === "Create") return [];
+  if (holds !== true || request === "Create") return undefined;
   const held = policies.filter((each) => each.holds).flatMap(({ rules }) => rules);
   // In files. The operator has the Namespace, so the same policies may hold nothing there.
-  if (view.files !== "" && lackNamespace(held)) return [];
-  return [`  if it cannot wait: ${view.colour.cyan(overrideCommand(view.name, operation, view))}`];
+  if (view.files !== "" && lackNamespace(held)) return undefined;
+  return overrideCommand(view.name, operation, view);
 }
 
 /** Lifts no more than what holds the operation. */
-export function overrideCommand(
+function overrideCommand(
   name: string,
   { hook, policies, rollouts, next }: Pick<ExplainedOperation, "hook" | "policies" | "rollouts" | "next">,
   { program, connection }: CommandWords,

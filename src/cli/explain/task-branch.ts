@@ -7,13 +7,14 @@ import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Branch, Detail } from "../terminal/tree.ts";
+import type { Branch, Detail } from "../terminal/branch.ts";
 
 export function taskBranch(task: TaskTrace, view: CommandWords & Pick<Terminal, "colour">): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;
   const [, tone] = STATES[hindered === true ? "Failed" : state];
   return {
     text: `task ${task.task}: ${view.colour[tone](wordsOf(task))}`,
+    verdict: DONE.has(state) ? "Allowed" : "Blocked",
     details: [
       (state === "NotEvaluable" || state === "Altered") && { label: "because", text: message },
       observedDetail(task),

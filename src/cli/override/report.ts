@@ -6,7 +6,8 @@ import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf, ONCE } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
 import { durationText } from "../../lib/duration.ts";
-import { type Detail, indented } from "../terminal/tree.ts";
+import type { Detail } from "../terminal/branch.ts";
+import { indented } from "../terminal/tree.ts";
 
 interface LiftedView extends Terminal {
   readonly forMs: number;

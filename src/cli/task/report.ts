@@ -18,7 +18,8 @@ import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
+import type { Detail } from "../terminal/branch.ts";
+import { indented, paragraphs } from "../terminal/tree.ts";
 import { noRetry, type Phase, type ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {

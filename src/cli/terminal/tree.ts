@@ -1,22 +1,7 @@
 /** Trees as `kubectl` plugins and clusterctl draw them, with lines of details below each branch. */
 
+import type { Branch, Details } from "./branch.ts";
 import { width } from "./colour.ts";
-
-export interface Branch {
-  readonly text: string;
-  readonly details?: Details;
-  readonly branches?: readonly Branch[];
-}
-
-export interface Detail {
-  readonly label: string;
-  readonly text: string;
-  /** Never wrapped, so that it can be copied as one line. */
-  readonly whole?: boolean;
-}
-
-/** What is false is left out. */
-type Details = readonly (Detail | false)[];
 
 /** `columns`: longer lines are wrapped between words; absent: never. */
 export function treeLines({ text, details = [], branches = [] }: Branch, columns = Infinity): string[] {

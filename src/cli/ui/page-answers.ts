@@ -19,9 +19,8 @@ import type {
 } from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain } from "../explain/explanation.ts";
-import { explanationJson } from "../explain/explanation-json.ts";
 import { readExplainable } from "../explain/live-explanation.ts";
-import { overrideCommand } from "../explain/report.ts";
+import { drawnExplanation } from "../explain/report.ts";
 import { spansAhead } from "../explain/spans-ahead.ts";
 import { loadPaths } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
@@ -81,15 +80,13 @@ export async function explained(
   const { now } = read.options;
   const end = new Date(now.getTime() + AHEAD_MS);
   const { at: _, ...present } = read.options;
-  const name = namespacedName(wish.name);
   return {
-    report: explanationJson(explanation),
+    ...drawnExplanation(explanation, words, at !== undefined),
     spans: spansAhead(read.fleet, present, end).map(({ verdict, from, to }) => ({
       verdict,
       from: timestamp(from),
       to: timestamp(to),
     })),
-    overrides: explanation.operations.map((each) => overrideCommand(name, each, words)),
     from: timestamp(now),
     to: timestamp(end),
   };

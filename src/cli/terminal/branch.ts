@@ -1,0 +1,19 @@
+/** What is drawn as a tree, on a terminal and on the page. */
+
+export interface Branch {
+  readonly text: string;
+  /** For the page, which marks it by colour. */
+  readonly verdict?: string;
+  readonly details?: Details;
+  readonly branches?: readonly Branch[];
+}
+
+export interface Detail {
+  readonly label: string;
+  readonly text: string;
+  /** Never wrapped, so that it can be copied as one line. */
+  readonly whole?: boolean;
+}
+
+/** What is false is left out. */
+export type Details = readonly (Detail | false)[];
