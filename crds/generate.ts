@@ -22,7 +22,7 @@ const OUTPUT_NOTE =
   "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
 /** The schemas of output that have types, by the name of the type: for the page of `hookpolicy ui`, and of the audit log. */
 const OUTPUTS = {
-  "src/page/output.gen.ts": { ExplainJson: "explain", GetJson: "get", RolloutPlanJson: "rolloutplan" },
+  "src/page/output.gen.ts": { GetJson: "get" },
   "src/report/audit.gen.ts": { AuditLine: "audit" },
 };
 const SUITE_NOTE =

@@ -2,7 +2,7 @@
 
 import type { HookRollout } from "../api/hook-policy.ts";
 import type { Branch, Detail } from "../cli/terminal/branch.ts";
-import type { ExplainJson, GetJson, RolloutPlanJson } from "./output.gen.ts";
+import type { GetJson } from "./output.gen.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */
@@ -83,13 +83,6 @@ export interface ClusterExplanation extends DrawnExplanation {
   readonly to: string;
 }
 
-export type ExplainReport = Json<ExplainJson>;
-export type ExplainedOperation = ExplainReport["operations"][number];
-export type ExplainedPolicy = ExplainedOperation["policies"][number];
-export type ExplainedRule = ExplainedPolicy["rules"][number];
-export type ExplainedTask = NonNullable<ExplainedRule["tasks"]>[number];
-export type ExplainedGate = ExplainedRule["gates"][number];
-
 export interface Stretch {
   readonly from: string;
   /** Absent: it does not end within the calendar. */
@@ -118,9 +111,6 @@ export interface Calendar {
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
 }
-
-/** `hookpolicy rollout plan -o json` */
-export type PlanReport = Json<RolloutPlanJson>;
 
 export interface PlanAnswer {
   readonly lines: readonly string[];

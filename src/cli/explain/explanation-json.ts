@@ -1,19 +1,18 @@
-/** An explanation as JSON, for `-o json` and for the page. Schema: schemas/output/explain.json. */
+/** An explanation as JSON. Schema: schemas/output/explain.json. */
 
 import { afterWords, type GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
-import type * as wire from "../../page/wire.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import { commandsOf } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
-export function explanationJson({ at, operations, ...rest }: Explanation): wire.ExplainReport {
+export function explanationJson({ at, operations, ...rest }: Explanation): object {
   return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 
-function operationJson(operation: ExplainedOperation): wire.ExplainedOperation {
+function operationJson(operation: ExplainedOperation): object {
   const {
     firstAsked,
     release,
@@ -34,7 +33,7 @@ function operationJson(operation: ExplainedOperation): wire.ExplainedOperation {
   };
 }
 
-function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
+function policyJson(explained: ExplainedPolicy): object {
   const { policy, mode, matched, mismatch, verdict, holds, overriddenBy, release, rules, status } = explained;
   return {
     policy,
@@ -50,7 +49,7 @@ function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
   };
 }
 
-function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
+function ruleJson(explained: ExplainedRule): object {
   const { timers: _, changesAt: _edge, deadline, gates, release, ...shown } = explained;
   const { said, message, tasks, ...rest } = shown;
   return {
@@ -63,7 +62,7 @@ function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
   };
 }
 
-function taskJson(task: TaskTrace): wire.ExplainedTask {
+function taskJson(task: TaskTrace): object {
   const { changesAt, nextAttempt, run: _, hindered: _hindered, ...rest } = task;
   return {
     ...rest,
@@ -74,7 +73,7 @@ function taskJson(task: TaskTrace): wire.ExplainedTask {
 }
 
 /** In the JSON, `holds` of a gate means that it is met; of a rule, that it holds the Cluster. */
-function gateJson(trace: GateTrace): wire.ExplainedGate {
+function gateJson(trace: GateTrace): object {
   const { met, changesAt, isSearchEnd, members, wanted, wantedInFull, ...shown } = trace;
   const { said: _said, found: _found, look: _look, ...rest } = shown;
   return {

@@ -3,13 +3,25 @@
 import type { HookRollout, RolloutStageStatus } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, parseJson, textOf } from "../../lib/fields.ts";
 import { readTimestamp, timestamp } from "../../lib/instant.ts";
-import type { PlanReport } from "../../page/wire.ts";
 import { readText } from "../files/paths.ts";
 import { CommandError, USAGE } from "../command.ts";
 import { tableLines } from "../terminal/table.ts";
 
-/** As plan -o json prints it. */
-export async function readPlan(path: string): Promise<PlanReport> {
+/** What is read of a plan as plan -o json has printed it. Schema: schemas/output/rolloutplan.json. */
+interface SavedPlan {
+  readonly rollout: string;
+  readonly target?: string;
+  readonly from: string;
+  readonly stages: readonly {
+    readonly name: string;
+    readonly succeeded: number;
+    readonly passed: boolean;
+    readonly passes?: string;
+  }[];
+  readonly clusters: readonly { readonly stage: string; readonly ends: string }[];
+}
+
+export async function readPlan(path: string): Promise<SavedPlan> {
   const read = await readText({ name: path, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${path}: ${read.message}`);
   const plan = parseJson(read.text);
@@ -17,14 +29,14 @@ export async function readPlan(path: string): Promise<PlanReport> {
   throw new CommandError(USAGE, `${path}: is no plan: save one with 'hookpolicy rollout plan -o json'`);
 }
 
-function isPlan(value: unknown): value is PlanReport {
+function isPlan(value: unknown): value is SavedPlan {
   const { rollout, from, stages, clusters } = fieldsOf(value);
   const isDated = readTimestamp(textOf(from)) !== undefined;
   const areLists = [stages, clusters].every((list) => Array.isArray(list) && list.every(isFields));
   return typeof rollout === "string" && isDated && areLists;
 }
 
-export function againstPlan({ status }: HookRollout, plan: PlanReport, now: Date): string[] {
+export function againstPlan({ status }: HookRollout, plan: SavedPlan, now: Date): string[] {
   const targets = status?.targets ?? [];
   const target = targets.find(({ version }) => version === plan.target) ?? targets[0];
   const rows = plan.stages.map(({ name, succeeded, passed, passes: planned }) => {
