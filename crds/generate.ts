@@ -20,9 +20,8 @@ const NOTE =
 
 const OUTPUT_NOTE =
   "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
-/** The schemas of output that have types, by the name of the type: for the page of `hookpolicy ui`, and of the audit log. */
+/** The schemas of output that have types, by the name of the type. */
 const OUTPUTS = {
-  "src/page/output.gen.ts": { GetJson: "get" },
   "src/report/audit.gen.ts": { AuditLine: "audit" },
 };
 const SUITE_NOTE =

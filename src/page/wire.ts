@@ -1,8 +1,7 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
-import type { HookRollout } from "../api/hook-policy.ts";
+import type { DecisionRow, HookRollout, TornDown } from "../api/hook-policy.ts";
 import type { Branch, Detail } from "../cli/terminal/branch.ts";
-import type { GetJson } from "./output.gen.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */
@@ -14,12 +13,25 @@ export interface About {
   readonly hooks: readonly string[];
 }
 
-/** Read-only, and as before it is printed, which leaves out the fields that are undefined. */
-type Json<T> = T extends object
-  ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
-  : T;
-
-export type HeldObject = Json<GetJson>["held"][number];
+/** As `hookpolicy get -o json` lists it. */
+export interface HeldObject extends Pick<
+  DecisionRow,
+  "clusterUID" | "hook" | "rule" | "reason" | "message" | "firstAsked" | "since"
+> {
+  /** namespace/name */
+  readonly cluster: string;
+  readonly targetVersion?: string | undefined;
+  readonly policy: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  /** Its first gate that is not met. */
+  readonly gate?: string | undefined;
+  readonly verdict: "Blocked" | "NotEvaluable";
+  /** Absent: time alone does not release it. */
+  readonly earliestRelease?: string | undefined;
+  /** Others than Cluster API delete what the Cluster owns. */
+  readonly tornDown?: TornDown | undefined;
+  /** hookpolicy approve can meet the gate. */
+  readonly approvable: boolean;
+}
 
 export interface HeldRow extends HeldObject {
   /** Releases it; absent: no command does. */
