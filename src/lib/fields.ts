@@ -15,6 +15,11 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The item of that name; no fields where there is none. */
+export function named(list: unknown, name: string | undefined): Fields {
+  return fieldsOf(listOf(list).find((item) => name !== undefined && fieldsOf(item)["name"] === name));
+}
+
 /** An empty text where there is no text. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";

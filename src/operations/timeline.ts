@@ -129,6 +129,12 @@ function isClocked({ matchConditions, gates }: CompiledRule): boolean {
   return [...expressions, ...gates].some(({ usesNow }) => usesNow === true);
 }
 
+/** The verdict from an instant on. */
+export interface VerdictChange {
+  readonly at: Date;
+  readonly verdict: Verdict;
+}
+
 /** A time during which the verdict is the same: from inclusive, to exclusive. */
 export interface Span {
   readonly verdict: Verdict;
@@ -136,13 +142,13 @@ export interface Span {
   readonly to: Date;
 }
 
-export function spansOf(looks: Iterable<Look>, end: Date): Span[] {
+export function spansOf(changes: Iterable<VerdictChange>, end: Date): Span[] {
   const spans: Span[] = [];
-  for (const { at, decision } of looks) {
+  for (const { at, verdict } of changes) {
     const last = spans.at(-1);
-    if (last?.verdict === decision.verdict) continue;
+    if (last?.verdict === verdict) continue;
     if (last !== undefined) spans[spans.length - 1] = { ...last, to: at };
-    spans.push({ verdict: decision.verdict, from: at, to: end });
+    spans.push({ verdict, from: at, to: end });
   }
   return spans;
 }

@@ -20,7 +20,6 @@ export function Details({ details = [] }: Pick<Branch, "details">): VNode | null
 }
 
 export function Trees({ branches }: { branches: readonly Branch[] }): VNode | null {
-  const isAbout = ({ verdict }: Branch): boolean => verdict !== "Skipped";
   const others = branches.filter((each) => !isAbout(each));
   return (
     <div class="tree">
@@ -39,6 +38,10 @@ export function Trees({ branches }: { branches: readonly Branch[] }): VNode | nu
       )}
     </div>
   );
+}
+
+function isAbout({ verdict }: Branch): boolean {
+  return verdict !== "Skipped";
 }
 
 function Tree({ branch: { text, verdict = "", details = [], branches = [] } }: { branch: Branch }) {

@@ -105,9 +105,9 @@ function named(
     stage = "",
     target = "",
   }: Pick<RolloutFailure, "namespace" | "name" | "stage" | "target">,
-  since: string,
+  at: string,
 ): NamedCluster {
-  return { cluster: `${namespace}/${name}`, stage, target, since };
+  return { cluster: `${namespace}/${name}`, stage, target, since: at };
 }
 
 interface LaneProps {

@@ -49,9 +49,7 @@ import {
 import { isSecret } from "../../objects/object-refusal.ts";
 import { extensionConfigs } from "../../kube/extension-configs.ts";
 import { PART_GROUPS, viewMetadata } from "../../views/cluster.ts";
-import type { ObjectKind } from "../../policy/watched-objects.ts";
-import { demandsOf, mergeDemands } from "../../policy/policy.ts";
-import { stageDemands } from "../../rollouts/promotion.ts";
+import { mergeDemands, type ObjectDemand } from "../../policy/policy.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../registration/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
@@ -101,7 +99,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
-    grants: await readGrants(client, kindsIn(fleet), user),
+    grants: await readGrants(client, fleet.demands(), user),
     taskAccounts: await readTaskAccounts(client, fleet, user),
     ownedUnseen: await isOwnedUnseen(client, user),
     operatorSilence: await operatorSilence(
@@ -202,21 +200,15 @@ function accountIn(deployed: Deployment): string {
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
 }
 
-/** The distinct kinds of objects that gates of policies and of rollouts' stages look at, as far as these were read. */
-function kindsIn({ policies, rollouts }: Fleet): ObjectKind[] {
-  const demands = [
-    ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
-    ...rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
-  ];
-  return [...mergeDemands(demands).values()].map(({ kind }) => kind);
-}
-
 async function readGrants(
   client: KubeClient,
-  kinds: readonly ObjectKind[],
+  demands: readonly ObjectDemand[],
   user: string,
 ): Promise<Evidence["grants"]> {
-  const wanted = kinds.filter((kind) => !isSecret(kind));
+  const kinds = mergeDemands(demands)
+    .values()
+    .map(({ kind }) => kind);
+  const wanted = kinds.filter((kind) => !isSecret(kind)).toArray();
   return await Promise.all(
     wanted.map(async (kind) => {
       const found = await read(discoverResource(client, kind));

@@ -1,6 +1,6 @@
 /** Explains what one policy says about an operation or a request, and whether its status says the same. */
 
-import { type Fields, fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, named, nonEmptyText } from "../../lib/fields.ts";
 import { remember } from "../../operations/timers.ts";
 import { falseParts } from "../../policy/cel/conjuncts.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
@@ -138,14 +138,6 @@ function gateWithFalseParts<T extends GateTrace | (GateResult & { readonly gate:
   const parts = partsOf(source, "gate", situation);
   const isWhole = parts.length === 0 || parts[0] === nonEmptyText(source)?.trim();
   return isWhole ? gate : { ...gate, observed: `${gate.observed}, because ${textOf(parts)}` };
-}
-
-function named(list: unknown, name: string): Fields {
-  return (
-    listOf(list)
-      .filter(isFields)
-      .find((each) => each["name"] === name) ?? {}
-  );
 }
 
 function partsOf(

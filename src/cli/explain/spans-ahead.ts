@@ -1,6 +1,6 @@
 /** The verdicts of policies and rollouts over time, for the page. */
 
-import { type Span, spansOf, walk } from "../../operations/timeline.ts";
+import { type Span, spansOf, type VerdictChange, walk } from "../../operations/timeline.ts";
 import { earliest } from "../../lib/instant.ts";
 import type { Situation } from "../../policy/world.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
@@ -21,38 +21,32 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   const sampleMs = (to.getTime() - now.getTime()) / MAX_SAMPLES;
   const operation = { policies, world: fleet.world(cluster, state), call, state };
   const looks = walk({ ...operation, lookAgain: () => sampleMs / 1000 }, now, to);
-  const spans = spansOf(looks, to).flatMap((span) =>
-    HOLDS.has(span.verdict) ? [span] : underRollouts(fleet, span, operation, { sampleMs, asOf: now, live }),
+  const ofPolicies = looks.map(({ at, decision }) => ({ at, verdict: decision.verdict }));
+  const changes = spansOf(ofPolicies, to).flatMap((span) =>
+    HOLDS.has(span.verdict)
+      ? [{ at: span.from, verdict: span.verdict }]
+      : underRollouts(fleet, span, operation, { sampleMs, asOf: now, live }).toArray(),
   );
-  return merged(spans);
+  return spansOf(changes, to);
 }
 
 /** NotEvaluable may proceed, and is shown as it is. */
 const HOLDS: ReadonlySet<Span["verdict"]> = new Set(["Blocked", "NotEvaluable"]);
 
 /** Slots and the queue are as the statuses have them now; a stage that soaks passes when its soak ends. */
-function underRollouts(
+function* underRollouts(
   fleet: Fleet,
-  span: Span,
+  { from, to, verdict }: Span,
   { world, call }: Omit<Situation, "now">,
   { sampleMs, ...statusTime }: { readonly sampleMs: number; readonly asOf: Date; readonly live: boolean },
-): readonly Span[] {
+): Generator<VerdictChange, undefined> {
   const soaked = soakEnds(fleet.rollouts, statusTime.asOf);
-  const pieces: Span[] = [];
-  for (let from = span.from; from < span.to; from = pieces.at(-1)?.to ?? span.to) {
-    const rollouts = explainRollouts(fleet, { world, call, now: from }, statusTime);
-    const gates = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, from, sampleMs));
-    const next = earliest([span.to, ...[...soaked, ...gates].filter((edge) => edge > from)]);
-    const to = next instanceof Date ? next : span.to;
-    pieces.push({ ...span, from, to, ...(rollouts.some(({ holds }) => holds) && { verdict: "Blocked" }) });
+  for (let at: Date | undefined = from; at !== undefined;) {
+    const now: Date = at;
+    const rollouts = explainRollouts(fleet, { world, call, now }, statusTime);
+    yield { at: now, verdict: rollouts.some(({ holds }) => holds) ? "Blocked" : verdict };
+    const gates = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, now, sampleMs));
+    const next = earliest([...soaked, ...gates].filter((edge) => edge > now));
+    at = next instanceof Date && next < to ? next : undefined;
   }
-  return pieces;
-}
-
-function merged(spans: readonly Span[]): readonly Span[] {
-  return spans.reduce<Span[]>((before, span) => {
-    const last = before.at(-1);
-    if (last?.verdict !== span.verdict) return [...before, span];
-    return [...before.slice(0, -1), { ...last, to: span.to }];
-  }, []);
 }

@@ -7,7 +7,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
-import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";
+import { identityOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
@@ -65,24 +65,16 @@ function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject
   const found = new Map<SourceObject, FieldError>();
   for (const source of sources) {
     const { object } = source;
-    const title = titleOf(object);
-    const key = `${groupOf(object)} ${title}`;
+    const key = identityOf(object);
     const before = first.get(key);
     if (before === undefined) first.set(key, source);
     else if (!isDeepStrictEqual(before.object, object)) {
       const place = `${before.file}:${before.position("metadata.name").line}`;
-      const message = `${title} is also at ${place}, and differs, so that it is unknown which of them is meant`;
+      const message = `${titleOf(object)} is also at ${place}, and differs, so that it is unknown which of them is meant`;
       found.set(source, { path: "metadata.name", message });
     }
   }
   return found;
-}
-
-/** "Cluster team-a/prod-1" */
-function titleOf(object: RawObject): string {
-  const { name, namespace } = viewMetadata(object["metadata"]);
-  const place = isCluster(object) ? { namespace: namespace ?? "default" } : { namespace };
-  return `${String(object["kind"])} ${namespacedName({ ...place, name })}`;
 }
 
 function partly({ spec }: RawObject): FieldError | undefined {

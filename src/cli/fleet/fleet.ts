@@ -33,7 +33,8 @@ import {
 } from "../../policy/watched-objects.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import type { Override, World } from "../../policy/world.ts";
-import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
+import { type CompiledPolicy, demandsOf, type ObjectDemand, type ObjectQuery } from "../../policy/policy.ts";
+import { stageDemands } from "../../rollouts/promotion.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
 import {
   keepPolicies,
@@ -46,7 +47,7 @@ import {
 import { OverrideSet } from "../../memory/override-set.ts";
 import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
 import {
-  groupOf,
+  identityOf,
   isCluster,
   isNamespace,
   kindKeyOf,
@@ -215,6 +216,14 @@ export class Fleet {
     return worldOf(this.memory, operation === undefined ? cluster : asCalled(cluster, operation), operation);
   }
 
+  /** What gates of policies, and of stages of rollouts, look at. */
+  demands(): readonly ObjectDemand[] {
+    return [
+      ...this.policies.flatMap(({ compiled }) => demandsOf(compiled)),
+      ...this.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
+    ];
+  }
+
   /** The objects that gates look at for this call. */
   queries(world: World, call: HookCall, at: Date): readonly ObjectQuery[] {
     const policies = this.policiesFor(world.cluster.metadata.namespace ?? "");
@@ -284,9 +293,8 @@ function labelled(raw: RawObject): RawObject {
 function distinct(objects: readonly RawObject[]): readonly RawObject[] {
   const byIdentity = new Map<string, RawObject>();
   for (const raw of objects) {
-    const { name, namespace = "" } = viewMetadata(raw["metadata"]);
-    const identity = [groupOf(raw), raw["kind"], namespace, name].join(" ");
-    byIdentity.set(name === "" ? `${identity}${byIdentity.size}` : identity, raw);
+    const hasName = viewMetadata(raw["metadata"]).name !== "";
+    byIdentity.set(hasName ? identityOf(raw) : `${identityOf(raw)}${byIdentity.size}`, raw);
   }
   return [...byIdentity.values()];
 }

@@ -4,6 +4,7 @@ import { isFields, withoutNulls } from "../../lib/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
+import { namespacedName, type ObjectName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
 import { objectKindKey } from "../../policy/watched-objects.ts";
@@ -48,6 +49,26 @@ export function holderRef(object: RawObject): HolderRef | undefined {
   if (kind === undefined || kind === "HookOverride") return undefined;
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   return { kind, name, ...(kind === "HookPolicy" && { namespace }) };
+}
+
+/** "HookPolicy team-a/protect": in the namespace of `kubectl apply` where a Cluster or a HookPolicy names none. */
+export function titleOf(object: RawObject): string {
+  const isInDefault = isCluster(object) || ownKind(object) === "HookPolicy";
+  const { namespace = isInDefault ? "default" : "", name } = placeOf(object);
+  return `${String(object["kind"])} ${namespacedName({ namespace, name })}`;
+}
+
+/** The same for two objects of which one would replace the other. */
+export function identityOf(object: RawObject): string {
+  const { namespace = "default", name } = placeOf(object);
+  return [groupOf(object), object["kind"], namespace, name].join(" ");
+}
+
+/** The API server drops a namespace from kinds that have none. */
+function placeOf(object: RawObject): ObjectName {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  const kind = ownKind(object);
+  return kind === undefined || kind === "HookPolicy" ? { name, namespace } : { name };
 }
 
 export function isCluster(object: RawObject): boolean {

@@ -1,15 +1,8 @@
 /** Lists what policies and rollouts hold, from their statuses: the one notion of "held" of every command. */
 
 import { compareText } from "../../lib/compare-text.ts";
-import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import {
-  CONDITION,
-  type DecisionRow,
-  type GateSpec,
-  type HookRollout,
-  type RolloutHeld,
-  type RuleSpec,
-} from "../../api/hook-policy.ts";
+import { type Fields, fieldsOf, isFields, named } from "../../lib/fields.ts";
+import { CONDITION, type DecisionRow, type HookRollout, type RolloutHeld } from "../../api/hook-policy.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
@@ -165,17 +158,8 @@ function isIn(row: DecisionRow, namespace: string | undefined): boolean {
 export function gateOf(
   spec: unknown,
   { rule, gate }: { readonly rule: string; readonly gate?: string | undefined },
-): GateSpec | undefined {
-  return named<GateSpec>(named<RuleSpec>(fieldsOf(spec)["rules"], rule)?.until, gate);
-}
-
-function named<T extends { readonly name: string }>(
-  list: unknown,
-  name: string | undefined,
-): (Partial<T> & Pick<T, "name">) | undefined {
-  return listOf(list).find(
-    (item): item is Partial<T> & Pick<T, "name"> => isFields(item) && item["name"] === name,
-  );
+): Fields {
+  return named(named(fieldsOf(spec)["rules"], rule)["until"], gate);
 }
 
 function oldestFirst(a: HeldOperation, b: HeldOperation): number {

@@ -4,9 +4,6 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { parseOptions } from "../../operator/options.ts";
-import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
-import { stageDemands } from "../../rollouts/promotion.ts";
-import { compileRollout } from "../../rollouts/rollout.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -50,7 +47,7 @@ export async function readLivePlanned(
   const rollout = withStatus(rolloutIn(files ?? live, name, files && IN_FILES), live);
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
-  const demands = demandsIn(await fleetOf(objects, settings()), rollout);
+  const demands = (await fleetOf(objects, settings())).demands();
   const reader = await readAsOperator(client, demands, live);
   const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
   return { rollout, fleet };
@@ -60,13 +57,6 @@ export async function readLivePlanned(
 function withStatus(rollout: HookRollout, live: readonly RawObject[]): HookRollout {
   const before = rolloutsIn(live).find(({ metadata }) => metadata.name === rollout.metadata.name);
   return before?.status === undefined ? rollout : { ...rollout, status: before.status };
-}
-
-function demandsIn({ policies }: Fleet, rollout: HookRollout): readonly ObjectDemand[] {
-  return [
-    ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
-    ...stageDemands(compileRollout(rollout)),
-  ];
 }
 
 function settings(): FleetSettings {

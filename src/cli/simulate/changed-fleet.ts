@@ -2,23 +2,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { fieldsOf } from "../../lib/fields.ts";
-import { viewMetadata } from "../../views/cluster.ts";
-import { compilePolicy } from "../../policy/compile.ts";
-import { servedHooks } from "../../api/hook-catalog.ts";
-import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { emptySelections, placesIn } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
-import {
-  groupOf,
-  holderRef,
-  ownKind,
-  policyKind,
-  type RawObject,
-  viewPolicy,
-  viewRollout,
-} from "../fleet/kinds.ts";
-import { stageDemands } from "../../rollouts/promotion.ts";
-import { compileRollout } from "../../rollouts/rollout.ts";
+import { holderRef, identityOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type Edit, editOf } from "../../operations/timers.ts";
 import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
@@ -82,12 +68,6 @@ function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolic
   });
 }
 
-function identityOf(object: RawObject): string {
-  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-  const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
-  return [groupOf(object), object["kind"], place, name].join(" ");
-}
-
 /** Keeps what the API server and other clients have written, like `kubectl apply`. */
 function apply(before: RawObject | undefined, object: RawObject): RawObject {
   if (before === undefined) return object;
@@ -100,14 +80,3 @@ function apply(before: RawObject | undefined, object: RawObject): RawObject {
     metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
   };
 }
-
-/** The kinds of objects that gates of the policies and rollouts look at. */
-export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
-  return objects.flatMap((object) => {
-    const kind = policyKind(object);
-    if (ownKind(object) === "HookRollout") return stageDemands(compileRollout(viewRollout(object)));
-    return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
-  });
-}
-
-const EVERY_HOOK = servedHooks(Infinity);

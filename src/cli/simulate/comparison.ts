@@ -4,7 +4,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import { isSameAnswer } from "./answer.ts";
 import type { Change, ChangeKind } from "./change.ts";
-import type { Turn } from "./turns.ts";
+import type { AnswerTurn } from "./turns.ts";
 
 export interface OperationAnswers {
   readonly call: HookCall;
@@ -15,12 +15,12 @@ export interface OperationAnswers {
 }
 
 /** The beginning, and wherever the answer changes. */
-type Turns = readonly Turn[];
+type Turns = readonly AnswerTurn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
 interface Difference extends Pick<Change, "change" | "doubts"> {
-  readonly old: Turn;
-  readonly now: Turn;
+  readonly old: AnswerTurn;
+  readonly now: AnswerTurn;
   readonly from: Date;
   readonly seconds: number;
 }
@@ -61,8 +61,8 @@ export function differences(
  * rules that are not evaluable.
  */
 function differenceOf(
-  old: Turn,
-  now: Turn,
+  old: AnswerTurn,
+  now: AnswerTurn,
   changed: ReadonlySet<string>,
 ): Pick<Change, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)

@@ -12,7 +12,8 @@ import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
-import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
+import { Fleet } from "../fleet/fleet.ts";
+import { type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
 export interface PresentState {
@@ -26,7 +27,9 @@ export async function readPresentFleet(
   applied: readonly RawObject[],
 ): Promise<Required<PresentState>> {
   const objects = await readFleet(client);
-  return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
+  const every = { served: servedHooks(Infinity), maxOverrideMs: 0, now: new Date() };
+  const demands = [objects, applied].flatMap((each) => new Fleet(each, every).demands());
+  return { objects, reader: await readObjects(client, demands) };
 }
 
 /** `problems`: errors in the applied policies and rollouts. If there are any, nothing can be simulated. */

@@ -74,7 +74,7 @@ function countOf({ changes }: Simulation, kind: ChangeKind): number {
   return changes.filter(({ change }) => change === kind).length;
 }
 
-function title(kind: ChangeKind): string {
+function wordsOf(kind: ChangeKind): string {
   return kind.replace("-", " ");
 }
 
@@ -109,7 +109,7 @@ function changeEffect(change: Change, to: Date | undefined): Effect {
   const { before, after, cluster, change: kind, doubts } = change;
   const why = doubts === undefined ? "" : `; unknown because ${doubts.map(doubtText).join("; ")}`;
   return {
-    title: title(kind),
+    title: wordsOf(kind),
     tone: TONES[kind],
     hook: subjectOf(change),
     facts: [
@@ -152,7 +152,7 @@ function when({ from, seconds }: Change): string {
 export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation.totals;
   const { requests, deniedBefore, deniedAfter, policiesBefore } = simulation.totals;
-  const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
+  const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${wordsOf(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
   const asked = requests === 0 ? "" : ` and ${counted(requests, "request")} at admission`;

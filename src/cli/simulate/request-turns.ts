@@ -9,7 +9,7 @@ import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/adm
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
 import { answerOf } from "./answer.ts";
-import { distinct, type Turn, turnWith } from "./turns.ts";
+import { distinct, type AnswerTurn, turnWith } from "./turns.ts";
 
 export interface Times {
   readonly from: Date;
@@ -47,7 +47,7 @@ export function requestTurns(
   name: RequestName,
   cluster: Cluster,
   options: SimulationOptions,
-): readonly Turn[] | undefined {
+): readonly AnswerTurn[] | undefined {
   const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
@@ -63,7 +63,7 @@ export function requestTurns(
   return distinct(walk(operation, from, to).map(({ at }) => turnAt(fleet, attempt, at)));
 }
 
-function turnAt(fleet: Fleet, attempt: Attempt, at: Date): Turn {
+function turnAt(fleet: Fleet, attempt: Attempt, at: Date): AnswerTurn {
   const found = admitted(fleet, attempt, at);
   const trace = [...found.denial.trace, ...found.warning.trace];
   const { verdict, message, decision } = answerAtAdmission(attempt, found);

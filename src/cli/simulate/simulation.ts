@@ -21,7 +21,7 @@ import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from 
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import { type SpecChange, unseenChanges } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
-import { type Turn, turnsOf } from "./turns.ts";
+import { type AnswerTurn, turnsOf } from "./turns.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning. */
@@ -198,15 +198,15 @@ class Comparison {
   }
 
   #addChanges(
-    before: readonly Turn[],
-    after: readonly Turn[],
+    before: readonly AnswerTurn[],
+    after: readonly AnswerTurn[],
     subject: Pick<Change, "hook" | "request" | "cluster">,
   ): void {
     for (const { old, now, ...change } of this.#differences(before, after))
       this.changes.push({ ...change, before: old.answer, after: now.answer, ...subject });
   }
 
-  #differences(before: readonly Turn[], after: readonly Turn[]): ReturnType<typeof differences> {
+  #differences(before: readonly AnswerTurn[], after: readonly AnswerTurn[]): ReturnType<typeof differences> {
     return differences(before, after, this.#options.to ?? this.#options.from, this.#pair.changed);
   }
 

@@ -2,10 +2,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import { namespacedName } from "../../lib/keys.ts";
-import { viewMetadata } from "../../views/cluster.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
-import { ownKind, type RawObject } from "../fleet/kinds.ts";
+import { ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";
 import { type Change } from "./change.ts";
 import { ruleKey } from "./comparison.ts";
@@ -73,10 +71,7 @@ function specsIn(objects: readonly RawObject[]): Specs {
   return new Map(
     objects.flatMap((object): [string, unknown][] => {
       const kind = ownKind(object);
-      if (kind === undefined) return [];
-      const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-      const title = `${kind} ${kind === "HookPolicy" ? namespacedName({ namespace, name }) : name}`;
-      return [[title, storedSpec(kind, object["spec"])]];
+      return kind === undefined ? [] : [[titleOf(object), storedSpec(kind, object["spec"])]];
     }),
   );
 }

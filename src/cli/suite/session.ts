@@ -144,9 +144,9 @@ export class Session {
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const looks = walk(this.#asked(cluster, call), this.#now, to).map((look) => {
-      this.coverage.see(look.decision);
-      return look;
+    const looks = walk(this.#asked(cluster, call), this.#now, to).map(({ at, decision }) => {
+      this.coverage.see(decision);
+      return { at, verdict: decision.verdict };
     });
     return spansOf(looks, to);
   }

@@ -10,7 +10,7 @@ import { timestamp } from "../../lib/instant.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
-import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, identityOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
 
@@ -172,10 +172,6 @@ function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: Wante
     (namespace === undefined || metadata.namespace === namespace) &&
     (apiVersion === undefined || groupOf(object) === groupOf({ apiVersion }))
   );
-}
-
-function identityOf(object: RawObject): string {
-  return `${groupOf(object)} ${describe(object)}`;
 }
 
 function describe(object: RawObject): string {

@@ -7,7 +7,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import { asWritten, textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./beyond-schema.ts";
@@ -77,10 +77,9 @@ export function problemAt(source: SourceObject, { path, message }: FieldError): 
 export function repeated(sources: readonly SourceObject[]): readonly SourceError[] {
   const first = new Map<string, SourceObject>();
   return sources.flatMap((source) => {
-    const kind = ownKind(source.object);
-    const { name, namespace = "default" } = viewMetadata(source.object["metadata"]);
-    if (kind === undefined || name === "") return [];
-    const title = kind === "HookPolicy" ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
+    const { object } = source;
+    if (ownKind(object) === undefined || viewMetadata(object["metadata"]).name === "") return [];
+    const title = titleOf(object);
     const before = first.get(title);
     first.set(title, source);
     if (before === undefined) return [];

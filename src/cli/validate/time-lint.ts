@@ -102,14 +102,9 @@ function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
 /** More openings around one change add nothing. */
 const MAX_OPENINGS = 128;
 
-/** Begins with few openings, because a weekly window has only one, and each costs a search. */
 function openingsAround(spec: WindowGateSpec, change: number, now: Date): readonly Opening[] {
   const from = new Date(Math.max(now.getTime(), change - DAY));
-  for (let count = 2; ; count *= 4) {
-    const openings = openingsOf(spec, from, count);
-    const inside = openings.filter(({ opensAt }) => opensAt.getTime() < change + DAY);
-    if (inside.length < count || count >= MAX_OPENINGS) return inside;
-  }
+  return openingsOf(spec, from, MAX_OPENINGS, new Date(change + DAY));
 }
 
 function warningsOf(note: string, date: string): Warning[] {

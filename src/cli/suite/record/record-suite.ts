@@ -10,7 +10,6 @@ import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../views/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { readText } from "../../files/paths.ts";
-import { demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/watched-objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
@@ -148,9 +147,7 @@ function sections(
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
   const clusters = new Set(meant.map(nameOf));
   const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
-  const kinds = new Set(
-    fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)).map(({ kind }) => objectKindKey(kind)),
-  );
+  const kinds = new Set(fleet.demands().map(({ kind }) => objectKindKey(kind)));
   const isLookedAt = (object: RawObject): boolean => kinds.has(kindKeyOf(object));
   const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
   const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));

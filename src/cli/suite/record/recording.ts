@@ -1,7 +1,7 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { holdingRules } from "../../../policy/decision.ts";
-import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
+import { type Fields, fieldsOf, named } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
 import { type MarkPlace, placeOf } from "../../../policy/mark.ts";
@@ -121,8 +121,7 @@ class Recorder {
 
   #ruleSpec(policy: string, rule: string): Fields {
     const found = this.#fleet.policies.find(({ compiled }) => policyName(compiled.ref) === policy);
-    const rules = listOf(fieldsOf(found?.raw["spec"])["rules"]).map(fieldsOf);
-    return rules.find(({ name }) => name === rule) ?? {};
+    return named(fieldsOf(found?.raw["spec"])["rules"], rule);
   }
 
   #newMarks(answer: RecordedAnswer, cluster: Cluster, call: HookCall): Mark[] {
@@ -217,9 +216,8 @@ function marksOfGates(
   { cluster, call }: ClusterCall,
 ): Mark[] {
   return gates.flatMap(({ gate: name, holds }) => {
-    const spec = listOf(fieldsOf(rule)["until"]).find((each) => fieldsOf(each)["name"] === name);
-    if (!isFields(spec) || holds === null) return [];
-    const members = membersOf(spec);
+    if (holds === null) return [];
+    const members = membersOf(named(fieldsOf(rule)["until"], name));
     // If anyOf was met, its first member is taken, because the audit log does not say which of them was.
     const met = members.every(isMetByMarks) ? members.slice(0, 1) : [];
     return (holds ? met : members)

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
-import { demandsIn, fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
@@ -159,8 +160,9 @@ test("an override that names the rollout lifts it", async () => {
 test("the objects that gates of stages look at are read", () => {
   const object = { apiVersion: "example.com/v1", kind: "Approval", name: "ok", namespace: "platform" };
   const staged = rollout({ stages: [{ name: "all", until: [{ name: "ok", object }] }] });
+  const fleet = new Fleet([staged], { served, maxOverrideMs: 0, now: AT });
   assert.deepEqual(
-    demandsIn([staged]).map(({ kind }) => kind),
+    fleet.demands().map(({ kind }) => kind),
     [{ apiVersion: "example.com/v1", kind: "Approval" }],
   );
 });
