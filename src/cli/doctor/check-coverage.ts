@@ -19,6 +19,7 @@ import {
   warning,
 } from "./doctor.ts";
 import { kubectl } from "../fleet/caveats.ts";
+import { emptySelections, placesIn } from "../fleet/selections.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
@@ -32,7 +33,8 @@ export function gatedIn(matches: DoctorInput["matches"]): DoctorInput["matches"]
 export function effective(examined: DoctorInput): Finding {
   checkMatches(examined);
   const { fleet, matches } = examined;
-  const idle = [...gatedIn(matches)].filter(([, found]) => found.length === 0).map(([policy]) => policy);
+  const idle = [...gatedIn(matches)].filter(([, found]) => found.length === 0);
+  const places = placesIn(fleet);
   const found = together([
     problems(
       "warning",
@@ -41,7 +43,7 @@ export function effective(examined: DoctorInput): Finding {
     ),
     problems(
       "warning",
-      idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) })),
+      idle.map(([policy]) => idleProblem(policy, places)),
       (n) => `${counted(n, "policy")} without a Cluster`,
     ),
   ]);
@@ -60,13 +62,10 @@ function untilForgotten(policy: FleetPolicy): readonly Problem[] {
     .map(({ path, message }) => ({ detail: nameOf(policy), remedy: `${path} ${message}` }));
 }
 
-/** A HookPolicy in a namespace without Clusters matches none, whatever it selects. */
-function cureOfIdle({ compiled: { ref } }: FleetPolicy, fleet: Fleet): string {
-  const { namespace } = ref;
-  const used = [...new Set(fleet.clusters().map(({ metadata }) => metadata.namespace ?? ""))];
-  if (namespace !== undefined && used.length > 0 && !used.includes(namespace))
-    return `namespace ${namespace} has no Cluster, and a HookPolicy is about its own namespace: create it in that of the Clusters (${some(used)}), or make it a ClusterHookPolicy`;
-  return "correct spec.clusterSelector or the labels of the Clusters, or delete it";
+function idleProblem(policy: FleetPolicy, places: ReturnType<typeof placesIn>): Problem {
+  const [why] = policy.compiled.errors.length > 0 ? [] : emptySelections(policy.raw, places);
+  const cause = why === undefined ? "" : `${why.path}: ${why.message}. `;
+  return { detail: nameOf(policy), remedy: `${cause}Correct it or the labels of the Clusters, or delete it` };
 }
 
 /** Whether it is known which policies match which Clusters. */

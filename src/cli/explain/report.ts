@@ -127,7 +127,7 @@ export function drawnExplanation(
     operations: operations.map((operation) => ({
       hook: operation.hook,
       verdict: operation.verdict,
-      subject: subjectOf(operation, view),
+      subject: subjectOf(operation, { ...view, chosen: false }), // the page shows the time beside it
       ...drawn({ ...operation, policies: ranked(operation.policies) }, view),
     })),
   };

@@ -13,7 +13,7 @@ describe("Clusters are not protected", () => {
         ]),
       }),
       "warning",
-      /HookPolicy team-z\/p → namespace team-z has no Cluster, .* create it in that of the Clusters \(team-a\), or make it a ClusterHookPolicy/,
+      /HookPolicy team-z\/p → metadata\.namespace: namespace team-z has none of the .*, which are in team-a, so the policy holds nothing.*delete it/,
     ],
     "by one whose rule lacks until": [
       "effect",
@@ -32,7 +32,7 @@ describe("Clusters are not protected", () => {
         ]),
       }),
       "warning",
-      /1 rule without until, so without effect; 1 policy without a Cluster\nHookPolicy team-a\/p → .*\nHookPolicy team-z\/p → namespace team-z/,
+      /1 rule without until, so without effect; 1 policy without a Cluster\nHookPolicy team-a\/p → .*\nHookPolicy team-z\/p → metadata\.namespace: namespace team-z/,
     ],
   });
 });
