@@ -1,12 +1,13 @@
 /** Errors and warnings about a HookPolicy, ClusterHookPolicy or HookRollout, beyond its CRD. */
 
+import { isWithin } from "../lib/field-path.ts";
 import type { ClusterHookPolicy, HookRollout, RuleSpec } from "../api/hook-policy.ts";
 import { compileSelector } from "../api/selector.ts";
 import { listOf } from "../lib/fields.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import { acceptWarnings } from "../policy/validation/accepted.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { type FieldError, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { checkRules, ENOUGH_ERRORS } from "../policy/validation/semantics.ts";
 import type { GatedObject } from "./needed-rights.ts";

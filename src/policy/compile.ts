@@ -3,6 +3,7 @@
  * releases.
  */
 
+import { isWithin } from "../lib/field-path.ts";
 import { isFields, withoutNulls } from "../lib/fields.ts";
 import type {
   ClusterHookPolicy,
@@ -20,7 +21,7 @@ import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
 import { type CompiledPolicy, type CompiledRule, type Deadline, UNKNOWN_FIELD } from "./policy.ts";
-import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
+import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
 import { compileSelector, describeSelector } from "../api/selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";

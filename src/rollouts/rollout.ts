@@ -1,5 +1,6 @@
 /** Compiles a HookRollout, valid or not: an invalid rollout holds every Cluster that it may select. */
 
+import { isWithin } from "../lib/field-path.ts";
 import { withoutNulls } from "../lib/fields.ts";
 import type {
   HookRollout,
@@ -15,7 +16,7 @@ import { readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../api/selector.ts";
 import { describeTooLarge } from "../views/too-large.ts";
-import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { type FieldError, validatePolicy } from "../policy/validation/schema.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { isSound } from "../policy/validation/sound-parts.ts";

@@ -93,7 +93,7 @@ export const SPECS: Readonly<Record<string, readonly [spec: unknown, path?: stri
     /did you mean/,
   ],
   "a text as a number": [{ size: "1" }, "spec.size", /found "1", expected an integer/],
-  "a number as a text": [{ size: 1, mode: 1 }, "spec.mode", /expected a string: write it in quotes/],
+  "a number as a text": [{ size: 1, mode: 1 }, "spec.mode", /expected one of Fast, Slow/],
   "a number as a text that may be null": [{ size: 1, maybe: 1 }, "spec.maybe", /expected a string/],
   "a wrong word": [{ size: 1, mode: "fast" }, "spec.mode", /did you mean "Fast"/],
   "the least that is too little": [{ size: 0 }, "spec.size", /must be > 0/],

@@ -17,7 +17,7 @@ import {
 } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem, ParsedDocument, ParsedFile, Part, Position } from "./parsed.ts";
-import { stepsOf } from "../validate/value-at.ts";
+import { stepsOf } from "../../lib/field-path.ts";
 import { mistakeOf, whyUnreadable } from "./yaml-mistake.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */

@@ -9,6 +9,8 @@ import type { Position, SourceObject } from "../files/parsed.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 
+const TEXT = { type: "string" };
+
 const METADATA = [
   "name",
   "generateName",
@@ -45,7 +47,7 @@ function misplaced(object: RawObject): readonly FieldError[] {
 
 function textError(path: string, value: unknown): readonly FieldError[] {
   const isText = typeof value === "string" || value === undefined || value === null;
-  return isText ? [] : [{ path, message: wrongType(value, "string") }];
+  return isText ? [] : [{ path, message: wrongType(value, TEXT) }];
 }
 
 function mapErrors(path: string, values: unknown): readonly FieldError[] {
@@ -65,17 +67,11 @@ export function asWritten(message: string, source: SourceObject, { line, column 
     : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
 }
 
-/** Where quotes do not make the value right. */
-export function withoutQuotes(message: string): string {
-  const at = message.indexOf(IN_QUOTES);
-  return at === -1 ? message : message.slice(0, at);
-}
-
 /** `of`: "a namespace". Names of namespaces have no dots. */
 export function nameProblem(name: unknown, of: string, maxLength: number): string | undefined {
   const pattern = maxLength > 63 ? DNS_SUBDOMAIN : DNS_LABEL;
   const dots = maxLength > 63 ? ", '.'" : "";
-  if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, "string");
+  if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, TEXT);
   if (pattern.test(name) && name.length <= maxLength) return undefined;
   const expected = `expected the name of ${of}: lower-case letters, digits${dots} and '-', at most ${maxLength}`;
   return templateProblem(name) ?? `found ${found(name)}, ${expected}`;

@@ -137,7 +137,7 @@ export function coreTextErrors(rules: readonly unknown[]): readonly FieldError[]
 
 function errorsIn(value: unknown, path: string, isText: boolean): FieldError[] {
   if (typeof value === "number" || typeof value === "boolean")
-    return isText ? [{ path, message: wrongType(value, "string") }] : [];
+    return isText ? [{ path, message: wrongType(value, { type: "string" }) }] : [];
   const inMap = isFields(value) && TEXT_MAPS.includes(nameOf(path));
   return placesInTemplate(value, path, []).flatMap((place) => {
     const isItem = Array.isArray(value);

@@ -8,11 +8,10 @@ import { entryOf } from "../../lib/entry-of.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { objectKindKey } from "../../policy/watched-objects.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
-import { describeSchemaError } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
+import { schemaErrors } from "../../policy/validation/schema-errors.ts";
 import { type PlacedTask, tasksOf } from "../../policy/validation/task-checks.ts";
 import { kindKeyOf } from "../fleet/kinds.ts";
-import { keysOf, pathOf, valueAt } from "./value-at.ts";
 
 export interface TemplateCheck {
   readonly errors: readonly FieldError[];
@@ -67,11 +66,11 @@ function errorsOf({ template, at }: PlacedTask, validator: () => ValidateFunctio
   try {
     const isValid = validator();
     if (isValid(object)) return [];
-    const certain = (isValid.errors ?? []).filter((error) => isCertain(error, object));
-    const ofType = new Set(certain.filter(isOfType).map(pathOf));
-    return certain
-      .filter((error) => isOfType(error) || !ofType.has(pathOf(error)))
-      .map((error) => ({ path: `${at}${pathOf(error)}`, message: wordsOf(error) }));
+    const certain = (isValid.errors ?? []).filter(isCertain);
+    return schemaErrors(certain).map(({ path, message }) => ({
+      path: path === "" ? at : `${at}.${path}`,
+      message,
+    }));
   } catch (error) {
     return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
   }
@@ -99,12 +98,13 @@ function jsonSchema(given: unknown, isStructural = true): Fields {
       ? {}
       : { [field]: listOf(schema[field]).map((part) => jsonSchema(part, false)) };
   const text = typeof pattern === "string" ? `a text that matches ${pattern}` : "a text";
+  const hasWords = isEither || typeof pattern === "string";
   return {
     ...schema,
     ...(type !== undefined && nullable === true && { nullable }),
     ...(exclusiveMinimum === true && { minimum: undefined, exclusiveMinimum: minimum }),
     ...(exclusiveMaximum === true && { maximum: undefined, exclusiveMaximum: maximum }),
-    "x-expected": isEither ? `a whole number or ${text}` : text,
+    ...(hasWords && { "x-expected": isEither ? `a whole number or ${text}` : text }),
     ...(isFields(items) && { items: jsonSchema(items, isStructural) }),
     ...(isFields(not) && { not: jsonSchema(not, false) }),
     ...parts("allOf"),
@@ -130,25 +130,14 @@ function fieldsIn(schema: Fields, isStructural: boolean): Fields {
   };
 }
 
-function isOfType({ keyword }: ErrorObject): boolean {
-  return keyword === "type";
-}
-
 /** Whatever its expressions give. Of alternatives, only the error of all of them together counts. */
-function isCertain({ keyword, instancePath, schemaPath }: ErrorObject, object: unknown): boolean {
+function isCertain({ keyword, data, schemaPath }: ErrorObject): boolean {
   if (/\/(?:anyOf|oneOf)\/\d|\/not\//.test(schemaPath)) return false;
   if (keyword === "required" || keyword === "additionalProperties") return true;
-  const value = valueAt(object, keysOf(instancePath));
-  return (keyword === "type" && typeof value === "object") || !isComputed(value);
+  return (keyword === "type" && typeof data === "object") || !isComputed(data);
 }
 
 function isComputed(value: unknown): boolean {
   if (typeof value === "string") return hasExpression(value);
   return typeof value === "object" && value !== null && Object.values(value).some(isComputed);
-}
-
-function wordsOf(error: ErrorObject): string {
-  return /^(?:anyOf|oneOf|not)$/.test(error.keyword)
-    ? "does not fit any form that its schema allows"
-    : describeSchemaError(error);
 }

@@ -1,5 +1,6 @@
 /** An object whose string values can have expressions: parsed once, and rendered for a Cluster. Values never become YAML. */
 
+import { pathBelow } from "../../lib/field-path.ts";
 import { type Fields, isFields } from "../../lib/fields.ts";
 import { type Expression, type ExpressionField, expressionOrBroken } from "../cel/expression.ts";
 import { type ExpressionResult, meter, TOO_MANY_STEPS } from "../cel/meter.ts";
@@ -61,7 +62,7 @@ export function placesIn(value: unknown, path: string, fields: readonly string[]
   if (!isFields(value)) return [];
   return Object.entries(value).map(([name, field]) => ({
     value: field,
-    path: /^[-\w]+$/.test(name) ? `${path}.${name}` : `${path}[${name}]`,
+    path: pathBelow(path, name),
     fields: [...fields, name],
   }));
 }
@@ -110,7 +111,7 @@ const LETTERS_PER_STEP = 10;
 function compileValue(value: unknown, path: string): Render | undefined {
   if (typeof value === "string") return hasExpression(value) ? compileText(value, path) : undefined;
   const places = placesIn(value, path, []);
-  const parts = places.map((place) => compileValue(place.value, place.path.replace(/^\./, "")));
+  const parts = places.map((place) => compileValue(place.value, place.path));
   if (parts.every((part) => part === undefined)) return undefined;
   const results = (run: Run): unknown[] =>
     parts.map((part, i) => (part === undefined ? places[i]?.value : part(run)));

@@ -1,9 +1,10 @@
 /** Warnings that the author accepts with the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
 
+import { isWithin } from "../../lib/field-path.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
-import { type FieldError, isWithin } from "./schema.ts";
+import type { FieldError } from "./schema.ts";
 
 const ACCEPT = "hookpolicy.dev/accept";
 

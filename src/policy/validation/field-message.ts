@@ -2,6 +2,7 @@
 
 import type { ErrorObject } from "ajv";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import { found } from "../../lib/quoted-value.ts";
 
 type Describe = (error: ErrorObject) => string;
@@ -13,12 +14,9 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
     unexpected(
       "unknown field",
       params["additionalProperty"],
-      Object.keys(parentSchema?.["properties"] ?? {}),
+      Object.keys(fieldsOf(parentSchema?.["properties"])),
     ),
-  type: ({ data, params, parentSchema }) =>
-    Array.isArray(params["type"])
-      ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
-      : wrongType(data, String(params["type"])),
+  type: ({ data, parentSchema }) => wrongType(data, parentSchema ?? {}),
   enum: ({ data, params }) => unexpected("found", data, params["allowedValues"]),
   minLength: ({ data, params }) =>
     data === ""
@@ -26,7 +24,11 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
       : `found ${found(data)}, expected at least ${params["limit"]} characters`,
   maxLength: ({ data, params }) =>
     `found ${Array.from(String(data)).length} characters, expected at most ${params["limit"]}: shorten it`,
-  pattern: ({ data, parentSchema }) => `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`,
+  pattern: inWords,
+  format: inWords,
+  anyOf: inWords,
+  oneOf: inWords,
+  not: inWords,
   minItems: ({ params }) => `found too few items, expected at least ${params["limit"]}`,
   maxItems: ({ params }) => `found too many items, expected at most ${params["limit"]}`,
   minProperties: ({ params }) => `found too few entries, expected at least ${params["limit"]}`,
@@ -35,24 +37,46 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
   maximum: ({ data, params }) => `found ${found(data)}, expected at most ${params["limit"]}`,
 };
 
+function inWords({ data, parentSchema }: ErrorObject): string {
+  const words: unknown = parentSchema?.["x-expected"];
+  return typeof words === "string"
+    ? `found ${found(data)}, expected ${words}`
+    : "does not fit any form that its schema allows";
+}
+
 export function describeSchemaError(error: ErrorObject): string {
   return MESSAGES[error.keyword]?.(error) ?? error.message ?? `does not satisfy ${error.keyword}`;
 }
 
 /** "found "Alow", expected one of Allow, Deny; did you mean "Allow"?" */
 export function unexpected(what: string, word: unknown, expected: readonly string[]): string {
-  const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
   const hint = typeof word === "string" ? didYouMean(word, expected) : "";
-  return `${what} ${found(word)}, expected ${choice}${hint}`;
+  return `${what} ${found(word)}, expected ${oneOf(expected)}${hint}`;
+}
+
+function oneOf(words: readonly unknown[]): string {
+  return words.length === 1 ? String(words[0]) : `one of ${words.join(", ")}`;
 }
 
 /** YAML reads true, 1 and many other words as types other than string. */
-export function wrongType(data: unknown, type: string): string {
-  const unquoted = type === "string" && (typeof data === "boolean" || typeof data === "number");
-  return `found ${found(data)}, expected ${noun(type)}${unquoted ? `: write it in quotes, "${data}"` : ""}`;
+export function wrongType(data: unknown, schema: Fields): string {
+  return `found ${found(data)}, expected ${expectedType(schema)}${quotesHint(data, schema)}`;
 }
 
-function noun(type: string): string {
-  if (type === "array") return "a list";
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+function expectedType({ type, enum: words, properties, "x-expected": text }: Fields): string {
+  if (typeof text === "string") return text;
+  if (Array.isArray(words)) return oneOf(words);
+  if (type === "array") return 'a list: begin each item with "- "';
+  if (type === "boolean") return "true or false";
+  const names = Object.keys(fieldsOf(properties));
+  const noun = /^[aeiou]/.test(String(type)) ? `an ${String(type)}` : `a ${String(type)}`;
+  return names.length === 0 ? noun : `${noun} with the fields ${names.join(", ")}`;
+}
+
+function quotesHint(data: unknown, { type, enum: words, "x-expected": text }: Fields): string {
+  const isScalar = typeof data === "boolean" || typeof data === "number";
+  if (type === "string" && isScalar && (words ?? text) === undefined)
+    return `: write it in quotes, "${data}"`;
+  const isQuoted = type === "integer" ? /^\d+$/ : type === "boolean" ? /^(?:true|false)$/ : undefined;
+  return typeof data === "string" && isQuoted?.test(data) === true ? ": write it without quotes" : "";
 }

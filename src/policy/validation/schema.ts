@@ -6,6 +6,7 @@
 
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
+import { isWithin, withParents } from "../../lib/field-path.ts";
 import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
@@ -14,7 +15,7 @@ import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type FieldPlace } from "./schema-rules.ts";
 import { found } from "../../lib/quoted-value.ts";
-import { describeSchemaError } from "./field-message.ts";
+import { child, fieldOf, placeAt, schemaErrors } from "./schema-errors.ts";
 
 export interface FieldError {
   /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */
@@ -55,8 +56,7 @@ function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   const places = placesOf({ schema, value: input, path: "" });
-  const misfitting = schemaErrors(kind, input);
-  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], max);
+  const misfits = firstOfEachRule([...misfitsOf(kind, input), ...places.flatMap(duplicates)], max);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
   const errors = [
@@ -119,13 +119,6 @@ function normaliseValue(schema: CrdSchema | undefined, value: unknown): unknown 
   return isFields(value) ? normalise(schema, value) : value;
 }
 
-export function fieldOf(
-  { properties = {}, additionalProperties }: CrdSchema,
-  key: string,
-): CrdSchema | undefined {
-  return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
-}
-
 /** The places whose schema has more keywords than ajv checks. */
 function placesOf(root: FieldPlace): FieldPlace[] {
   const places: FieldPlace[] = [];
@@ -155,54 +148,25 @@ export function placesIn({ schema, value, path }: FieldPlace): FieldPlace[] {
   });
 }
 
-/** Keys of a map are written in brackets, as they can contain dots. */
-function child(schema: CrdSchema | undefined, path: string, key: string): string {
-  if (schema?.additionalProperties !== undefined) return `${path}[${key}]`;
-  return path === "" ? key : `${path}.${key}`;
-}
-
-function schemaErrors(kind: Kind, input: Fields): FieldError[] {
+function misfitsOf(kind: Kind, input: Fields): FieldError[] {
   const validate = VALIDATORS[kind];
   if (validate(input)) return [];
-  const errors = (validate.errors ?? []).map((error) => {
-    const { schema, path } = placeAt(CRD_SCHEMAS[kind], error);
-    const name: unknown = error.params["missingProperty"] ?? error.params["additionalProperty"];
-    return { error, path: typeof name === "string" ? child(schema, path, name) : path };
-  });
-  const wrongType = new Set(errors.filter(({ error }) => error.keyword === "type").map(({ path }) => path));
-  return errors
-    .filter(({ error, path }) => error.keyword === "type" || !wrongType.has(path))
-    .map(({ error, path }) => ({
-      path,
-      message: messageOfError(kind, error),
-      ...(UNKNOWN.includes(error.keyword) && { unknown: true }),
-    }));
+  return schemaErrors(validate.errors ?? [], CRD_SCHEMAS[kind]).map(({ error, path, message }) => ({
+    path,
+    message: isOfClusterPolicy(kind, error) ? message.replace(/; did you mean .*$/, "") : message,
+    ...(UNKNOWN.includes(error.keyword) && { unknown: true }),
+  }));
 }
 
 /** A field that a ClusterHookPolicy has there is no misspelt field of a HookPolicy. */
-function messageOfError(kind: Kind, error: ErrorObject): string {
+function isOfClusterPolicy(kind: Kind, error: ErrorObject): boolean {
   const name: unknown = error.params["additionalProperty"];
+  if (kind !== "HookPolicy" || typeof name !== "string") return false;
   const { schema } = placeAt(CRD_SCHEMAS.ClusterHookPolicy, error);
-  const isWider =
-    kind === "HookPolicy" && typeof name === "string" && (schema && fieldOf(schema, name)) !== undefined;
-  return isWider ? describeSchemaError(error).replace(/; did you mean .*$/, "") : describeSchemaError(error);
+  return (schema && fieldOf(schema, name)) !== undefined;
 }
 
 const UNKNOWN: readonly string[] = ["additionalProperties", "enum"];
-
-/** Where the value is that the error is about; `schema`: its own, if the root knows it. */
-function placeAt(
-  root: CrdSchema,
-  { instancePath }: ErrorObject,
-): { readonly schema: CrdSchema | undefined; readonly path: string } {
-  let [schema, path]: [CrdSchema | undefined, string] = [root, ""];
-  for (const each of instancePath.split("/").slice(1)) {
-    const key = each.replaceAll("~1", "/").replaceAll("~0", "~");
-    path = schema?.items === undefined ? child(schema, path, key) : `${path}[${key}]`;
-    schema = schema?.items ?? (schema && fieldOf(schema, key));
-  }
-  return { schema, path };
-}
 
 function duplicates({ schema, value, path }: FieldPlace): FieldError[] {
   const listType = schema["x-kubernetes-list-type"];
@@ -243,14 +207,4 @@ function nameErrors(metadata: unknown): FieldError[] {
   if (typeof name !== "string" || DNS_SUBDOMAIN.test(name)) return [];
   const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
   return [{ path: "metadata.name", message }];
-}
-
-/** `path` and all its parents. */
-function withParents(path: string): string[] {
-  return ["", ...[...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index)), path];
-}
-
-/** Whether `path` is `parent` or below it; everything is below "", the object itself. */
-export function isWithin(path: string, parent: string): boolean {
-  return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }

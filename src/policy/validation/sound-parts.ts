@@ -1,7 +1,8 @@
 /** The rules that fit the schema, and their gates with the paths of these. */
 
+import { isWithin } from "../../lib/field-path.ts";
 import type { AnyOfGateSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { type FieldError, isWithin } from "./schema.ts";
+import type { FieldError } from "./schema.ts";
 
 export interface SoundRule {
   readonly path: string;

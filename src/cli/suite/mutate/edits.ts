@@ -3,16 +3,14 @@
  * Audit instead of Enforce. Fields are found by their names, wherever they are.
  */
 
+import type { Steps } from "../../../lib/field-path.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import { conditionsOf, membersOf } from "../../../policy/gates/gates.ts";
 import { changedExpressions } from "./expression-edits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
 
-/** Keys of maps and indexes of lists, from the object down. */
-export type Path = readonly (string | number)[];
-
 export interface Edit {
-  readonly path: Path;
+  readonly path: Steps;
   /** Absent: removed. */
   readonly to?: unknown;
 }
@@ -54,7 +52,7 @@ function canFail(spec: Fields): boolean {
   });
 }
 
-function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {
+function* within(value: unknown, path: Steps, parent?: unknown): Generator<Edit> {
   const key = path.at(-1);
   // The fields of a template are those of another kind.
   if (path.at(-3) === "tasks" && TEMPLATES.has(String(key))) return;
@@ -83,7 +81,7 @@ const LISTS: ReadonlyMap<string, number> = new Map([
   ["values", 1],
 ]);
 
-function* inList(items: readonly unknown[], path: Path): Generator<Edit> {
+function* inList(items: readonly unknown[], path: Steps): Generator<Edit> {
   const key = String(path.at(-1));
   const least = LISTS.get(key) ?? Infinity;
   for (const [index, item] of items.entries()) {
@@ -94,7 +92,7 @@ function* inList(items: readonly unknown[], path: Path): Generator<Edit> {
   }
 }
 
-function* labels(wanted: Fields, path: Path): Generator<Edit> {
+function* labels(wanted: Fields, path: Steps): Generator<Edit> {
   for (const [label, value] of Object.entries(wanted)) {
     yield { path: [...path, label] };
     if (typeof value === "string") yield { path: [...path, label], to: `${value}-x` };
@@ -103,17 +101,17 @@ function* labels(wanted: Fields, path: Path): Generator<Edit> {
 
 const REMOVED = undefined;
 type ChangedValues = Iterable<unknown>;
-type Change = (value: unknown, path: Path, parent: unknown) => ChangedValues;
+type Change = (value: unknown, path: Steps, parent: unknown) => ChangedValues;
 
 const NO_CHANGE: ChangedValues = [];
 
-function ifText(change: (text: string, path: Path) => ChangedValues): Change {
+function ifText(change: (text: string, path: Steps) => ChangedValues): Change {
   return (value, path) => (typeof value === "string" ? change(value, path) : NO_CHANGE);
 }
 
 const some = (value: unknown): ChangedValues => (value === undefined ? NO_CHANGE : [value]);
 const turned = (table: Readonly<Record<string, string>>): Change => ifText((text) => some(table[text]));
-const isInObject = (path: Path): boolean => path.at(-2) === "object";
+const isInObject = (path: Steps): boolean => path.at(-2) === "object";
 const nameOfObject = ifText((text, path) => (isInObject(path) ? [`${text}-x`] : NO_CHANGE));
 
 const CHANGES: Readonly<Record<string, Change>> = {

@@ -6,8 +6,8 @@ import { compilePolicy } from "../../../policy/compile.ts";
 import { policyName } from "../../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
 import type { FilePlace, Suite } from "../suite.ts";
-import { valueAt } from "../../validate/value-at.ts";
-import { type Edit, editsOf, type Path } from "./edits.ts";
+import { pathBelow, valueAt } from "../../../lib/field-path.ts";
+import { type Edit, editsOf } from "./edits.ts";
 
 export interface Mutant {
   /** HookPolicy team-a/protect */
@@ -68,7 +68,7 @@ function* mutantsOf(
     // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
     const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
     if (errors.length + notEnforceable.length > 0) continue;
-    const path = pathText(edit.path);
+    const path = edit.path.reduce<string>(pathBelow, "");
     const before = valueAt(policy, edit.path);
     const mutant = {
       policy: policyName(ref),
@@ -88,17 +88,6 @@ function* inTime(edits: Iterable<Edit>, hasTime: () => boolean): IteratorObject<
     yield edit;
     if (!hasTime()) return;
   }
-}
-
-/** spec.rules[0].until[1], as the API server writes it. */
-export function pathText(path: Path): string {
-  return path
-    .map((key) => {
-      if (typeof key === "number") return `[${key}]`;
-      return /^[A-Za-z]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-    })
-    .join("")
-    .replace(/^\./, "");
 }
 
 export function edited(value: unknown, { path: [key, ...rest], to }: Edit): unknown {

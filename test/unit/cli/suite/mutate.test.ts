@@ -5,10 +5,10 @@ import test from "node:test";
 import { Ajv } from "ajv";
 import * as fc from "fast-check";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
-import { valueAt } from "../../../../src/cli/validate/value-at.ts";
+import { pathBelow, type Steps, valueAt } from "../../../../src/lib/field-path.ts";
 import { editsOf } from "../../../../src/cli/suite/mutate/edits.ts";
 import { changedExpressions } from "../../../../src/cli/suite/mutate/expression-edits.ts";
-import { edited, mutatedPolicies, pathText } from "../../../../src/cli/suite/mutate/mutants.ts";
+import { edited, mutatedPolicies } from "../../../../src/cli/suite/mutate/mutants.ts";
 import { runMutants } from "../../../../src/cli/suite/mutate/mutation.ts";
 import { hourLater, laterSchedules } from "../../../../src/cli/suite/mutate/time-edits.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
@@ -18,6 +18,10 @@ import { ALL_HOOKS, hookPolicy } from "../../builders.ts";
 import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { APPROVED, CLUSTER, DELETE, load, policy, suite } from "./suites.ts";
+
+function pathText(path: Steps): string {
+  return path.reduce<string>(pathBelow, "");
+}
 
 const SERVED = servedHooks(14);
 
@@ -245,7 +249,7 @@ test("an edit leaves everything else as it is", () => {
     a: object.a,
     d: { e: "f", "x.y/z": 1 },
   });
-  assert.equal(pathText(["spec", "matchLabels", "x.y/z", 0]), 'spec.matchLabels["x.y/z"][0]');
+  assert.equal(pathText(["spec", "matchLabels", "x.y/z", 0]), "spec.matchLabels[x.y/z][0]");
 });
 
 test("when the time is up, the rest is told and counts as nothing", async () => {

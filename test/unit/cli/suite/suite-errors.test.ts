@@ -95,15 +95,15 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
   "days as a duration": [
     step({ advance: "7d" }),
-    /steps\[0\]\.advance: found "7d", expected a duration .*; write 168h$/,
+    /steps\[0\]\.advance: found "7d", expected a duration such as "90s", "1h30m" or "168h"$/,
   ],
   "an object in the place of a list": [
     step({ delete: { kind: "Cluster" } }),
-    /steps\[0\]\.delete: found an object, expected a list; write a list: begin each item with "- "$/,
+    /steps\[0\]\.delete: found an object, expected a list: begin each item with "- "$/,
   ],
   "a number in quotes": [
     step({ expect: { retryAfterSeconds: "10" } }),
-    /retryAfterSeconds: found "10", expected an integer; write a number, without quotes$/,
+    /retryAfterSeconds: found "10", expected an integer: write it without quotes$/,
   ],
   "a message that is no regular expression": [
     step({ expect: { message: "(" } }),
