@@ -40,7 +40,6 @@ interface CompiledObjectGate {
 export const objectGate: GateKind<ObjectGateSpec> = {
   compile,
   reads: "NoMark",
-  canFail: () => true,
   expressions: expressionsOf,
   looksAt,
   approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),

@@ -136,7 +136,6 @@ test("rules, hooks, gates, conditions, deadlines and modes are dropped and turne
   const texts = [...editsOf(spec)].map(({ path, to }) => `${pathText(path)} → ${JSON.stringify(to)}`);
   for (const expected of [
     'spec.mode → "Audit"',
-    'spec.failurePolicy → "Ignore"',
     "spec.rules[0].hooks[0] → undefined",
     "spec.rules[0].until[0] → undefined",
     `spec.rules[0].until[1] → ${JSON.stringify(APPROVED)}`,
@@ -167,7 +166,8 @@ test("tasks are dropped and turned, and their templates are left as they are", (
   const texts = [...editsOf(spec)].map(({ path, to }) => `${pathText(path)} → ${JSON.stringify(to)}`);
   assert.deepEqual(texts, [
     'spec.mode → "Audit"',
-    'spec.failurePolicy → "Ignore"',
+    "spec.rules → undefined",
+    "spec.rules[0].hooks → undefined",
     "spec.rules[0].tasks → undefined",
     'spec.rules[0].tasks[0].when → "!(true)"',
     'spec.rules[0].tasks[0].when → "false"',
@@ -183,11 +183,11 @@ test("what changes no answer is no mutant", () => {
   const kept = policy([APPROVED], { deadline: { after: "2h", onExpiry: "KeepBlocking" } });
   const { spec } = kept as { readonly spec: Record<string, unknown> };
   const texts = [...editsOf(spec)].map(({ path }) => pathText(path));
-  // An annotation of the Cluster can always be evaluated.
-  assert.ok(!texts.includes("spec.failurePolicy"));
   assert.ok(!texts.includes("spec.rules[0].deadline"));
+  const named = [...editsOf({ failurePolicy: "Ignore", rules: [] })];
+  assert.deepEqual(named, [{ path: ["spec", "failurePolicy"], to: "Fail" }], "its author has chosen it");
   const observes = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] };
-  assert.deepEqual([...editsOf(observes)], []);
+  assert.ok(![...editsOf(observes)].some(({ path }) => path.includes("mode")));
 });
 
 test("operators of expressions are turned, and texts and comments passed over", () => {
