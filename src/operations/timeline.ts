@@ -33,7 +33,7 @@ export class TooManyChanges extends Error {
   override readonly name = "TooManyChanges";
 }
 
-const MAX_LOOKS = 100_000;
+export const MAX_LOOKS = 100_000;
 
 export function lookAt<T extends OperationState>(
   { policies, world, call, state }: OperationInputs<T>,

@@ -104,7 +104,7 @@ function compileEachRule(
   served: ServedHooks,
 ): CompiledPolicy {
   const schemaErrors = firstOfEachRule(
-    validatePolicy(kind, object, MAX_FOUND).filter(
+    validatePolicy(kind, object, MAX_ERRORS).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
     ),
     MAX_ERRORS,
@@ -142,8 +142,6 @@ function compileEachRule(
 
 /** Errors of one rule, or of the rest of the spec; more than a condition can show. */
 const MAX_ERRORS = 32;
-/** Errors before sorting, which takes long for tens of thousands. */
-const MAX_FOUND = 100;
 
 function brokenRule(
   known: Pick<CompiledRule, "name" | "hooks" | "admission">,

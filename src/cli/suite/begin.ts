@@ -2,6 +2,8 @@
 
 import { newOperation } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { parseOptions } from "../../operator/options.ts";
+import type { FleetOptions } from "../fleet/fleet.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { type RuleTimers, timerKey } from "../../policy/world.ts";
 import type { Suite } from "./suite.ts";
@@ -15,8 +17,11 @@ import { SuiteTasks } from "./suite-tasks.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteObjects } from "./suite-objects.ts";
 
-export const MAX_OVERRIDE_MS = 168 * 3_600_000;
-export const DEFAULT_CAPI_MINOR = 14;
+/** As an operator without flags has it. `capiVersion`: absent for its default. */
+export function operatorOptions(capiVersion?: string): Pick<FleetOptions, "served" | "maxOverrideMs"> {
+  const options = parseOptions({ "capi-version": capiVersion });
+  return { served: servedHooks(options.capiVersion.minor), maxOverrideMs: options.maxOverrideMs };
+}
 
 /** What the steps of a suite that has started work on. */
 export interface SuiteWorld {
@@ -29,10 +34,10 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   if (!spec.steps.some(expectsAny))
     throw new SuiteError(`no step has ${EXPECTATIONS.join(", ")}, so that nothing is tested`, "steps");
   const now = new Date(spec.at);
-  const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
-  const served = servedHooks(minor);
+  const options = operatorOptions(spec.capiVersion);
+  const { served } = options;
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
-  const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now, tasks: memory });
+  const objects = new SuiteObjects({ ...options, now, tasks: memory });
   objects.create(given, now);
   const readsReports = spec.steps.some(
     ({ events, metrics }) => events !== undefined || metrics !== undefined,

@@ -190,4 +190,4 @@ export class Session {
 }
 
 /** For an operation that may proceed, whose answer names no interval, and for rollouts, which look at all that wait. */
-const LOOK_AGAIN_SECONDS = 60;
+export const LOOK_AGAIN_SECONDS = 60;

@@ -14,7 +14,7 @@ import {
 } from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
-import { TooManyChanges } from "../../operations/timeline.ts";
+import { MAX_LOOKS, TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
@@ -28,9 +28,6 @@ interface MetricSample {
 export interface ReportedEvent extends EventText {
   readonly at: Date;
 }
-
-/** A suite exceeds this only by mistake, such as windows of a minute over months. */
-const MAX_EDGES = 100_000;
 
 export class SuiteReports {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
@@ -86,9 +83,9 @@ export class SuiteReports {
     for (const entry of this.#memory.policies.entries()) {
       let at = windowEdge(entry, from);
       for (let edges = 0; at !== undefined && at <= to; edges += 1) {
-        if (edges >= MAX_EDGES)
+        if (edges >= MAX_LOOKS)
           throw new TooManyChanges(
-            `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
+            `windows open and close more than ${MAX_LOOKS} times until ${to.toISOString()}`,
           );
         this.tell(windowTransitions(entry, at), at);
         at = windowEdge(entry, at);

@@ -26,14 +26,12 @@ import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import type { RolloutApi } from "../../rollouts/rollout-api.ts";
 import { viewRollout } from "../fleet/kinds.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
-import type { CallDecision, Session } from "./session.ts";
+import { type CallDecision, LOOK_AGAIN_SECONDS, type Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { SuiteTasks } from "./suite-tasks.ts";
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_STOPS = 20_000;
-/** Expressions that read the clock are re-evaluated this often. */
-const LOOK_AGAIN_MS = 60_000;
 
 export class SuiteRollouts {
   readonly #session: Session;
@@ -177,7 +175,7 @@ export class SuiteRollouts {
     const gates =
       this.#waiting.length === 0
         ? []
-        : entries.flatMap(({ rollout }) => gateEdges(rollout, now, LOOK_AGAIN_MS));
+        : entries.flatMap(({ rollout }) => gateEdges(rollout, now, LOOK_AGAIN_SECONDS * 1000));
     const edges = [
       ...gates,
       ...this.#waiting.map((each) => this.#session.nextChange(each)),

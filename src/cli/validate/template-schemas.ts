@@ -97,14 +97,12 @@ function jsonSchema(given: unknown, isStructural = true): Fields {
     schema[field] === undefined
       ? {}
       : { [field]: listOf(schema[field]).map((part) => jsonSchema(part, false)) };
-  const text = typeof pattern === "string" ? `a text that matches ${pattern}` : "a text";
-  const hasWords = isEither || typeof pattern === "string";
   return {
     ...schema,
     ...(type !== undefined && nullable === true && { nullable }),
     ...(exclusiveMinimum === true && { minimum: undefined, exclusiveMinimum: minimum }),
     ...(exclusiveMaximum === true && { maximum: undefined, exclusiveMaximum: maximum }),
-    ...(hasWords && { "x-expected": isEither ? `a whole number or ${text}` : text }),
+    ...wordsOf(pattern, isEither),
     ...(isFields(items) && { items: jsonSchema(items, isStructural) }),
     ...(isFields(not) && { not: jsonSchema(not, false) }),
     ...parts("allOf"),
@@ -112,6 +110,12 @@ function jsonSchema(given: unknown, isStructural = true): Fields {
     ...(isEither ? { type: ["integer", "string"], anyOf: undefined } : parts("anyOf")),
     ...fieldsIn(schema, isStructural),
   };
+}
+
+function wordsOf(pattern: unknown, isEither: boolean): Fields {
+  const text = typeof pattern === "string" ? `a text that matches ${pattern}` : "a text";
+  if (isEither) return { "x-expected": `a whole number or ${text}` };
+  return typeof pattern === "string" ? { "x-expected": text } : {};
 }
 
 function fieldsIn(schema: Fields, isStructural: boolean): Fields {

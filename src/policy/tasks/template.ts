@@ -90,10 +90,10 @@ class Unrenderable extends Error {
  */
 export function compileTemplate(template: Fields, isWhole = false): Template {
   const render = compileValue(template, "") ?? ((): unknown => template);
-  const cost = 1 + Math.ceil(JSON.stringify(template).length / LETTERS_PER_STEP);
+  const letters = JSON.stringify(template).length;
   return {
     render: (variables) => {
-      if (!meter.afford(cost)) return TOO_MANY_STEPS;
+      if (!meter.affordText(letters)) return TOO_MANY_STEPS;
       try {
         const value = render({ variables, isWhole });
         return isFields(value) ? { ok: true, value } : { ok: false, problem: "it gives no object" };
@@ -104,8 +104,6 @@ export function compileTemplate(template: Fields, isWhole = false): Template {
     },
   };
 }
-
-const LETTERS_PER_STEP = 10;
 
 /** `undefined`: it contains no expression, and is used as it is. */
 function compileValue(value: unknown, path: string): Render | undefined {

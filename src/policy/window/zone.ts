@@ -1,6 +1,6 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
-import { SECOND_MS } from "../../lib/duration.ts";
+import { DAY_MS, SECOND_MS } from "../../lib/duration.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
@@ -25,11 +25,10 @@ export interface WallClock {
   readonly largestSetBack: () => number;
 }
 
-const DAY = 86_400 * SECOND_MS;
 /** Interval between two checks of a zone's offset, within which no zone has changed twice since 1970. */
-const LOOK = 7 * DAY;
+const LOOK = 7 * DAY_MS;
 /** More than the largest offset and the largest change. */
-const NEAR = 2 * DAY;
+const NEAR = 2 * DAY_MS;
 
 /** IANA areas. Names without an area are obsolete, and ICU misreads some: it takes BST for Asia/Dhaka. */
 const AREAS =

@@ -1,13 +1,12 @@
 /** `hookpolicy test --mutate`: would the suites notice a mistake in the policies? */
 
-import { servedHooks } from "../../../api/hook-catalog.ts";
 import { CommandError, FAILED } from "../../command.ts";
 import { policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { type Colour, colourFor } from "../../terminal/colour.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { Progress } from "../../terminal/progress-line.ts";
 import { paragraphs } from "../../terminal/tree.ts";
-import { DEFAULT_CAPI_MINOR } from "../begin.ts";
+import { operatorOptions } from "../begin.ts";
 import type { Suite } from "../suite.ts";
 import { runSuite } from "../run-suite.ts";
 import { mutatedPolicies, type Mutant, type MutatedPolicy } from "./mutants.ts";
@@ -24,7 +23,7 @@ export async function testMutants(suites: readonly Suite[], flags: MutationFlags
   const hasTime = (): boolean => performance.now() < end;
   const progress = new Progress();
   const result = await runMutants(
-    mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR), hasTime),
+    mutatedPolicies(suites, operatorOptions().served, hasTime),
     hasTime,
     (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   );

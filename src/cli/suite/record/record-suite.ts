@@ -6,7 +6,6 @@ import { stringify } from "yaml";
 import { messageOf } from "../../../lib/thrown.ts";
 import { fieldsOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
-import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../views/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { readText } from "../../files/paths.ts";
@@ -15,7 +14,7 @@ import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/object-files.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
-import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
+import { operatorOptions } from "../begin.ts";
 import { runSuite } from "../run-suite.ts";
 import type { SuiteResult } from "../result.ts";
 import { checkNames } from "../check-names.ts";
@@ -47,8 +46,7 @@ export async function recordSuite(
     answers,
   );
   const fleet = new Fleet(objects, {
-    served: servedHooks(DEFAULT_CAPI_MINOR),
-    maxOverrideMs: MAX_OVERRIDE_MS,
+    ...operatorOptions(),
     now: new Date(answers[0]?.time ?? 0),
     complete: true,
   });
