@@ -1,7 +1,7 @@
 /** The budget of a decision. HookPolicies of a namespace share one, and each ClusterHookPolicy has its own. */
 
 import { entryOf } from "../lib/entry-of.ts";
-import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
+import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED, WORK_STEPS } from "./cel/meter.ts";
 import { type CompiledGate, type CompiledPolicy, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
@@ -10,9 +10,6 @@ import type { PolicyRef } from "./policy-ref.ts";
 /** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
 export const BUDGET_EXHAUSTED = "BudgetExhausted";
 
-/** The cost of a rule or a gate, in addition to its expressions, objects and windows. */
-const RULE_STEPS = 15;
-const GATE_STEPS = 20;
 /** The cost of parsing what memory has of a HookTask, and of its name. */
 const RECORD_STEPS = 30;
 /** The cost of asking a window's entry for its next start or end. */
@@ -47,14 +44,14 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(meter.budget(FORECAST_STEPS), work);
 }
 
-/** Charges a rule; false when no steps are left. */
+/** Charges a rule, in addition to its expressions, objects and windows; false when no steps are left. */
 export function affordRule(): boolean {
-  return meter.afford(RULE_STEPS);
+  return meter.afford(WORK_STEPS);
 }
 
 /** Charges the HookTasks of a rule before they are read. Each is parsed once, and compared with each task. */
 export function affordTasks(tasks: number, records: number): boolean {
-  return meter.afford(tasks * (GATE_STEPS + records) + records * RECORD_STEPS);
+  return meter.afford(tasks * (WORK_STEPS + records) + records * RECORD_STEPS);
 }
 
 /** Charges a comparison of two texts; texts of different lengths are not read. */
@@ -69,7 +66,7 @@ export function affordWindow(window: Window, now: Date): boolean {
 
 /** The only way to evaluate a gate. When the steps run out, the gate is not evaluable, whatever it found before. */
 export function evaluateGate(gate: CompiledGate, situation: Situation): GateResult {
-  if (!meter.afford(GATE_STEPS)) return exhausted();
+  if (!meter.afford(WORK_STEPS)) return exhausted();
   const result = gate.evaluate(situation);
   return meter.exhausted ? exhausted() : result;
 }

@@ -5,7 +5,7 @@
 
 import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { meter } from "./meter.ts";
+import { COMPILE_STEPS, meter } from "./meter.ts";
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { DAY_MS, MINUTE_MS, parseDuration } from "../../lib/duration.ts";
 import { found } from "../../lib/quoted-value.ts";
@@ -33,7 +33,6 @@ const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
 /** The functions whose last argument is a time zone. */
 export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
-const ZONE_STEPS = 100;
 const WINDOW_STEPS = 1000;
 
 export const timeFunctions: readonly CelFunc[] = [
@@ -42,7 +41,7 @@ export const timeFunctions: readonly CelFunc[] = [
       return BigInt(field(timestampDate(this.message)));
     }),
     celMethod(name, TIMESTAMP, [STRING], INT, function (zone) {
-      meter.charge(ZONE_STEPS);
+      meter.charge(COMPILE_STEPS);
       return BigInt(field(wallTime(timestampDate(this.message), zone)));
     }),
   ]),

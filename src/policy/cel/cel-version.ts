@@ -2,7 +2,7 @@
 
 import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
 import { parse, type SemVer } from "semver";
-import { meter } from "./meter.ts";
+import { COMPILE_STEPS, meter, READ_STEPS } from "./meter.ts";
 import { compileRange } from "../version-range.ts";
 
 const { BOOL, DYN, INT, STRING } = CelScalar;
@@ -10,11 +10,8 @@ const { BOOL, DYN, INT, STRING } = CelScalar;
 const VERSION = mapType(DYN, DYN);
 const TEXT = "@semver";
 
-const PARSE_STEPS = 5;
-const RANGE_STEPS = 100;
-
 function toVersion(text: string): SemVer {
-  meter.charge(PARSE_STEPS);
+  meter.charge(READ_STEPS);
   meter.chargeText(text);
   const version = parse(text);
   if (version === null) throw new Error("not a semantic version");
@@ -47,7 +44,7 @@ export const versionFunctions: readonly CelFunc[] = [
     return BigInt(unwrap(this).compare(unwrap(other)));
   }),
   celMethod("satisfies", STRING, [STRING], BOOL, function (range) {
-    meter.charge(RANGE_STEPS);
+    meter.charge(COMPILE_STEPS);
     meter.chargeText(this, range);
     const satisfied = compileRange(range)(this);
     if (satisfied === undefined) throw new Error("not a semantic version");

@@ -16,7 +16,7 @@ import {
 } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
-import { meter, meterFunctions } from "./meter.ts";
+import { meter, meterFunctions, READ_STEPS, WORK_STEPS } from "./meter.ts";
 import { textFunctions } from "./cel-text.ts";
 import { timeFunctions } from "./cel-time.ts";
 import { versionFunctions } from "./cel-version.ts";
@@ -27,7 +27,8 @@ type Cost = (values: readonly CelValue[]) => void;
 const byLength: Cost = (values) => {
   for (const value of values) {
     if (typeof value === "string" || value instanceof Uint8Array) meter.chargeText(value);
-    else if (isReflectMessage(value)) meter.charge(MESSAGE_STEPS);
+    // To choose an overload, the library asks again and again for the type of a message.
+    else if (isReflectMessage(value)) meter.charge(READ_STEPS);
   }
 };
 const bySearch: Cost = ([text, part]) => {
@@ -38,12 +39,6 @@ const byContents: Cost = (values) => {
 };
 
 const NUMBER_STEPS = 200;
-/** A protobuf message is costly to create. */
-const INSTANT_STEPS = 20;
-/** To choose an overload, the library asks again and again for the type of a message. */
-const MESSAGE_STEPS = 5;
-/** A call that fails makes several Errors. */
-const FAILURE_STEPS = 20;
 
 /** By function name; other functions cost as much as the length of their text arguments. */
 const COSTS: Readonly<Record<string, Cost>> = {
@@ -75,11 +70,13 @@ function metered(func: CelFunc): CelFunc {
     cost(self === undefined ? args : [self, ...args]);
     const result = func.call(0, self, args);
     if (result === undefined || isCelError(result)) {
-      meter.charge(FAILURE_STEPS);
+      // It makes several Errors.
+      meter.charge(WORK_STEPS);
       // Thrown, so that the library adds the position of the call.
       throw new Error(result === undefined ? "no such overload" : result.message);
     }
-    if (isReflectMessage(result)) meter.charge(INSTANT_STEPS);
+    // A protobuf message is costly to create.
+    if (isReflectMessage(result)) meter.charge(WORK_STEPS);
     return result;
   };
   return target === undefined

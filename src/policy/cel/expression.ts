@@ -12,7 +12,7 @@ import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
 import { isHas, pathKey } from "./guards.ts";
 import { jsonOf, textOf } from "./json-value.ts";
-import { type ExpressionResult, instrument, meter, TOO_MANY_STEPS } from "./meter.ts";
+import { type ExpressionResult, instrument, meter, TOO_MANY_STEPS, WORK_STEPS } from "./meter.ts";
 import {
   children,
   countNodes,
@@ -86,16 +86,13 @@ export interface CompiledExpression {
   readonly patternWeight: number;
 }
 
-/** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */
-const EVALUATION_STEPS = 15;
-/** The same for one object of an object gate, which reports one result for all its objects. */
+/** The cost of an evaluation for one object of an object gate, which reports one result for all its objects. */
 const OBJECT_STEPS = 8;
-/** The cost of an evaluation without a result. */
-const FAILURE_STEPS = 20;
 
 interface Contract {
   readonly variables: readonly VariableName[];
   readonly result: "bool" | "string" | "json" | "text";
+  /** In addition to one step per part of the expression and the cost of its calls. */
   readonly steps?: number;
 }
 
@@ -206,7 +203,7 @@ function isObservedGeneration(expr: Expr): boolean {
   return field === "observedGeneration";
 }
 
-function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS }: Contract): Expression {
+function expressionOf(root: Expr, { variables, result, steps = WORK_STEPS }: Contract): Expression {
   const evaluate = plan(environment, instrument(root));
   const cost = steps + countNodes(root);
   const used = variables.filter((name) => pathsIn(root, name).length > 0);
@@ -228,7 +225,7 @@ function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS 
         if (meter.exhausted) return TOO_MANY_STEPS;
         if (!isCelError(outcome)) return resultOf(outcome, result);
         // The message can contain a key, which is as long as an annotation.
-        const isPaid = meter.afford(FAILURE_STEPS) && meter.affordText(outcome.message.length);
+        const isPaid = meter.afford(WORK_STEPS) && meter.affordText(outcome.message.length);
         return isPaid ? fails(describe(outcome)) : TOO_MANY_STEPS;
       } catch {
         return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");

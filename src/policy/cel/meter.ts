@@ -25,6 +25,10 @@ import { children, type Comprehension, countNodes, type Expr, findNode, readLoop
 export const MAX_STEPS = 50_000;
 /** Deeper values come only from hostile input, and comparing them recurses. */
 const MAX_VALUE_DEPTH = 64;
+/** The scale of what work costs besides its length: what is read, what is made or evaluated, and what Intl or semver compile. */
+export const READ_STEPS = 5;
+export const WORK_STEPS = 20;
+export const COMPILE_STEPS = 100;
 const LETTERS_PER_STEP = 10;
 /** For JSON, because numbers and keys take longer to parse than text. */
 const PARSED_LETTERS_PER_STEP = 5;
