@@ -252,11 +252,13 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
   "the answer does not wait for the write of the claim": {
     ...apart,
     weakness: {
-      api: (api) => ({
+      api: (api, replica) => ({
         ...bound(api),
         replaceRolloutStatus: async (object, status) => {
           void api.replaceRolloutStatus(object, status).catch(() => undefined);
-          return await Promise.resolve({ ...object, status });
+          const hoped = { ...object, status };
+          replica.rollouts.get(object.metadata.name)?.set(hoped);
+          return await Promise.resolve(hoped);
         },
       }),
     },
