@@ -10,8 +10,7 @@ export interface Child {
 }
 
 /** A controller that also aborts when `signal` does. */
-export function childOf(signal: AbortSignal): Child {
-  const controller = new AbortController();
+export function childOf(signal: AbortSignal, controller = new AbortController()): Child {
   const abort = (): void => controller.abort();
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
@@ -71,9 +70,12 @@ export class Lives {
   /** `run` ends when its signal aborts, and never rejects. It begins with that of all. Returns what stops it. */
   begin(run: (signal: AbortSignal) => Promise<void>): () => void {
     const stop = new AbortController();
-    const life: Promise<void> = this.#begun.promise
-      .then(async (signal) => await run(AbortSignal.any([signal, stop.signal])))
-      .finally(() => this.#lives.delete(life));
+    const live = async (): Promise<void> => {
+      const { release } = childOf(await this.#begun.promise, stop);
+      await run(stop.signal);
+      release();
+    };
+    const life: Promise<void> = live().finally(() => this.#lives.delete(life));
     this.#lives.add(life);
     return () => stop.abort();
   }

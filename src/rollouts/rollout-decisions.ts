@@ -3,6 +3,7 @@
  * the API server (rollout-claims.ts).
  */
 
+import { isDeepStrictEqual } from "node:util";
 import { compareText } from "../lib/compare-text.ts";
 import type { HookRollout } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
@@ -73,7 +74,8 @@ export class Rollouts {
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const entry = this.#entries.get(name);
     this.#older.delete(name);
-    if (object !== undefined && entry !== undefined && isSameVersion(object, entry.object)) return;
+    // The informer brings what this replica has stored. What is whole now, or read by another definition, has the same version.
+    if (object !== undefined && isDeepStrictEqual(object, entry?.object)) return;
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);
     // The informer can be behind the answers to this replica's own writes.
@@ -177,6 +179,7 @@ export class Rollouts {
     if (older === undefined) return;
     this.#older.delete(name);
     this.#entries.get(name)?.set(older);
+    this.#options.onDemands();
     this.#options.enqueue(name);
   }
 
@@ -355,11 +358,6 @@ function hasSlot({ rollout, status }: RolloutEntry, cluster: Cluster, now: Date)
   const { metadata } = cluster;
   const target = targetOf(rollout.operation, cluster);
   return ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
-}
-
-/** The informer brings what this replica has stored. */
-function isSameVersion({ metadata: a }: HookRollout, { metadata: b }: HookRollout): boolean {
-  return a.uid === b.uid && a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {

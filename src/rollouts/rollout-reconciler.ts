@@ -154,7 +154,8 @@ export class RolloutReconciler {
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
-    const isUnchanged = current === sight.entry && current.object === sight.object;
+    // What a list of Clusters has proven of memory is true of the members as they are now.
+    const isUnchanged = !isPresent && current === sight.entry && current.object === sight.object;
     const status = this.#statusOf(isUnchanged ? sight : await this.#look(current), {
       object,
       ended,

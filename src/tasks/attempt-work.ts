@@ -99,10 +99,13 @@ export async function carryOut(objects: Objects, work: AttemptWork): Promise<Hoo
   }
 }
 
-function foundAs({ task, now }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
+/** The API server's clock counts only between the instants that this machine knows: theirs may differ. */
+function foundAs({ task, attempt, now }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
+  const began = readTimestamp(attempt.askedAt ?? attempt.startedAt) ?? now;
   // What is applied may have existed before.
-  const created = task.spec.action.create && readTimestamp(metadata.creationTimestamp);
-  return attemptFound(task, { uid: metadata.uid }, created ?? now);
+  const created = (task.spec.action.create && readTimestamp(metadata.creationTimestamp)) ?? now;
+  const since = Math.min(now.getTime(), Math.max(began.getTime(), created.getTime()));
+  return attemptFound(task, { uid: metadata.uid }, new Date(since));
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */

@@ -252,13 +252,11 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
   "the answer does not wait for the write of the claim": {
     ...apart,
     weakness: {
-      api: (api, replica) => ({
+      api: (api) => ({
         ...bound(api),
         replaceRolloutStatus: async (object, status) => {
           void api.replaceRolloutStatus(object, status).catch(() => undefined);
-          const hoped = { ...object, status };
-          replica.rollouts.get(object.metadata.name)?.set(hoped);
-          return await Promise.resolve(hoped);
+          return await Promise.resolve({ ...object, status });
         },
       }),
     },

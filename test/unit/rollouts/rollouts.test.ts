@@ -3,6 +3,7 @@ import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Override } from "../../../src/policy/world.ts";
 import { compileOverride } from "../../../src/policy/compile-override.ts";
+import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { clusterMeta, NOW, readyStatus } from "./fixtures.ts";
 import {
   ask,
@@ -125,6 +126,18 @@ describe("memory", () => {
     const before = { ...replica.seen };
     replica.rollouts.rolloutChanged("upgrades", structuredClone(stored));
     assert.deepEqual(replica.seen, before);
+  });
+
+  test("takes the same version as another definition reads it, and once it is whole", () => {
+    const replica = replicaOf({ clusters: [A] });
+    const stored = replica.api.stored.get("upgrades");
+    assert.ok(stored);
+    replica.rollouts.rolloutChanged("upgrades", { ...stored, spec: { ...stored.spec, paused: true } });
+    assert.equal(ask(replica, A), "Paused");
+    replica.rollouts.rolloutChanged("upgrades", stubRollout(stored));
+    assert.notEqual(ask(replica, A), "go");
+    replica.rollouts.rolloutChanged("upgrades", stored);
+    assert.equal(ask(replica, A), "go");
   });
 
   test("is not replaced by an older copy that an informer delivers late", () => {

@@ -62,6 +62,19 @@ describe("while the leader's memory of Clusters is behind the API server", () =>
       assert.ok(requeueAfterMs <= 2000);
     });
 
+  test("no stage passes: memory catches up with a failed canary while the Clusters are listed", async () => {
+    const replica = replicaWith();
+    await replica.reconciler.reconcile("upgrades");
+    wait(replica, 41);
+    const members = replica.api.members.bind(replica.api);
+    replica.api.members = async () => {
+      replica.put(canary({ wave: "canary" }, "99"));
+      return await members();
+    };
+    await replica.reconciler.reconcile("upgrades");
+    assert.equal(stageOf(replica)?.passed, false);
+  });
+
   test("a failure stays", async () => {
     const failed: RolloutFailure = {
       namespace: "fleet",

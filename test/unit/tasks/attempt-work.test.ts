@@ -149,6 +149,18 @@ describe("an attempt", () => {
     assert.deepEqual([removed.phase, removed.attempts?.[0]?.askedAt], ["Running", ago(0)]);
   });
 
+  test("counts no instant of the API server's clock that this machine has not reached, or had before", async () => {
+    for (const [created, counted] of [
+      [ago(2000), ago(30)],
+      [ago(-600), ago(0)],
+    ] as const) {
+      const create = async (): Promise<KubeObject> =>
+        await Promise.resolve(object("job-1", { creationTimestamp: created }));
+      const { phase, attempts } = await carryOut(server({ create }), workOf(running({ askedAt: ago(30) })));
+      assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", counted]);
+    }
+  });
+
   test("that was carried out unseen may take its time-out from when its object was created", async () => {
     const labels = { "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef" };
     const find = async (): Promise<KubeObject> =>
