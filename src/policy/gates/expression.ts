@@ -7,6 +7,7 @@ import type { GateKind } from "./gate-kind.ts";
 export const expressionGate: GateKind<string> = {
   compile,
   reads: "NoMark",
+  canFail: () => true,
   expressions: (source) => [{ source, use: "gate", path: "" }],
 };
 

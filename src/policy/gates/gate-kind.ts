@@ -32,6 +32,8 @@ export interface GateKind<Spec> {
   readonly reads: "NoMark" | ((spec: unknown) => readonly MarkPlace[]);
   /** The objects that the gate looks at, which the author of the policy must be allowed to read. The spec may be invalid. */
   looksAt?(spec: unknown): ObjectReach | undefined;
+  /** Whether the gate can fail with a valid spec, instead of being met or not. */
+  canFail?(spec: Spec): boolean;
   /** Whether the gate is met by what a person or a system gives for one version. */
   approvesVersion?(spec: Spec): boolean;
 }

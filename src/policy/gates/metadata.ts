@@ -40,6 +40,7 @@ function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
     contradicts: (spec, earlier) => otherValues(field, spec, earlier),
     reads: (spec) => readsOf(field, fieldsOf(spec)),
     marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
+    canFail: ({ from, valueFrom }) => from === "Namespace" || valueFrom === "TargetVersion",
     approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
   };
 }

@@ -40,6 +40,7 @@ interface CompiledObjectGate {
 export const objectGate: GateKind<ObjectGateSpec> = {
   compile,
   reads: "NoMark",
+  canFail: () => true,
   expressions: expressionsOf,
   looksAt,
   approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),

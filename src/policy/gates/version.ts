@@ -10,6 +10,7 @@ import type { GateKind } from "./gate-kind.ts";
 export const versionGate: GateKind<VersionGateSpec> = {
   compile,
   reads: "NoMark",
+  canFail: () => true,
   check: ({ range }) => {
     const message = rangeProblem(range);
     return message === undefined ? {} : { errors: [{ path: ".range", message }] };

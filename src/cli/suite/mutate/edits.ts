@@ -5,6 +5,7 @@
 
 import type { Steps } from "../../../lib/field-path.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
+import { conditionsOf, membersOf } from "../../../policy/gates/gates.ts";
 import { changedExpressions } from "./expression-edits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
 
@@ -15,15 +16,40 @@ export interface Edit {
 }
 
 export function* editsOf(spec: Fields): Generator<Edit> {
-  if (spec["mode"] === undefined && isGated(spec)) yield { path: ["spec", "mode"], to: "Audit" };
+  yield* modes(spec);
   yield* within(spec, ["spec"]);
 }
 
-/** Otherwise a change of the default mode has no effect. */
-function isGated(spec: Fields): boolean {
-  return listOf(spec["rules"])
+const OTHER_MODE: Readonly<Record<string, string>> = { Enforce: "Audit", Audit: "Enforce" };
+const OTHER_FAILURE: Readonly<Record<string, string>> = { Fail: "Ignore", Ignore: "Fail" };
+
+/** Both fields have a default. Without a gate, or without a part that can fail, a change of them has no effect. */
+function* modes(spec: Fields): Generator<Edit> {
+  const { mode = "Enforce", failurePolicy = "Fail" } = spec;
+  const gated = listOf(spec["rules"])
     .map(fieldsOf)
     .some(({ until, tasks }) => listOf(until).length + listOf(tasks).length > 0);
+  if (!gated) return;
+  yield { path: ["spec", "mode"], to: OTHER_MODE[String(mode)] };
+  if (canFail(spec)) yield { path: ["spec", "failurePolicy"], to: OTHER_FAILURE[String(failurePolicy)] };
+}
+
+/** Whether a part of it can be not evaluable. */
+function canFail(spec: Fields): boolean {
+  if ("namespaceSelector" in spec) return true;
+  return listOf(spec["rules"]).some((rule) => {
+    const { matchConditions, until, tasks } = fieldsOf(rule);
+    const conditions = listOf(until)
+      .flatMap(membersOf)
+      .flatMap((gate) => conditionsOf(gate));
+    return (
+      matchConditions !== undefined ||
+      listOf(tasks).some(
+        (task) => fieldsOf(task)["when"] !== undefined || JSON.stringify(task).includes("<<"),
+      ) ||
+      conditions.some((condition) => condition.kind.canFail?.(condition.spec) === true)
+    );
+  });
 }
 
 function* within(value: unknown, path: Steps, parent?: unknown): Generator<Edit> {
@@ -73,18 +99,13 @@ const isInObject = (path: Steps): boolean => path.at(-2) === "object";
 const nameOfObject = ifText((text, path) => (isInObject(path) ? [`${text}-x`] : NO_CHANGE));
 
 const CHANGES: Readonly<Record<string, Change>> = {
-  mode: turned({ Enforce: "Audit", Audit: "Enforce" }),
-  failurePolicy: turned({ Fail: "Ignore", Ignore: "Fail" }),
   admission: turned({ Deny: "Warn", Warn: "None" }),
   deadline: changedDeadlines,
   onExpiry: turned({ Allow: "KeepBlocking", KeepBlocking: "Allow" }),
   duration: ifText((text) => some(halved(text))),
   schedule: ifText(laterSchedules),
-  // Instants do not depend on it.
   timeZone: (value, _, window) =>
-    typeof value === "string" && JSON.stringify(window).includes('"schedule"')
-      ? [otherZone(value)]
-      : NO_CHANGE,
+    typeof value === "string" && hasLocalTimes(window) ? [otherZone(value)] : NO_CHANGE,
   from: ifText((text) => (text === "Namespace" ? ["Cluster"] : some(hourLater(text)))),
   to: ifText((text) => some(hourLater(text))),
   key: ifText((text) => [`${text}-x`]),
@@ -110,6 +131,17 @@ const CHANGES: Readonly<Record<string, Change>> = {
   absent: (value) => (value === true ? [REMOVED] : NO_CHANGE),
 };
 const BY_NAME: ReadonlyMap<string, Change> = new Map(Object.entries(CHANGES));
+
+const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** An instant with an offset does not depend on the time zone. */
+function hasLocalTimes(window: unknown): boolean {
+  const { allow, deny } = fieldsOf(window);
+  return [...listOf(allow), ...listOf(deny)].map(fieldsOf).some(({ schedule, from, to }) => {
+    const instants = [from, to].filter((each) => typeof each === "string");
+    return schedule !== undefined || instants.some((each) => !OFFSET.test(each));
+  });
+}
 
 /** A deadline that keeps blocking changes no answer. */
 function changedDeadlines(value: unknown): ChangedValues {

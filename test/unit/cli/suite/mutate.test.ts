@@ -75,6 +75,15 @@ const GATES: Readonly<Record<string, readonly [gate: object, expected: readonly 
       'window.deny[0].to: "2027-01-06T00:00:00+01:00" → "2027-01-06T00:00:00Z"',
     ],
   ],
+  "the zone of dates": [
+    { window: { timeZone: "Europe/Berlin", deny: [{ from: "2026-12-20", to: "2027-01-06T00:00:00Z" }] } },
+    [
+      'window.timeZone: "Europe/Berlin" → "Asia/Tokyo"',
+      'window.deny: [{"from":"2026-12-20","to":"2027-01-06T00:00:00Z"}] → -',
+      'window.deny[0].from: "2026-12-20" → "2026-12-20T01:00:00Z"',
+      'window.deny[0].to: "2027-01-06T00:00:00Z" → "2027-01-06T01:00:00Z"',
+    ],
+  ],
   "the bounds and the minor versions of a range": [
     { version: { range: ">=1.34.2 <1.36" } },
     [
@@ -136,6 +145,7 @@ test("rules, hooks, gates, conditions, deadlines and modes are dropped and turne
   const texts = [...editsOf(spec)].map(({ path, to }) => `${pathText(path)} → ${JSON.stringify(to)}`);
   for (const expected of [
     'spec.mode → "Audit"',
+    'spec.failurePolicy → "Ignore"',
     "spec.rules[0].hooks[0] → undefined",
     "spec.rules[0].until[0] → undefined",
     `spec.rules[0].until[1] → ${JSON.stringify(APPROVED)}`,
@@ -166,6 +176,7 @@ test("tasks are dropped and turned, and their templates are left as they are", (
   const texts = [...editsOf(spec)].map(({ path, to }) => `${pathText(path)} → ${JSON.stringify(to)}`);
   assert.deepEqual(texts, [
     'spec.mode → "Audit"',
+    'spec.failurePolicy → "Ignore"',
     "spec.rules → undefined",
     "spec.rules[0].hooks → undefined",
     "spec.rules[0].tasks → undefined",
@@ -184,11 +195,38 @@ test("what changes no answer is no mutant", () => {
   const { spec } = kept as { readonly spec: Record<string, unknown> };
   const texts = [...editsOf(spec)].map(({ path }) => pathText(path));
   assert.ok(!texts.includes("spec.rules[0].deadline"));
-  const named = [...editsOf({ failurePolicy: "Ignore", rules: [] })];
-  assert.deepEqual(named, [{ path: ["spec", "failurePolicy"], to: "Fail" }], "its author has chosen it");
+  // An annotation of the Cluster can always be evaluated.
+  const named = [...editsOf({ ...spec, failurePolicy: "Fail" })];
+  assert.ok(!named.some(({ path }) => path.includes("failurePolicy")));
   const observes = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] };
-  assert.ok(![...editsOf(observes)].some(({ path }) => path.includes("mode")));
+  for (const modes of [{}, { mode: "Audit", failurePolicy: "Ignore" }])
+    assert.ok(
+      ![...editsOf({ ...observes, ...modes })].some(({ path }) => /mode|failure/.test(pathText(path))),
+    );
 });
+
+for (const [name, gate, fails] of [
+  ["an annotation of the Namespace", { annotation: { key: "k", from: "Namespace" } }, true],
+  ["an annotation with the version", { annotation: { key: "k", valueFrom: "TargetVersion" } }, true],
+  ["an annotation of the Cluster", { annotation: { key: "k" } }, false],
+  ["an expression", { expression: "true" }, true],
+  ["an object", { object: { apiVersion: "v1", kind: "ConfigMap", name: "n" } }, true],
+  ["a version", { version: { range: ">=1.34" } }, true],
+  ["a wait", { wait: { duration: "1h" } }, false],
+] as const) {
+  test(`failurePolicy is ${fails ? "" : "not "}turned for ${name}`, () => {
+    for (const [failurePolicy, to] of [
+      [{}, "Ignore"],
+      [{ failurePolicy: "Ignore" }, "Fail"],
+    ] as const) {
+      const { spec } = policy([{ name: "g", ...gate }]) as { readonly spec: Record<string, unknown> };
+      const turned = [...editsOf({ ...spec, ...failurePolicy })].filter(({ path }) =>
+        path.includes("failurePolicy"),
+      );
+      assert.deepEqual(turned, fails ? [{ path: ["spec", "failurePolicy"], to }] : []);
+    }
+  });
+}
 
 test("operators of expressions are turned, and texts and comments passed over", () => {
   const expression = "a < 3 && b.all(x, x == 'p < q') // c && d";
