@@ -66,6 +66,10 @@ test("the tasks of a new policy are listed with their Clusters, and where they c
   );
   assert.match(text, /^ {2}does {6}nothing, and the rule holds: .*tier.*\n {2}clusters {2}team-a\/prod-2$/m);
   assert.match(
+    await simulated(t, [], [policy("clean", "a:1", "Audit")], "text"),
+    /^ {2}does {6}nothing, in mode Audit: .*tier.*\n {2}clusters {2}team-a\/prod-2$/m,
+  );
+  assert.match(
     await simulated(t, [], [policy("clean", "a:1")], "markdown"),
     /\ntask remove: BeforeClusterDelete\n/,
   );
