@@ -65,7 +65,18 @@ function untilForgotten(policy: FleetPolicy): readonly Problem[] {
 function idleProblem(policy: FleetPolicy, places: ReturnType<typeof placesIn>): Problem {
   const [why] = policy.compiled.errors.length > 0 ? [] : emptySelections(policy.raw, places);
   const cause = why === undefined ? "" : `${why.path}: ${why.message}. `;
-  return { detail: nameOf(policy), remedy: `${cause}Correct it or the labels of the Clusters, or delete it` };
+  return { detail: nameOf(policy), remedy: `${cause}${cureOfIdle(why?.path, places)}` };
+}
+
+/** `path`: of what selects no Cluster. */
+function cureOfIdle(path: string | undefined, places: ReturnType<typeof placesIn>): string {
+  if (path === undefined) return "Correct spec.clusterSelector or the labels of the Clusters, or delete it";
+  if (path === "metadata.namespace") {
+    const used = [...new Set(places.map(({ namespace }) => namespace))];
+    return `A HookPolicy is about its own namespace: create it in that of the Clusters (${some(used)}), or make it a ClusterHookPolicy`;
+  }
+  const labelled = path.endsWith("namespaceSelector") ? "Namespaces" : "Clusters";
+  return `Correct it or the labels of the ${labelled}, or delete it`;
 }
 
 /** Whether it is known which policies match which Clusters. */

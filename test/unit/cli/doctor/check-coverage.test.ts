@@ -13,7 +13,33 @@ describe("Clusters are not protected", () => {
         ]),
       }),
       "warning",
-      /HookPolicy team-z\/p → metadata\.namespace: namespace team-z has none of the .*, which are in team-a, so the policy holds nothing.*delete it/,
+      /HookPolicy team-z\/p → metadata\.namespace: namespace team-z has none of the .*, which are in team-a, so the policy holds nothing.*\. A HookPolicy is about its own namespace: create it in that of the Clusters \(team-a\), or make it a ClusterHookPolicy$/,
+    ],
+    "by one that selects other labels of Clusters": [
+      "effect",
+      () => ({ policies: found([policy({ clusterSelector: { matchLabels: { tier: "gold" } } })]) }),
+      "warning",
+      /spec\.clusterSelector: tier=gold selects none .*\. Correct it or the labels of the Clusters, or delete it$/,
+    ],
+    "by one that selects other Namespaces": [
+      "effect",
+      () => ({
+        policies: found([
+          {
+            ...policy({ namespaceSelector: { matchLabels: { tier: "gold" } } }),
+            kind: "ClusterHookPolicy",
+            metadata: { name: "p", uid: "p", generation: 1 },
+          },
+        ]),
+      }),
+      "warning",
+      /spec\.namespaceSelector: tier=gold selects the namespace of none .*\. Correct it or the labels of the Namespaces, or delete it$/,
+    ],
+    "because there is none": [
+      "effect",
+      () => ({ clusters: found([]) }),
+      "warning",
+      /HookPolicy team-a\/p → Correct spec\.clusterSelector or the labels of the Clusters, or delete it$/,
     ],
     "by one whose rule lacks until": [
       "effect",
