@@ -198,6 +198,9 @@ function Plan({ name }: { name: string }) {
             alt="A bar for each Cluster, from its beginning to its end, below its stage"
             src={`data:image/svg+xml,${encodeURIComponent(value.picture)}`}
           />
+          <p class="soft">
+            Each bar's name and times: <code>rollout plan {name} -o json</code>
+          </p>
         </>
       )}
     </section>

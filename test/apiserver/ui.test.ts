@@ -297,6 +297,7 @@ spec:
     await page.getByRole("heading", { name: /upgrades/ }).waitFor();
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.getByText(/The last Cluster is done at/).waitFor();
+    await page.getByText("rollout plan upgrades -o json").waitFor();
     const nights = { timeZone: "Africa/Abidjan", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
     const rules = [{ name: "nightly", hooks: [HOOK], until: [{ name: "night", window: nights }] }];
     await applyPolicy(lab.cp, policyRef(NS, "nights"), { rules });

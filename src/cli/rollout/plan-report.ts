@@ -163,6 +163,8 @@ const LEFT = 160;
 const ROW = 6;
 const BY_TIME = "#2f6fde";
 const NEEDS_ACTION = "#c98a1b";
+/** Its title and its legend are above. */
+const TOP = 60;
 
 /** A row for the name of each stage, a row for each of its Clusters, and some space. */
 export function planSvg(plan: FleetPlan): string {
@@ -184,13 +186,22 @@ export function planSvg(plan: FleetPlan): string {
     ...Array.from({ length: 3 }, () => () => ""),
   ]);
   const title = escapeXml(`HookRollout ${rollout.name}, ${minute(from)} to ${minute(end)}`);
-  const height = 40 + rows.length * ROW;
+  const height = TOP + rows.length * ROW;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12" role="img" aria-label="${title}">`,
     `<rect width="100%" height="100%" fill="#ffffff"/>`,
     `<text x="8" y="20" font-size="14">${title}</text>`,
-    ...rows.map((draw, row) => draw(40 + row * ROW)).filter((text) => text !== ""),
+    ...legend(8, BY_TIME, "begins by itself"),
+    ...legend(LEFT, NEEDS_ACTION, "begins after an action such as an approval"),
+    ...rows.map((draw, row) => draw(TOP + row * ROW)).filter((text) => text !== ""),
     "</svg>",
     "",
   ].join("\n");
+}
+
+function legend(x: number, fill: string, words: string): string[] {
+  return [
+    `<rect x="${x}" y="32" width="10" height="10" fill="${fill}"/>`,
+    `<text x="${x + 16}" y="41">${words}</text>`,
+  ];
 }

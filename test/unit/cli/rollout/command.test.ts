@@ -83,6 +83,8 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       stdout,
       /^<svg [^]*<title>fleet\/b: 2026-12-01T08:00Z to 2026-12-01T08:40Z<\/title>[^]*<\/svg>\n$/,
     );
+    for (const words of ["begins by itself", "begins after an action such as an approval"])
+      assert.match(stdout, new RegExp(`<rect [^\\n]*fill="#\\w+"/>\\n<text [^\\n]*>${words}</text>`));
   });
 
   test("waits for the windows of policies, and names what never begins or needs an action", async (t) => {
