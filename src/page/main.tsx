@@ -8,7 +8,6 @@ import { ClustersPage } from "./clusters.tsx";
 import { HeldPage } from "./held.tsx";
 import { Keys } from "./keys.tsx";
 import { connectLive, type Live, NOT_LIVE } from "./live.ts";
-import { Connection } from "./parts.tsx";
 import { RolloutsPage } from "./rollouts.tsx";
 import { PAGES, readRoute, type Route } from "./route.ts";
 import { WhatIfPage } from "./what-if.tsx";
@@ -29,9 +28,7 @@ function App() {
       <Bar route={route} live={live} server={about.server} />
       {showsKeys && <Keys onClose={() => setShowsKeys(false)} />}
       <main>
-        <Connection.Provider value={about.connection}>
-          <Content route={route} live={live} about={about} />
-        </Connection.Provider>
+        <Content route={route} live={live} about={about} />
       </main>
     </>
   );
@@ -42,7 +39,7 @@ function titleOf({ page, name }: Route): string {
   return PAGES.find((each) => each.page === page)?.title ?? "";
 }
 
-const UNKNOWN: About = { program: "hookpolicy", connection: "", server: "", hooks: [] };
+const UNKNOWN: About = { program: "hookpolicy", server: "", hooks: [] };
 
 function Content({ route, live, about }: { route: Route; live: Live; about: About }) {
   const { hooks, program } = about;

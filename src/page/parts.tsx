@@ -1,11 +1,8 @@
 /** Small parts that several pages have in common. */
 
-import { type ComponentChildren, createContext, type VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Params, withParams } from "./route.ts";
-
-/** The text to append to commands, so that they use the same cluster. */
-export const Connection = createContext("");
 
 export function ClusterName({ cluster }: { cluster: string }): VNode | null {
   const [namespace, name] = cluster.split("/");

@@ -6,8 +6,6 @@ import type { Branch, Detail } from "../cli/terminal/branch.ts";
 export interface About {
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
-  /** Appended to printed commands, so that they use the same cluster: " --context prod". */
-  readonly connection: string;
   readonly server: string;
   /** The hooks that Cluster API calls, in the order of a Cluster's life. */
   readonly hooks: readonly string[];

@@ -27,7 +27,7 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
   const holders = await readHolders(source.client);
   const feed = new LiveFeed();
   const about: About = {
-    ...source.words,
+    program: source.words.program,
     server: loadKubeConfig(flags).getCurrentCluster()?.server ?? "",
     hooks: hooksOf(source.options),
   };
