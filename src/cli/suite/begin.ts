@@ -17,10 +17,11 @@ import { SuiteTasks } from "./suite-tasks.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteObjects } from "./suite-objects.ts";
 
-/** As an operator without flags has it. `capiVersion`: absent for its default. */
-export function operatorOptions(capiVersion?: string): Pick<FleetOptions, "served" | "maxOverrideMs"> {
-  const options = parseOptions({ "capi-version": capiVersion });
-  return { served: servedHooks(options.capiVersion.minor), maxOverrideMs: options.maxOverrideMs };
+/** As an operator without flags has it. `version`: a suite's own, which may be older than operators support. */
+export function operatorOptions(version?: string): Pick<FleetOptions, "served" | "maxOverrideMs"> {
+  const { capiVersion, maxOverrideMs } = parseOptions({});
+  const minor = Number(version?.slice(2) ?? capiVersion.minor);
+  return { served: servedHooks(minor), maxOverrideMs };
 }
 
 /** What the steps of a suite that has started work on. */

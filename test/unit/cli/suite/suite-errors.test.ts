@@ -138,6 +138,10 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     suite({ capiVersion: "1.11", steps: [{ call: { ...UPGRADE, hook: "BeforeWorkersUpgrade" }, expect }] }),
     /^spec\.steps\[0\]\.call\.hook: Cluster API 1\.11 does not call BeforeWorkersUpgrade/,
   ],
+  "one at a version that no operator supports": [
+    suite({ capiVersion: "1.05", steps: [{ call: { ...UPGRADE, hook: "BeforeWorkersUpgrade" }, expect }] }),
+    /^spec\.steps\[0\]\.call\.hook: Cluster API 1\.5 does not call BeforeWorkersUpgrade/,
+  ],
   "a call for a Cluster without topology": [
     withSpec({ clusters: [clusterWith({})] }),
     /has no spec\.topology: Cluster API calls no hook for it/,
