@@ -40,6 +40,7 @@ export const WIDGETS = {
                     properties: { name: text },
                   },
                   marks: { type: "object", additionalProperties: text, maxProperties: 2 },
+                  code: { ...text, pattern: "^[0-9]+$" },
                   maybe: { type: "string", nullable: true },
                   whole: {
                     type: "object",
@@ -106,6 +107,11 @@ export const SPECS: Readonly<Record<string, readonly [spec: unknown, path?: stri
     { size: 1, port: "80" },
     "spec.port",
     /expected a whole number or a text that matches \^/,
+  ],
+  "a number as a text of some form": [
+    { size: 1, code: 12 },
+    "spec.code",
+    /expected a text that matches .*: write it in quotes, "12"$/,
   ],
   "a known field of an open object": [{ size: 1, free: { name: 1 } }, "spec.free.name", /expected a string/],
   "a value of a map": [{ size: 1, marks: { "a.b/c": 1 } }, "spec.marks[a.b/c]", /expected a string/],

@@ -73,9 +73,12 @@ function expectedType({ type, enum: words, properties, "x-expected": text }: Fie
   return names.length === 0 ? noun : `${noun} with the fields ${names.join(", ")}`;
 }
 
+/** Texts that ask for quotes, or for a unit. */
+const ASKS_FOR_MORE = /in quotes|duration/;
+
 function quotesHint(data: unknown, { type, enum: words, "x-expected": text }: Fields): string {
   const isScalar = typeof data === "boolean" || typeof data === "number";
-  if (type === "string" && isScalar && (words ?? text) === undefined)
+  if (type === "string" && isScalar && words === undefined && !ASKS_FOR_MORE.test(String(text)))
     return `: write it in quotes, "${data}"`;
   const isQuoted = type === "integer" ? /^\d+$/ : type === "boolean" ? /^(?:true|false)$/ : undefined;
   return typeof data === "string" && isQuoted?.test(data) === true ? ": write it without quotes" : "";
