@@ -5,7 +5,8 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import { found } from "../../lib/quoted-value.ts";
 
-type Describe = (error: ErrorObject) => string;
+/** `undefined`: ajv's own words are the best. */
+type Describe = (error: ErrorObject) => string | undefined;
 
 /** By the JSON Schema keyword that failed. */
 const MESSAGES: Readonly<Record<string, Describe>> = {
@@ -26,9 +27,9 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
     `found ${Array.from(String(data)).length} characters, expected at most ${params["limit"]}: shorten it`,
   pattern: inWords,
   format: inWords,
-  anyOf: inWords,
-  oneOf: inWords,
-  not: inWords,
+  anyOf: aForm,
+  oneOf: aForm,
+  not: aForm,
   minItems: ({ params }) => `found too few items, expected at least ${params["limit"]}`,
   maxItems: ({ params }) => `found too many items, expected at most ${params["limit"]}`,
   minProperties: ({ params }) => `found too few entries, expected at least ${params["limit"]}`,
@@ -37,11 +38,13 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
   maximum: ({ data, params }) => `found ${found(data)}, expected at most ${params["limit"]}`,
 };
 
-function inWords({ data, parentSchema }: ErrorObject): string {
+function inWords({ data, parentSchema }: ErrorObject): string | undefined {
   const words: unknown = parentSchema?.["x-expected"];
-  return typeof words === "string"
-    ? `found ${found(data)}, expected ${words}`
-    : "does not fit any form that its schema allows";
+  return typeof words === "string" ? `found ${found(data)}, expected ${words}` : undefined;
+}
+
+function aForm(error: ErrorObject): string {
+  return inWords(error) ?? "does not fit any form that its schema allows";
 }
 
 export function describeSchemaError(error: ErrorObject): string {

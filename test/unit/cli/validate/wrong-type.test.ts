@@ -68,3 +68,14 @@ for (const [kind, cases] of [
     });
   }
 }
+
+test("a number that is too large for its format is not told of forms", () => {
+  const path = `${RULE}.until[0].object.minCount`;
+  const messages = validatePolicy("HookPolicy", objectWith("HookPolicy", path, 3_000_000_000))
+    .filter((each) => each.path === path)
+    .map(({ message }) => message);
+  assert.deepEqual(messages.toSorted(), [
+    "found the number 3000000000, expected at most 1000",
+    'must match format "int32"',
+  ]);
+});
