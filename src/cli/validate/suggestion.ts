@@ -2,18 +2,44 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
+import { fieldOf } from "../../policy/validation/schema-errors.ts";
+import { meantDuration } from "../command.ts";
 import { lookalike, RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
 import { isTemplate } from "../fleet/text-fields.ts";
 import { stepsOf, valueAt } from "../../lib/field-path.ts";
 
-/** `undefined`: the message says it. */
-export function suggestionFor(object: unknown, path: string): string | undefined {
+/** `undefined`: nothing is certain enough, or the message says it. */
+export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {
   const value = valueAt(object, stepsOf(path));
   // Looks into the value, then into the name of the field.
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
-  return isTemplate(value) ? RENDER_FIRST : undefined;
+  if (isTemplate(value)) return RENDER_FIRST;
+  const schema = schemaAt(CRD_SCHEMAS[kind], stepsOf(path));
+  if (schema?.type === "array") return listOf(schema, value);
+  return schema !== undefined && DURATION.test(path) ? meantDuration(value) : undefined;
+}
+
+const DURATION = /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime|timeout)$/;
+
+/** Words that need no quotes in a list in one line. */
+const PLAIN = /^[A-Za-z][\w./:=-]*$/;
+
+function listOf({ items }: CrdSchema, value: unknown): string | undefined {
+  if (typeof value !== "string" || !PLAIN.test(value) || items?.type !== "string") return undefined;
+  const words = items.enum?.filter((word) => typeof word === "string") ?? [];
+  return `write a list: [${nearest(value, words) ?? value}]`;
+}
+
+function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
+  let schema: CrdSchema | undefined = root;
+  for (const step of steps) {
+    schema = schema.items ?? fieldOf(schema, step);
+    if (schema === undefined) return undefined;
+  }
+  return schema;
 }
 
 /** Of many places, none is certain enough. */

@@ -235,10 +235,14 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
   return { errors, warnings: lifetimeProblems(viewOverride(object, options.now), options) };
 }
 
+/** As field-message.ts ends them. */
+const WITH_ADVICE =
+  /^(.*?)(?:; (did you mean .*\?)|: (write it without quotes|begin each item with "- "))?$/s;
+
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
-  const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const other = elsewhere(source, path, text) ?? meant;
+  const [, text = "", meant, form] = WITH_ADVICE.exec(error.message) ?? [];
+  const other = elsewhere(source, path, text) ?? meant ?? form;
   const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
@@ -266,7 +270,7 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
   const { path, message } = error;
   const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
   const kind = severity === "error" ? ownKind(source.object) : undefined;
-  const suggestion = kind && suggestionFor(source.object, path);
+  const suggestion = kind && suggestionFor(kind, source.object, path);
   return {
     ...position,
     message: asWritten(message, source, position),

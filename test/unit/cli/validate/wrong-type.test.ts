@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { checkSuite } from "../../../../src/cli/suite/suite-check.ts";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { type Kind, validatePolicy } from "../../../../src/policy/validation/schema.ts";
 
 test("a suite says of a number of hours that it needs a unit, and nothing of quotes alone", () => {
@@ -79,3 +81,33 @@ test("a number that is too large for its format is not told of forms", () => {
     'must match format "int32"',
   ]);
 });
+
+const SUGGESTED: readonly (readonly [rule: object, message: RegExp, suggestion: string])[] = [
+  [
+    { hooks: "BeforeDelete" },
+    /^found "BeforeDelete", expected a list$/,
+    "write a list: [BeforeClusterDelete]",
+  ],
+  [{ until: {} }, /^found an object, expected a list$/, 'begin each item with "- "'],
+  [{ retryAfterSeconds: "30" }, /^found "30", expected an integer$/, "write it without quotes"],
+  [{ deadline: { after: "3d" } }, /^"3d" is not a duration: /, "write 72h"],
+  [{ deadline: { after: 15 } }, /^found the number 15, expected hours/, "write its unit: 15s, 15m or 15h"],
+];
+
+for (const [rule, message, suggestion] of SUGGESTED) {
+  test(`validate suggests for ${JSON.stringify(rule)}: ${suggestion}`, async (t) => {
+    const policy = objectWith("HookPolicy", RULE, {
+      name: "r",
+      hooks: ["BeforeClusterDelete"],
+      until: [],
+      ...rule,
+    });
+    const cwd = await folder(t, { "p.yaml": JSON.stringify(policy) });
+    const { stdout } = await hookpolicy(["validate", "p.yaml", "-o", "json"], { cwd });
+    const { findings } = JSON.parse(stdout) as {
+      findings: readonly { readonly message: string; readonly suggestion?: string }[];
+    };
+    const found = findings.find((each) => message.test(each.message));
+    assert.equal(found?.suggestion, suggestion, stdout);
+  });
+}
