@@ -111,7 +111,7 @@ function stateDetails(task: ReadTask, { now }: TaskView): (Detail | false)[] {
   const open = openAttempt(status);
   const end = open?.askedAt === undefined ? undefined : timesOutAt(object, open).toISOString();
   return [
-    { label: "attempts", text: `${attempts}, each for at most ${spec.timeout}` },
+    { label: "attempts", text: `${attempts}, each for at most ${spec.timeout} once it has begun` },
     end !== undefined && { label: "times out", text: until(end, now) },
     ...waitDetails(task, now),
     isAltered && { label: "altered", text: ALTERED },

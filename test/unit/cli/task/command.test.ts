@@ -205,7 +205,7 @@ describe("show", () => {
   for       BeforeClusterUpgrade (v1.35.0) of Cluster team-a/prod-1
   does      creates a Job
   acts as   ServiceAccount team-a/cluster-tasks
-  attempts  2 of 2, each for at most 15m
+  attempts  2 of 2, each for at most 15m once it has begun
   because   the Job failed
 
   logs              kubectl logs -n team-a job/backup-b --all-containers --prefix
