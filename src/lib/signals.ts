@@ -71,9 +71,9 @@ export class Lives {
   begin(run: (signal: AbortSignal) => Promise<void>): () => void {
     const stop = new AbortController();
     const live = async (): Promise<void> => {
-      const { release } = childOf(await this.#begun.promise, stop);
+      const child = childOf(await this.#begun.promise, stop);
       await run(stop.signal);
-      release();
+      child.release();
     };
     const life: Promise<void> = live().finally(() => this.#lives.delete(life));
     this.#lives.add(life);
