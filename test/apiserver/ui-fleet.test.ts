@@ -97,7 +97,7 @@ describe("the page of a fleet", () => {
       return opened === true;
     });
     await page.getByRole("heading", { name: ONE }).waitFor();
-    await page.getByText(`${APPROVED}=true`).first().waitFor();
+    await page.getByText(`annotation ${APPROVED} on Cluster`).first().waitFor();
     await page.getByText("observed").first().waitFor();
     await page.goBack();
     await page.getByRole("searchbox").fill("");
