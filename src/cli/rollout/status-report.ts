@@ -9,8 +9,7 @@ import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
 import { stageState, waitsForText } from "./stage-text.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { width } from "../terminal/colour.ts";
-import { fittingLines, tableLines } from "../terminal/table.ts";
+import { fittingLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
 
@@ -78,16 +77,9 @@ function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, v
   ]);
   const headings = ["STAGE", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);
-  const { colour, columns = Infinity } = view;
-  // The states alone may be wider than the terminal, which wraps them: a block for each stage says no more.
-  const counts = tableLines(
-    headings.slice(0, -1),
-    rows.map((cells) => cells.slice(0, -1)),
-  );
-  const fits = counts.every((line) => width(line) <= columns - 2);
   return [
     ...(version === undefined ? [] : [`To ${version}:`]),
-    ...indented(headings, rows, fits ? { colour } : view),
+    ...indented(headings, rows, { ...view, lastWraps: true }),
     ...awaited.flatMap((text) => wrapped(`  ${text}`, view.columns, "    ").map(view.colour.yellow)),
   ];
 }
@@ -134,7 +126,8 @@ function section(title: string, headings: readonly string[], rows: Rows, view: R
 function indented(
   headings: readonly string[],
   rows: Rows,
-  { colour, columns = Infinity }: Terminal,
+  { colour, columns = Infinity, lastWraps = false }: Terminal & { readonly lastWraps?: boolean },
 ): string[] {
-  return fittingLines(headings, rows, { colour, columns: columns - 2 }).map((line) => `  ${line}`);
+  const lines = fittingLines(headings, rows, { colour, columns: columns - 2 }, { lastWraps });
+  return lines.map((line) => `  ${line}`);
 }

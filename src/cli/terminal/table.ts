@@ -22,6 +22,8 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
 interface Forms {
   /** With how many of the columns a table is tried, in this order; absent: with all. */
   readonly tables?: readonly number[];
+  /** Whether the terminal may wrap the last column of a table. */
+  readonly lastWraps?: boolean;
   /** Texts that are not wrapped in blocks, so that they can be copied. */
   readonly whole?: ReadonlySet<string | undefined>;
 }
@@ -31,15 +33,15 @@ export function fittingLines(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   { colour, columns = Infinity }: Terminal,
-  { tables = [headings.length], whole = new Set() }: Forms = {},
+  { tables = [headings.length], lastWraps = false, whole = new Set() }: Forms = {},
 ): string[] {
   const [, ...labels] = headings.map((heading) => heading.toLowerCase());
-  const isWide = (line: string): boolean => width(line) > columns;
-  for (const end of tables) {
+  const upTo = (end: number): string[] => {
     const cut = rows.map((cells) => cells.slice(0, end));
-    const lines = tableLines(headings.slice(0, end), cut);
-    if (!lines.some(isWide)) return lines;
-  }
+    return tableLines(headings.slice(0, end), cut);
+  };
+  const isWide = (line: string): boolean => width(line) > columns;
+  for (const end of tables) if (!upTo(lastWraps ? end - 1 : end).some(isWide)) return upTo(end);
   return rows.flatMap(([subject = "", ...texts]) => {
     const details = labels.map((label, index) => {
       const text = texts[index] ?? "";

@@ -224,6 +224,14 @@ Failed:
   );
 });
 
+test("stages are a table where their states alone are wider than the terminal", () => {
+  const rollout = hookRollout({ stages: STAGES }, staged(stage("canary", { soakingSince: AGO })));
+  const lines = printed(rolloutLines([rollout], { now: NOW, colour: PLAIN, columns: 80 })).split("\n");
+  const row = lines.find((line) => line.startsWith("  canary "));
+  assert.match(row ?? "", /^ {2}canary +0\/4 +0 +0 +0 +0 +soaks for 24h, until /);
+  assert.ok((row ?? "").length > 80);
+});
+
 test("an empty line is between two rollouts", () => {
   const both = [hookRollout({}, readyStatus()), hookRollout({ paused: true }, readyStatus())];
   assert.deepEqual(rolloutLines(both, { now: NOW, colour: PLAIN }).map(String)[1], "");
