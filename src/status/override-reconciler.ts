@@ -14,31 +14,27 @@ import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { PolicyApi } from "./policy-api.ts";
+import { despiteConflicts, type PolicyApi } from "./policy-api.ts";
 import { stubOverride } from "../memory/stored-views.ts";
-
-const MAX_CONFLICTS = 5;
 
 export async function reconcileOverride(
   key: string,
   { store, writer, now }: { store: DecisionStore; writer: PolicyApi; now: () => Date },
 ): Promise<Requeue> {
-  for (let conflicts = 0; ; conflicts += 1) {
+  const write = async (): Promise<Requeue> => {
     const entry = store.overrides.get(key);
     if (entry === undefined) return {};
     const at = now();
     const status = computeOverrideStatus(entry, at);
-    const leftMs = +entry.compiled.expiresAt - +at;
-    const result = leftMs > 0 ? { requeueAfterMs: leftMs } : {};
-    if (isDeepStrictEqual(status, entry.object.status)) return result;
-    try {
+    if (!isDeepStrictEqual(status, entry.object.status))
       learn(store, entry, await writer.replaceOverrideStatus(entry, status));
-      return result;
-    } catch (error) {
-      if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
-      learn(store, entry, await writer.getOverride(entry));
-    }
-  }
+    const leftMs = +entry.compiled.expiresAt - +at;
+    return leftMs > 0 ? { requeueAfterMs: leftMs } : {};
+  };
+  return await despiteConflicts(writer, write, async () => {
+    const entry = store.overrides.get(key);
+    if (entry !== undefined) learn(store, entry, await writer.getOverride(entry));
+  });
 }
 
 /** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */

@@ -15,7 +15,7 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged } from "../memory/policy-events.ts";
 import type { StoreOptions, Unavailable } from "../memory/memory.ts";
-import type { PolicyApi } from "./policy-api.ts";
+import { despiteConflicts, type PolicyApi } from "./policy-api.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
@@ -37,7 +37,6 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
 const WRITE_INTERVAL_MS = 1000;
 /** How long the status waits until memory has caught up with an edit. */
 const MAX_BEHIND_MS = 5000;
-const MAX_CONFLICTS = 5;
 
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
@@ -50,7 +49,7 @@ export class PolicyReconciler {
   }
 
   async reconcile(key: string): Promise<Requeue> {
-    const { store, writer, now, clustersUnavailable } = this.#options;
+    const { store, writer, now, clustersUnavailable, onStatusWrite } = this.#options;
     if (isOverrideKey(key)) return await reconcileOverride(key, { store, writer, now });
     const entry = store.policies.get(key);
     if (entry === undefined) return {};
@@ -66,7 +65,14 @@ export class PolicyReconciler {
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
-    await this.#reconcileStatus(entry);
+    await despiteConflicts(
+      writer,
+      async () => await this.#reconcileStatus(entry),
+      async () => {
+        onStatusWrite(entry.compiled.ref.kind, "conflict");
+        this.#learn(entry, await writer.get(entry));
+      },
+    );
     return finish(failure);
   }
 
@@ -92,30 +98,22 @@ export class PolicyReconciler {
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
+    // After a conflict, which can mean that the spec was edited.
+    if (!this.#isCurrent(entry) || this.#behindMs(entry) > 0) return;
     const { writer, now, onStatusWrite, onEvent } = this.#options;
-    const { kind } = entry.compiled.ref;
-    // A conflict can mean that the spec was edited.
-    for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
-      const input = this.#statusInput(entry);
-      const known = rowSetsOf(input.held, entry.held.keys());
-      const status = computeStatus(input, now(), known);
-      entry.known = known;
-      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
-      try {
-        const event = callsChanged(entry.compiled, entry.object.status, status);
-        const updated = await writer.replaceStatus(entry, status);
-        onStatusWrite(kind, "written");
-        if (event !== undefined && updated !== undefined) onEvent(event);
-        // Monotonic: a clock that is set back must not stop the writes.
-        this.#written.set(entry, performance.now());
-        this.#rememberCut(entry, status, updated?.status);
-        return this.#learn(entry, updated);
-      } catch (error) {
-        if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
-        onStatusWrite(kind, "conflict");
-        this.#learn(entry, await writer.get(entry));
-      }
-    }
+    const input = this.#statusInput(entry);
+    const known = rowSetsOf(input.held, entry.held.keys());
+    const status = computeStatus(input, now(), known);
+    entry.known = known;
+    if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
+    const event = callsChanged(entry.compiled, entry.object.status, status);
+    const updated = await writer.replaceStatus(entry, status);
+    onStatusWrite(entry.compiled.ref.kind, "written");
+    if (event !== undefined && updated !== undefined) onEvent(event);
+    // Monotonic: a clock that is set back must not stop the writes.
+    this.#written.set(entry, performance.now());
+    this.#rememberCut(entry, status, updated?.status);
+    this.#learn(entry, updated);
   }
 
   /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
