@@ -301,7 +301,7 @@ export class Evaluator {
   #logTornDown({ compiled }: PolicyEntry, operation: PendingOperation, row: PolicyRow | undefined): void {
     this.#options.log.error("A held Cluster is being torn down", {
       hook: operation.call.hook,
-      cluster: `${operation.namespace}/${operation.cluster}`,
+      cluster: clusterOfRow(operation),
       policy: policyName(compiled.ref),
       ...row?.tornDown,
     });

@@ -48,12 +48,20 @@ function Tree({ branch: { text, verdict = "", details = [], branches = [] } }: {
   return (
     <details class="policy" open={toneOf(verdict) !== "free"}>
       <summary>
-        <span class={`mark ${toneOf(verdict)}`} aria-hidden="true" />
-        {text}
+        <Marked text={text} verdict={verdict} />
       </summary>
       <Details details={details} />
       <Twigs branches={branches} />
     </details>
+  );
+}
+
+function Marked({ text, verdict }: Required<Pick<Branch, "text" | "verdict">>) {
+  return (
+    <>
+      <span class={`mark ${toneOf(verdict)}`} aria-hidden="true" />
+      {text}
+    </>
   );
 }
 
@@ -64,8 +72,7 @@ function Twigs({ branches = [] }: Pick<Branch, "branches">) {
       {branches.map(({ text, verdict = "", details = [], branches: below = [] }) => (
         <li key={text}>
           <p>
-            <span class={`mark ${toneOf(verdict)}`} aria-hidden="true" />
-            {text}
+            <Marked text={text} verdict={verdict} />
           </p>
           <Details details={details} />
           <Twigs branches={below} />

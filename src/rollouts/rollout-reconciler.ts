@@ -116,7 +116,7 @@ export class RolloutReconciler {
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
-    const sight = await this.#look(entry);
+    const sight = await this.#sightOf(entry);
     const { object } = sight;
     const planned = this.#statusOf(sight, { object, ended: new Set(), isPresent: true });
     // While the watch of Clusters stalls, a member may have failed that memory shows as succeeded.
@@ -156,7 +156,7 @@ export class RolloutReconciler {
     const ended = await this.#readEnded(current, mayHaveEnded);
     // What a list of Clusters has proven of memory is true of the members as they are now.
     const isUnchanged = !isPresent && current === sight.entry && current.object === sight.object;
-    const status = this.#statusOf(isUnchanged ? sight : await this.#look(current), {
+    const status = this.#statusOf(isUnchanged ? sight : await this.#sightOf(current), {
       object,
       ended,
       began,
@@ -170,7 +170,7 @@ export class RolloutReconciler {
   }
 
   /** Looks at each member: the one part of the work that grows with the fleet. */
-  async #look(entry: RolloutEntry): Promise<Sight> {
+  async #sightOf(entry: RolloutEntry): Promise<Sight> {
     await entry.refreshed();
     const { object } = entry;
     const next = entry.queue.head();
