@@ -1,10 +1,10 @@
 /** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
-import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { answering, hasEnded, operationKey } from "../operations/operation.ts";
+import { shownSince } from "../operations/call.ts";
 import { isWanted } from "../operations/hook-lives.ts";
 import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
@@ -22,7 +22,7 @@ import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../pol
 import { targetVersion } from "../api/target-version.ts";
 import type { DecisionRequest, LiveWorld, OperationState, Override, World } from "../policy/world.ts";
 import type { CallShare } from "../turns/turns.ts";
-import { type Memory, type Revisions, worldOf } from "./memory.ts";
+import { type Memory, type Revisions, type StoreOptions, withSettings, worldOf } from "./memory.ts";
 
 /** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
@@ -33,12 +33,16 @@ const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 export class Decider {
   readonly #memory: Memory;
   readonly #revisions: Pick<Revisions, "of">;
-  readonly #served: ServedHooks;
+  readonly #options: Pick<StoreOptions, "served" | "settings">;
 
-  constructor(memory: Memory, revisions: Pick<Revisions, "of">, served: ServedHooks) {
+  constructor(
+    memory: Memory,
+    revisions: Pick<Revisions, "of">,
+    options: Pick<StoreOptions, "served" | "settings">,
+  ) {
     this.#memory = memory;
     this.#revisions = revisions;
-    this.#served = served;
+    this.#options = options;
   }
 
   /** Whose turn a call or a review uses, so that no caller who invents names delays the Clusters that exist. */
@@ -163,12 +167,12 @@ export class Decider {
    * stored, because a caller chooses when these reads are made.
    */
   decideLive(request: DecisionRequest, live: LiveWorld, now: Date, since = now): Decision {
-    const { clusters, namespaces, objects, operations, policies: known } = this.#memory;
-    const { call, admission } = request;
-    const { cluster, namespace, overrides } = live;
+    const { operations, policies: known } = this.#memory;
+    const { call } = request;
+    const { cluster } = live;
     const policies = this.#policiesFor(request, cluster);
     const remembered = operations.get(cluster.metadata.uid, call.hook);
-    const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
+    const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#options.served);
     const stateAt = (at: Date): OperationState => answering(isOver ? undefined : remembered, call, at);
     const { readers } = known;
     const worldAt = (at: Date) => ({ ...live, state: stateAt(at), readers });
@@ -177,19 +181,28 @@ export class Decider {
     const atFirst = decide(policies, worldAt(since), call, since);
     const decision = isFirmHold(atFirst) ? atFirst : decide(policies, world, call, now);
     if (isFirmHold(decision)) return { ...decision, basis };
-    const learnt = {
+    const learnt = this.#learnt(request, world);
+    const last = decide(policies, learnt, call, now);
+    const found = agreed([atFirst, decision], last);
+    if (found.tasksDue !== true && call.hook !== "AfterControlPlaneInitialized") return { ...found, basis };
+    // Who reaches the port can write a call, and tasks act: they follow from what the Cluster and the ExtensionConfigs show.
+    const { namespace = "" } = cluster.metadata;
+    const shown = withSettings(shownSince(call, learnt.cluster), namespace, this.#options);
+    const rendered = decide(policies, { ...learnt, rendersTasks: true }, shown, now);
+    return { ...agreed([atFirst, decision, last], rendered), basis };
+  }
+
+  /** What was read, with what memory has learnt since. */
+  #learnt({ admission }: DecisionRequest, read: World): World {
+    const { clusters, namespaces, objects } = this.#memory;
+    const { cluster, namespace } = read;
+    return {
+      ...read,
+      objects,
       cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
       namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
       namespaces: () => namespaces.list(),
-      overrides,
-      objects,
-      ...(live.tasks !== undefined && { tasks: live.tasks }),
-      rendersTasks: true as const,
-      state: world.state,
-      readers,
     };
-    const last = decide(policies, learnt, call, now);
-    return { ...agreed([atFirst, decision], last), basis };
   }
 
   /**
@@ -198,7 +211,7 @@ export class Decider {
    */
   isWanted({ call, admission }: DecisionRequest, cluster: Cluster): boolean {
     const newer = newest(cluster, this.#memory.clusters.get(clusterKey(cluster)));
-    return admission === true || [cluster, newer].every((each) => isWanted(call, each, this.#served));
+    return admission === true || [cluster, newer].every((each) => isWanted(call, each, this.#options.served));
   }
 
   /** The API server has newer copies than memory, so memory has not seen what happened in between. */

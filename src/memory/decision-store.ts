@@ -57,13 +57,13 @@ export class DecisionStore {
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
-    const { clusters, namespaces, objects, tasks, served } = options;
+    const { clusters, namespaces, objects, tasks } = options;
     const operations = this.#operations;
     const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
     this.#evaluator = new Evaluator(memory, this.#scheduler, this.#revisions, options);
     this.#life = new OperationLife(memory, options);
-    this.decider = new Decider(memory, this.#revisions, served);
+    this.decider = new Decider(memory, this.#revisions, options);
   }
 
   get loaded(): boolean {

@@ -6,6 +6,7 @@ import { type Lister, type Memory, worldOf } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
+import { shownSince } from "../../operations/call.ts";
 import { asCalled, hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -129,10 +130,12 @@ export class Session {
     return look.decision;
   }
 
-  /** The HookTasks that the call would store; changes no state. */
+  /** The HookTasks that the call would store; changes no state. As in the operator, they follow from what the Cluster shows. */
   intents(cluster: Cluster, call: HookCall): Pick<Decision, "begins" | "toStore"> {
     const { policies, world, state } = this.#asked(cluster, call);
-    return decide(policies, { ...world, state, rendersTasks: true }, call, this.#now);
+    const { settings = {} } = call;
+    const shown = { ...shownSince(call, cluster), settings };
+    return decide(policies, { ...world, state, rendersTasks: true }, shown, this.#now);
   }
 
   /** The answer to a request; changes no state. */

@@ -63,7 +63,7 @@ export class SuiteRollouts {
       ...shared,
       namespaces: objects.memory.namespaces,
       served,
-      decider: new Decider(objects.memory, new Revisions(), served),
+      decider: new Decider(objects.memory, new Revisions(), { served }),
       refreshMs: 0,
       turnMs: Infinity,
       enqueue: () => undefined,

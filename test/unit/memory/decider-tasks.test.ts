@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, TaskSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtime-hooks.ts";
+import { fieldsOf } from "../../../src/lib/fields.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { NO_TASKS } from "../../../src/policy/tasks/task-record.ts";
 import { calling, cluster, DELETE, namespace, NO_OBJECTS, NOW } from "../builders.ts";
@@ -66,6 +68,44 @@ test("a task that is not needed any more does not begin, and what was read still
   });
   const decision = confirmed([needed], [], EARLIER, { known });
   assert.deepEqual([begins(decision), decision.holds], [[], true]);
+});
+
+describe("a task that follows from what a call says beside its operation", () => {
+  const bucket = task({
+    create: { ...JOB, metadata: { labels: { bucket: "<< request.settings.bucket >>" } } },
+  });
+  const when = (expression: string): TaskSpec[] => [task({ when: expression }), task({ name: "delete" })];
+  const asked = (
+    tasks: readonly TaskSpec[],
+    settings: HookCall["settings"],
+    until: GateSpec[] = [],
+  ): Decision => {
+    const policies = [withTasks(tasks, until.length > 0 ? { until } : {})];
+    const { store } = storeWith({ policies, clusters: [deleted], settings: () => ({ bucket: "ours" }) });
+    const call = { ...DELETE, ...(settings && { settings }) };
+    const live = { cluster: deleted, namespace: namespace(), objects: NO_OBJECTS, overrides: [] };
+    return store.decider.decideLive({ call, cluster: deleted }, { ...live, tasks: NO_TASKS }, NOW);
+  };
+
+  test("is rendered with the settings of the ExtensionConfig, whoever calls", () => {
+    for (const settings of [{ bucket: "ours" }, { bucket: "theirs" }]) {
+      const [intent] = asked([bucket], settings).begins ?? [];
+      assert.deepEqual(fieldsOf(fieldsOf(intent?.spec.action.create)["metadata"])["labels"], {
+        bucket: "ours",
+      });
+    }
+  });
+
+  test("does not begin by a gate that is met only for the call", () => {
+    const theirs: GateSpec = { name: "theirs", expression: "request.settings.bucket == 'theirs'" };
+    const decision = asked([task()], { bucket: "theirs" }, [theirs]);
+    assert.deepEqual([decision.holds, begins(decision), decision.waitsForTasks], [true, [], undefined]);
+  });
+
+  test("does not begin before another one that is not needed only for the call", () => {
+    const decision = asked(when("request.settings.bucket == 'ours'"), { bucket: "theirs" });
+    assert.deepEqual(begins(decision), ["backup"]);
+  });
 });
 
 describe("a template that cannot be rendered", () => {
