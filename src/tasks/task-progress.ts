@@ -164,7 +164,7 @@ export function markedAltered(status: Status, now: Date): Status {
 }
 
 const ALTERED =
-  "spec.action is not what the operator stored, so it is not done and no result counts: when what the attempts created is gone, delete this HookTask, and the task begins again";
+  "spec.action or the label hookpolicy.dev/cluster-uid is not what the operator stored, so it is not done and no result counts: when what the attempts created is gone, delete this HookTask, and the task begins again";
 
 export function operationOver(status: Status, now: Date): Status {
   return { ...status, over: timestamp(now) };

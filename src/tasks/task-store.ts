@@ -1,6 +1,7 @@
 /** HookTasks in the API server, which the operator writes as itself. */
 
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
+import type { ObjectMeta } from "../api/meta.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isReplaced, unlessNotFound } from "../kube/kube-error.ts";
 import type { ObjectKey } from "../kube/resource.ts";
@@ -10,6 +11,10 @@ import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TaskIntent } from "../policy/tasks/task-trace.ts";
 import { CLUSTER_UID, MANAGED_BY } from "../policy/tasks/template-metadata.ts";
 import { recordOf, viewTask } from "./stored-task.ts";
+
+interface UnstoredTask extends Pick<HookTask, "apiVersion" | "kind" | "spec"> {
+  readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "labels">;
+}
 
 type Client = Pick<KubeClient, "create" | "get" | "list" | "replaceStatus" | "delete">;
 
@@ -24,18 +29,8 @@ export class TaskStore {
    * Rejects with AlreadyExists if another call, or another replica, has stored it. What an older CRD does not know is not
    * dropped: without its hash, a HookTask holds until a person deletes it.
    */
-  async create({ name, namespace, spec }: TaskIntent): Promise<HookTask> {
-    const labels = {
-      [MANAGED_BY]: "hookpolicy",
-      [CLUSTER_UID]: spec.clusterRef.uid,
-    };
-    const task = {
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: "HookTask",
-      metadata: { name, namespace, labels },
-      spec,
-    };
-    return viewTask(await this.#client.create(HOOK_TASKS, task, { strict: true }));
+  async create(intent: TaskIntent): Promise<HookTask> {
+    return viewTask(await this.#client.create(HOOK_TASKS, hookTaskOf(intent), { strict: true }));
   }
 
   /** A quorum read (no resourceVersion) of the HookTasks of one Cluster, in one namespace or in all. */
@@ -66,4 +61,11 @@ export class TaskStore {
   async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
     await unless(isReplaced, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
   }
+}
+
+/** By its label a confirmation finds it, so one without is altered (task-identity.ts). */
+export function hookTaskOf({ name, namespace, spec }: TaskIntent): UnstoredTask {
+  const labels = { [MANAGED_BY]: "hookpolicy", [CLUSTER_UID]: spec.clusterRef.uid };
+  const metadata = { name, namespace, labels };
+  return { apiVersion: `${GROUP}/${VERSION}`, kind: "HookTask", metadata, spec };
 }

@@ -1,7 +1,7 @@
 /** Carries out tasks in a suite as the operator does, with every right, and whenever something changes. */
 
 import { TASK_LABEL } from "../../policy/tasks/template-metadata.ts";
-import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../../api/hook-policy.ts";
+import type { HookTask, HookTaskStatus } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { policyKey } from "../../memory/policy-set.ts";
@@ -29,6 +29,7 @@ import {
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
+import { hookTaskOf } from "../../tasks/task-store.ts";
 import { taskEvent } from "../../tasks/task-events.ts";
 import { goneCluster, taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -71,15 +72,11 @@ export class SuiteTasks {
   /** Returns whether any of them is new. */
   store(intents: readonly TaskIntent[]): boolean {
     const added = intents.filter(({ namespace, name }) => !this.#tasks.has(`${namespace}/${name}`));
-    for (const { namespace, name, spec } of added) {
+    for (const intent of added) {
+      const task = hookTaskOf(intent);
       const creationTimestamp = timestamp(this.#session.now);
-      const uid = `uid-of-HookTask-${namespace}/${name}`;
-      this.#write({
-        apiVersion: `${GROUP}/${VERSION}`,
-        kind: "HookTask",
-        metadata: { namespace, name, uid, creationTimestamp, resourceVersion: "" },
-        spec,
-      });
+      const uid = `uid-of-HookTask-${namespacedName(task.metadata)}`;
+      this.#write({ ...task, metadata: { ...task.metadata, uid, creationTimestamp, resourceVersion: "" } });
     }
     return added.length > 0;
   }

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import type { HookTask, HookTaskSpec, TaskAction } from "../../api/hook-policy.ts";
 import { isFields } from "../../lib/fields.ts";
+import { CLUSTER_UID } from "./template-metadata.ts";
 
 /** `step`: the version of the topology, for hooks that Cluster API calls for each step of an upgrade. */
 export type TaskIdentity = Readonly<
@@ -38,15 +39,20 @@ export function renderedHash(action: TaskAction): string {
 
 /**
  * Why a HookTask cannot be trusted:
- * - Changed: its action is not the one that was stored.
+ * - Changed: its action is not the one that was stored, or a confirmation does not find it any more, by its label.
  * - NoHash: the CRD of an older version has no field for the hash, so a change would not show.
  */
 export type Alteration = "Changed" | "NoHash";
 
-export function alterationOf({ spec, status }: Pick<HookTask, "spec" | "status">): Alteration | undefined {
+export function alterationOf({
+  metadata,
+  spec,
+  status,
+}: Pick<HookTask, "metadata" | "spec" | "status">): Alteration | undefined {
   // What an older CRD has kept does not have it, whatever the type says.
   const { renderedHash: expected }: Partial<HookTaskSpec> = spec;
-  if (status?.altered !== undefined) return "Changed";
+  if (status?.altered !== undefined || metadata.labels?.[CLUSTER_UID] !== spec.clusterRef.uid)
+    return "Changed";
   if (expected === undefined) return "NoHash";
   return expected === renderedHash(spec.action) ? undefined : "Changed";
 }

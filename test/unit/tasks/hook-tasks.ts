@@ -1,6 +1,7 @@
 /** HookTasks as tests of the leader need them. */
 
 import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt } from "../../../src/api/hook-policy.ts";
+import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { renderedHash } from "../../../src/policy/tasks/task-identity.ts";
 
 export const NOW = new Date("2026-03-01T12:00:00Z");
@@ -29,6 +30,7 @@ export function hookTask(
   status?: HookTaskStatus,
   spec: Partial<HookTaskSpec> = {},
   annotations?: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>> = {},
 ): HookTask {
   return {
     apiVersion: "hookpolicy.dev/v1alpha1",
@@ -38,6 +40,7 @@ export function hookTask(
       namespace: "team-a",
       uid: "task-uid",
       resourceVersion: "1",
+      labels: { [CLUSTER_UID]: SPEC.clusterRef.uid, ...labels },
       ...(annotations !== undefined && { annotations }),
     },
     spec: { ...SPEC, renderedHash: renderedHash(spec.action ?? SPEC.action), ...spec },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
+import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { slotTasks } from "../../../src/tasks/slot-tasks.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
@@ -16,7 +17,8 @@ const deleted = calling(DELETE, cluster());
 async function afterFailure(of: CompiledPolicy, now?: CompiledPolicy): Promise<readonly SlotTaskState[]> {
   const [intent] = decide([of], taskWorld({ cluster: deleted }), DELETE, NOW).begins ?? [];
   assert.ok(intent !== undefined);
-  const metadata = { name: intent.name, namespace: intent.namespace, uid, resourceVersion: "1" };
+  const labels = { [CLUSTER_UID]: intent.spec.clusterRef.uid };
+  const metadata = { name: intent.name, namespace: intent.namespace, uid, resourceVersion: "1", labels };
   const status = { phase: "Failed", endedAt: NOW.toISOString() };
   const stored = storedTask({ apiVersion: "v1", kind: "HookTask", metadata, spec: intent.spec, status });
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import type { TaskScope } from "../../../src/policy/tasks/task-record.ts";
+import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
@@ -71,6 +72,11 @@ test("memory tells an action that was changed, even if it was changed back, from
   );
   assert.equal(alteration({}, { altered: "2026-03-01T12:00:00Z" }), "Changed");
   assert.equal(alteration({ renderedHash: undefined }), "NoHash");
+});
+
+test("memory tells a HookTask that a confirmation does not find, because its label is another", () => {
+  const another = named(hookTask({ phase: "Succeeded" }, {}, {}, { [CLUSTER_UID]: "another" }));
+  assert.equal(storedTask(another).record.altered, "Changed");
 });
 
 test("a retry that is longer than the status has room for is kept short, and remains another one", () => {

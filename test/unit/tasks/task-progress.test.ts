@@ -83,7 +83,7 @@ test("of what was changed, only an attempt that was not carried out ends", () =>
   const status = markedAltered(begun, NOW);
   assert.deepEqual([status.altered, status.phase], [ago(0), "Pending"]);
   assert.deepEqual([status.attempts?.[0]?.outcome, status.attempts?.[0]?.endedAt], ["Cancelled", ago(0)]);
-  assert.match(status.message ?? "", /^spec\.action is not what the operator stored/);
+  assert.match(status.message ?? "", /^spec\.action or the label \S+ is not what the operator stored/);
   const found = attemptFound({ ...hookTask(), status: begun }, { uid: "job-1" }, NOW);
   assert.deepEqual(openAttempt(markedAltered(found, NOW)), openAttempt(found));
 });
