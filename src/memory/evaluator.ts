@@ -8,7 +8,7 @@ import { matches } from "../policy/decide.ts";
 import { forecast } from "../operations/forecast.ts";
 import { timestamp, wholeSecond } from "../lib/instant.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
+import { BUDGET_EXHAUSTED } from "../policy/strict-reasons.ts";
 import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adopt-row.ts";

@@ -6,9 +6,7 @@ import { type CompiledGate, type CompiledPolicy, type GateResult, unevaluable } 
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
-
-/** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
-export const BUDGET_EXHAUSTED = "BudgetExhausted";
+import { BUDGET_EXHAUSTED } from "./strict-reasons.ts";
 
 /** The cost of parsing what memory has of a HookTask, and of its name. */
 const RECORD_STEPS = 30;

@@ -21,12 +21,11 @@ import {
   type CompiledRule,
   NAMESPACE_UNKNOWN,
   type ObjectQuery,
-  UNKNOWN_FIELD,
 } from "./policy.ts";
 import { judgeRule, notEvaluable } from "./rule.ts";
-import { affordRule, BUDGET_EXHAUSTED, describeExhausted, withinBudgets } from "./budget.ts";
+import { affordRule, describeExhausted, withinBudgets } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
-import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
+import { BUDGET_EXHAUSTED, holdsAnyway } from "./strict-reasons.ts";
 import { taskFields } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { covers, isActive, type Override, type Situation, type World } from "./world.ts";
@@ -230,13 +229,6 @@ export function isHeld(
   const strict = failurePolicy === "Fail" || holdsAnyway(finding.reason);
   return finding.verdict === "NotEvaluable" && strict && canHoldAt(rule, hook);
 }
-
-/** Whether what is not evaluable holds regardless of the failurePolicy. */
-export function holdsAnyway(reason: string): boolean {
-  return ANYWAY.includes(reason);
-}
-
-const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
 
 function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]): Verdict {
   const has = (verdict: RuleTrace["verdict"]): boolean => rules.some((rule) => rule.verdict === verdict);

@@ -9,6 +9,7 @@ import type { LabelMatcher } from "../api/selector.ts";
 import type { TOO_LARGE } from "../views/too-large.ts";
 import type { RequestField } from "../api/target-version.ts";
 import type { Window } from "./window/window.ts";
+import type { UNKNOWN_FIELD } from "./strict-reasons.ts";
 import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 import type { CompiledTask } from "./tasks/compile-task.ts";
@@ -60,9 +61,6 @@ export interface CompiledRule {
   /** The reason of a rule with a problem that holds whatever its failurePolicy. */
   readonly broken?: typeof TOO_LARGE | typeof UNKNOWN_FIELD;
 }
-
-/** The reason of a rule with a field or value that this version does not know: it may have been meant to hold. */
-export const UNKNOWN_FIELD = "UnknownField" as const;
 
 /** Whether the rule can hold an operation. */
 export function isGated({ gates, waits, tasks, hooks, problem }: CompiledRule): boolean {

@@ -11,11 +11,12 @@ import {
   inParentheses,
   wantedInMessage,
 } from "./policy.ts";
-import { affordRule, BUDGET_EXHAUSTED, evaluateGate } from "./budget.ts";
+import { affordRule, evaluateGate } from "./budget.ts";
+import { BUDGET_EXHAUSTED, strictestOf } from "./strict-reasons.ts";
 import { judgeWait } from "./gates/wait.ts";
 import { observeWithTasks } from "./tasks/after-initialized.ts";
 import { withTasks } from "./tasks/rule-tasks.ts";
-import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
+import { type RuleTimers, type Situation, timerKey } from "./world.ts";
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   if (rule.problem !== undefined) return notEvaluable(rule, rule.broken ?? "InvalidSpec", rule.problem);
@@ -29,8 +30,7 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
     return rule.tasks.length === 0 ? observed : observeWithTasks(policy, rule, situation, observed);
   }
   const gates = rule.gates.map((gate) => judgeGate(gate, situation));
-  const firstAsked = state && firstAskedBy(state, policy.uid);
-  const finding = judgeGates(rule, gates, situation.now, { ...before, firstAsked });
+  const finding = judgeGates(rule, gates, situation.now, before);
   return withTasks(policy, rule, situation, finding);
 }
 
@@ -92,22 +92,14 @@ function judgeGate(gate: CompiledGate, situation: Situation): GateTrace {
   }
 }
 
-interface Before extends RuleTimers {
-  readonly firstAsked: Date | undefined;
-}
-
-function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
-  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
-}
-
 function judgeGates(
   rule: CompiledRule,
   gatesWithoutWaits: readonly GateTrace[],
   now: Date,
-  before: Before,
+  before: RuleTimers,
 ): RuleFinding {
   const allMet = gatesWithoutWaits.every(({ met }) => met === true);
-  const gatesMetSince = allMet ? metSince(rule, before, now) : undefined;
+  const gatesMetSince = allMet ? (before.gatesMetSince ?? wholeSecond(now)) : undefined;
   const gates = [...gatesWithoutWaits, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const unmet = gates.filter(({ met }) => met !== true);
   const blocked = unmet.some(({ met }) => met === false);
@@ -138,7 +130,7 @@ function describeUnmet(
   now: Date,
 ): Pick<RuleFinding, "verdict" | "reason" | "said" | "message" | "answer" | "retryAfterSeconds"> {
   const waiting = unmet.find(({ met }) => met === false);
-  const first = waiting ?? unmet.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? unmet[0];
+  const first = waiting ?? strictestOf(unmet);
   const told = unmet.filter((gate) => !looksAtObjects(rule, gate));
   const describe = (gates: readonly GateTrace[]): string => {
     const texts = gates.map(describeGate);

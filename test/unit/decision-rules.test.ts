@@ -132,9 +132,10 @@ const CASES: Readonly<Record<string, () => void>> = {
     const [row] = entryOf(fixture, deadline).held.values();
     assert.equal(row?.reason, "DeadlineExpired");
     const waiting = gated([{ name: "soak", wait: { duration: "90m" } }]);
-    const waits = storeWith({ policies: [waiting], clusters: [deleting] });
+    const began = at("-60m").toISOString();
+    const waits = storeWith({ policies: [waiting], clusters: [cluster({ deletionTimestamp: began })] });
     const [wait] = entryOf(waits, waiting).held.values();
-    assert.equal(wait?.earliestRelease, "2026-11-21T12:30:00Z");
+    assert.equal(wait?.earliestRelease, "2026-11-21T13:30:00Z");
   },
   "A gate that is not evaluable keeps the deadline from releasing": () => {
     const policy = gated([closed, failing], { deadline: allow });
@@ -176,16 +177,26 @@ const CASES: Readonly<Record<string, () => void>> = {
   },
   "Another mode, policy or operation restarts both": () => {
     const policy = gated([closed], { deadline: allow });
-    const editedTo = (spec: PolicyObject["spec"], uid = policy.metadata.uid): boolean => {
-      const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    const cooling = gated([{ name: "cool", wait: { duration: "1h" } }]);
+    const reasonAfter = (
+      before: PolicyObject,
+      spec: PolicyObject["spec"],
+      uid = before.metadata.uid,
+    ): string | undefined => {
+      const fixture = storeWith({ policies: [before], clusters: [deleting] });
       passTo(fixture, at("+50m"));
-      if (uid !== policy.metadata.uid) fixture.deletePolicy(policy);
-      const metadata = { ...policy.metadata, uid, generation: 2 };
-      fixture.setPolicy({ ...policy, metadata, spec } as PolicyObject);
+      if (uid !== before.metadata.uid) fixture.deletePolicy(before);
+      const metadata = { ...before.metadata, uid, generation: 2 };
+      fixture.setPolicy({ ...before, metadata, spec } as PolicyObject);
       passTo(fixture, at("+61m"));
-      const now = { ...policy, metadata } as PolicyObject;
-      return [...entryOf(fixture, now).held.values()][0]?.reason !== "DeadlineExpired";
+      const now = { ...before, metadata } as PolicyObject;
+      return [...entryOf(fixture, now).held.values()][0]?.reason;
     };
+    const editedTo = (spec: PolicyObject["spec"], uid?: string): boolean =>
+      reasonAfter(policy, spec, uid) !== "DeadlineExpired";
+    assert.equal(reasonAfter(cooling, cooling.spec), undefined);
+    assert.equal(reasonAfter(cooling, { ...cooling.spec, mode: "Audit" }), "WaitPending");
+    assert.equal(reasonAfter(cooling, cooling.spec, "another"), "WaitPending");
     const [first] = policy.spec.rules;
     assert.ok(first);
     const [proceeds, restarts] = [false, true];

@@ -4,7 +4,7 @@ import { compareText } from "../../lib/compare-text.ts";
 import { type Fields, fieldsOf, isFields, named } from "../../lib/fields.ts";
 import { CONDITION, type DecisionRow, type HookRollout, type RolloutHeld } from "../../api/hook-policy.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
-import { holdsAnyway } from "../../policy/decide.ts";
+import { holdsAnyway } from "../../policy/strict-reasons.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";

@@ -3,6 +3,7 @@
 import { changesAtEarliest, earliest } from "../../lib/instant.ts";
 import { type CompiledGate, type GateResult, inParentheses, wantedInMessage } from "../policy.ts";
 import { evaluateGate } from "../budget.ts";
+import { strictestOf } from "../strict-reasons.ts";
 import type { Situation } from "../world.ts";
 
 export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
@@ -39,10 +40,10 @@ function evaluateAny(members: readonly CompiledGate[], situation: Situation): Ga
   };
   if (results.some(({ result }) => result.met === true)) return { met: true, reason: "Holds", ...rest };
   const unknown = results.filter(({ result }) => result.met === undefined);
-  const [first] = unknown;
+  const first = strictestOf(unknown.map(({ result }) => result));
   if (first === undefined) return { met: false, reason: "NoneHolds", ...rest };
   // Messages have this text, so it must not contain what the other members found.
-  return { ...rest, met: undefined, reason: first.result.reason, observed: observedBy(unknown) };
+  return { ...rest, met: undefined, reason: first.reason, observed: observedBy(unknown) };
 }
 
 function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {

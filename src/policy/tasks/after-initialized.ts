@@ -6,7 +6,8 @@
 import type { Decision, PolicyTrace, RuleFinding } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";
-import { firstRun, intentOf, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
+import { firstRun, intentOf, judgeTasks } from "./judge-tasks.ts";
+import { TASKS_UNKNOWN } from "../strict-reasons.ts";
 import { taskName } from "./task-identity.ts";
 import { NO_TASKS } from "./task-record.ts";
 import type { TaskTrace } from "./task-trace.ts";

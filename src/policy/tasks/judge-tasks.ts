@@ -1,7 +1,8 @@
 /** What the tasks of one rule wait for: a pure function of HookTasks, Cluster and time. */
 
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
-import { affordTasks, BUDGET_EXHAUSTED } from "../budget.ts";
+import { affordTasks } from "../budget.ts";
+import { BUDGET_EXHAUSTED, TASKS_UNKNOWN } from "../strict-reasons.ts";
 import { STEPS_EXCEEDED } from "../cel/meter.ts";
 import { after } from "../../lib/instant.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
@@ -12,9 +13,6 @@ import { renderIntent } from "./render-action.ts";
 import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
-
-/** The reason of a rule while it is not known what its tasks have done. It holds whatever its failurePolicy. */
-export const TASKS_UNKNOWN = "TasksUnknown";
 
 /** Whether a task of a rule has succeeded or is not needed, so that the next one may begin. */
 const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);

@@ -3,6 +3,7 @@
 import { changesAtEarliest } from "../../lib/instant.ts";
 import { type Decision, heldRules, type PolicyTrace, type RuleFinding } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import { strictestOf } from "../strict-reasons.ts";
 import type { Situation } from "../world.ts";
 import { isDone, judgeTasks } from "./judge-tasks.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
@@ -42,7 +43,7 @@ function describeLeft(
 ): Pick<RuleFinding, "verdict" | "reason" | "said" | "message"> {
   const holding = left.filter(({ state }) => HOLDING.has(state));
   const failed = left.filter(({ state }) => state === "NotEvaluable");
-  const [first] = holding.length > 0 ? holding.toSorted(byReason) : failed;
+  const [first = strictestOf(failed)] = holding.toSorted(byReason);
   return {
     // What has begun decides, whatever the failurePolicy says about the rest.
     verdict: holding.length > 0 ? "Blocked" : "NotEvaluable",

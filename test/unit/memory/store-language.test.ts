@@ -240,8 +240,8 @@ describe("Audit and Enforce policies of one Cluster", () => {
       rules: [rule({ until: [{ name: "s", wait: { duration: "2h" } }] })],
     });
     const fixture = storeWith({ policies: [soak], clusters: [deleting] });
-    assert.equal(rowsOf(fixture, soak)[0]?.earliestRelease, "2026-11-21T13:00:00Z");
-    passTo(fixture, at("+1h"));
+    assert.equal(rowsOf(fixture, soak)[0]?.earliestRelease, "2026-11-21T14:00:00Z");
+    passTo(fixture, at("+2h"));
     assert.deepEqual(rowsOf(fixture, soak), []);
   });
 });

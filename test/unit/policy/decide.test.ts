@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { RuleSpec } from "../../../src/api/hook-policy.ts";
+import type { GateSpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
+import { TOO_LARGE } from "../../../src/views/too-large.ts";
 import {
   APPROVED,
   cluster,
@@ -280,6 +281,21 @@ describe("a policy that cannot be evaluated", () => {
     assert.equal(decision.verdict, "Blocked");
     assert.ok(decision.retryAfterSeconds > 0);
   });
+
+  const failing: GateSpec = { name: "failing", expression: "cluster.metadata.labels['none'] == 'x'" };
+  const stored: GateSpec = { name: "stored", object: { apiVersion: "v1", kind: "ConfigMap", name: "go" } };
+  const either: GateSpec = { name: "either", anyOf: [failing, stored] };
+  for (const [where, until] of Object.entries({
+    "a gate": [failing, stored],
+    "a member of a gate": [either],
+  })) {
+    test(`holds under failurePolicy Ignore for ${where} that holds anyway, whatever else is not evaluable`, () => {
+      const policy = compiled(hookPolicy({ rules: [rule({ until })], failurePolicy: "Ignore" }));
+      const tooLarge = { ok: false, reason: TOO_LARGE, message: "the objects are too large" } as const;
+      const { holds, trace } = decide([policy], world({ objects: { find: () => tooLarge } }), DELETE, NOW);
+      assert.deepEqual([holds, trace[0]?.rules[0]?.reason], [true, TOO_LARGE]);
+    });
+  }
 
   const wrecks: Record<string, object> = {
     "without rules": { rules: [] },

@@ -96,10 +96,10 @@ describe("a wait", () => {
     assert.equal(operation.at(at("+10m")).holds, false);
   });
 
-  test("alone counts from the first question although it is evaluated later for the first time", () => {
+  test("alone counts from when it is evaluated for the first time, however long ago the operation began", () => {
     const operation = new Operation([gated([soak])]);
     operation.state = { firstAsked: at("-1h"), rules: new Map() };
-    assert.equal(operation.at(NOW).verdict, "Allowed");
+    assert.equal(operation.at(NOW).verdict, "Blocked");
   });
 
   test("beside gates counts from when all of them are met", () => {

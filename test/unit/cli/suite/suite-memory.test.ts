@@ -20,8 +20,8 @@ test("a deletion and an upgrade are remembered whose first call no policy spoke 
       steps: [
         { call, expect: { verdict: "Allowed" } },
         { advance: "10m", patch: [select] },
-        // A wait alone counts from the first call.
-        { advance: "49m", call, expect: { verdict: "Blocked", nextChange: "2026-11-21T13:00:00Z" } },
+        // A wait alone counts from when the policy first speaks about the operation.
+        { advance: "59m", call, expect: { verdict: "Blocked", nextChange: "2026-11-21T13:10:00Z" } },
         { advance: "1m", call, expect: { verdict: "Allowed" } },
       ],
     });
@@ -48,6 +48,16 @@ test("nothing begins to be pending while its Cluster is paused, and pausing ends
     "passed",
     "passed",
   ]);
+  const cools = [
+    {
+      advance: "2h",
+      patch: [pause(null)],
+      call: DELETE,
+      expect: { verdict: "Blocked", reason: "WaitPending" },
+    },
+  ];
+  const cooled = await statuses({ policies: [policy([SOAK])], clusters: [paused], steps: cools });
+  assert.deepEqual(cooled, ["passed"]);
   const meanwhile = [
     { advance: "10m", patch: [pause(true)] },
     { advance: "50m", patch: [pause(null)], call: DELETE, expect: { verdict: "Allowed" } },

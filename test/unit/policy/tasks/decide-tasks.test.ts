@@ -10,6 +10,7 @@ import { type Decision, validUntil } from "../../../../src/policy/decision.ts";
 import { renderedHash } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { World } from "../../../../src/policy/world.ts";
+import { timerKey } from "../../../../src/policy/world.ts";
 import { APPROVED, at, cluster, compiled, DELETE, hookPolicy, NOW, override, rule } from "../../builders.ts";
 import {
   begins,
@@ -132,7 +133,10 @@ describe("a task that begins last waits", () => {
   test("for its waits", () => {
     const waiting = withTasks([task()], { until: [{ name: "soak", wait: { duration: "10m" } }] });
     const since = (minutes: string): Partial<World> => ({
-      state: { firstAsked: at(minutes), rules: new Map() },
+      state: {
+        firstAsked: at(minutes),
+        rules: new Map([[timerKey(compiled(waiting).uid, "backed-up"), { gatesMetSince: at(minutes) }]]),
+      },
     });
     assert.deepEqual(begins(judge(waiting, since("-5m"))), []);
     assert.deepEqual(begins(judge(waiting, since("-11m"))), ["backup"]);
