@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { HookTask } from "../../src/api/hook-policy.ts";
+import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { RETRY_ANNOTATION } from "../../src/tasks/next-step.ts";
 import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
@@ -87,6 +88,22 @@ describe("a HookTask whose action was changed", () => {
         (event) => event["reason"] === "TaskAltered" && event["type"] === "Warning",
       ),
     );
+  });
+
+  test("holds with a reason, although it has succeeded, when a confirmation does not find it by its label", async () => {
+    const ns = "altered-label";
+    const until = [{ name: "approved", annotation: { key: APPROVED } }];
+    await tasks.policy(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
+    await tasks.deletedCluster(ns);
+    const stored = await tasks.asksUntilStored(ns);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await taskIs(cp, ns, "Succeeded");
+    await cp.patch(refOf(stored), { metadata: { labels: { [CLUSTER_UID]: null } } });
+    await isMarked(ns);
+    await tasks.approve(ns);
+    await tasks.isHeld(ns, UNTRUSTED);
+    await cp.delete(refOf(stored));
+    await tasks.asksUntilStored(ns);
   });
 
   test("has a hash that nobody can change", async () => {
