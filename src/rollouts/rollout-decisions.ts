@@ -58,7 +58,7 @@ export class Rollouts {
     this.#claims = new RolloutClaims({
       ...options,
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
-      onStored: (object) => this.learn(object.metadata.name, object),
+      onStored: (object) => this.learn(object),
     });
   }
 
@@ -85,10 +85,18 @@ export class Rollouts {
     this.#options.enqueue(name);
   }
 
-  /** Takes what was read or written, of which the informer may keep only a stub. */
-  learn(name: string, object: HookRollout): void {
-    const isStub = this.get(name)?.object.tooLarge === true;
-    this.rolloutChanged(name, isStub ? stubRollout(object) : object);
+  /**
+   * Takes an answer of the API server, of which the informer may keep only a stub. Only the informer adds rollouts: an answer
+   * may arrive after a newer copy, after the deletion, or after another rollout of the name. `undefined`: it is not in memory.
+   */
+  learn(object: HookRollout): RolloutEntry | undefined {
+    const { metadata } = object;
+    const entry = this.get(metadata.name);
+    if (entry?.object.metadata.uid !== metadata.uid) return undefined;
+    const { object: known } = entry;
+    if (isNotOlder(metadata, known.metadata))
+      this.rolloutChanged(metadata.name, known.tooLarge === true ? stubRollout(object) : object);
+    return entry;
   }
 
   #add(name: string, object: HookRollout): void {

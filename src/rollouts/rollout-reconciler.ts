@@ -150,8 +150,7 @@ export class RolloutReconciler {
     // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
     const object = await api.getRollout(name);
     if (object === undefined) return;
-    rollouts.learn(name, object);
-    const current = rollouts.get(name);
+    const current = rollouts.learn(object);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
     // What a list of Clusters has proven of memory is true of the members as they are now.
@@ -166,7 +165,7 @@ export class RolloutReconciler {
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
     onStored(stored, object.status, status);
-    rollouts.learn(name, stored);
+    rollouts.learn(stored);
   }
 
   /** Looks at each member: the one part of the work that grows with the fleet. */

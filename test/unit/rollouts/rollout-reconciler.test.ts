@@ -76,6 +76,16 @@ test("a rollout that is gone by the time it is read is not written", async () =>
   assert.deepEqual(replica.api.requests, ["get upgrades"]);
 });
 
+test("another rollout of the name, of which the informer has not told yet, is not written by the old spec", async () => {
+  const replica = withStatus({}, [waitingCluster("b")]);
+  const { object } = replica.rollouts.get("upgrades") ?? {};
+  assert.ok(object);
+  const { status: _, ...created } = object;
+  replica.api.put({ ...created, metadata: { ...object.metadata, uid: "another" } });
+  await reconcile(replica);
+  assert.deepEqual(replica.api.requests, ["get upgrades"]);
+});
+
 test("a claim that another replica takes meanwhile is a conflict, and is kept", async () => {
   const replica = withStatus({}, [waitingCluster("a")]);
   const { api } = replica;

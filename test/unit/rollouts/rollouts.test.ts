@@ -156,6 +156,40 @@ describe("memory", () => {
   });
 });
 
+describe("an answer of the API server that arrives late", () => {
+  test("does not bring back a rollout that was deleted", async () => {
+    const replica = replicaOf({ clusters: [A] });
+    replica.api.afterWrite = () => replica.rollouts.rolloutChanged("upgrades", undefined);
+    await confirm(replica, A);
+    assert.deepEqual(replica.api.running("upgrades"), ["a"], "the claim was stored before");
+    assert.equal(replica.rollouts.get("upgrades"), undefined);
+    assert.equal(ask(replica, A), "go");
+  });
+
+  test("replaces no other rollout of the name, and no newer copy", () => {
+    const { api, rollouts } = replicaOf({ specs: { upgrades: { paused: true } } });
+    const stored = api.stored.get("upgrades");
+    assert.ok(stored);
+    const { metadata } = stored;
+    for (const late of [
+      { ...metadata, uid: "deleted", resourceVersion: "99" },
+      { ...metadata, resourceVersion: "1" },
+    ])
+      rollouts.learn({ ...stored, metadata: late, spec: { ...stored.spec, paused: false } });
+    assert.equal(rollouts.get("upgrades")?.object, stored);
+  });
+
+  test("is taken, as a stub where the informer keeps only that", () => {
+    const { api, rollouts } = replicaOf({});
+    const stored = api.stored.get("upgrades");
+    assert.ok(stored);
+    const later = api.put({ ...stored, spec: { ...stored.spec, paused: true } });
+    assert.equal(rollouts.learn(later)?.rollout.paused, true);
+    rollouts.rolloutChanged("upgrades", stubRollout(later));
+    assert.equal(rollouts.learn(api.put(later))?.rollout.tooLarge, true);
+  });
+});
+
 describe("a HookOverride", () => {
   const paused = { specs: { upgrades: { paused: true } }, clusters: [A] };
 
