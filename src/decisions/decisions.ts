@@ -3,6 +3,7 @@
  * for policies and rollouts together: none of them held the Cluster at one moment since the call.
  */
 
+import type { Cluster } from "../api/meta.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import {
   type Confirmation,
@@ -33,7 +34,7 @@ export interface DecisionsOptions {
   readonly tasks: TaskBeginner;
   readonly confirmer: Pick<Confirmer, "confirm">;
   readonly turns: CallTurns;
-  /** Before everything is loaded: whether a policy may have tasks. */
+  /** Whether a policy has tasks, or may have some before everything is loaded. */
   readonly mayHaveTasks: () => boolean;
 }
 
@@ -67,7 +68,12 @@ export class Decisions {
     return this.#options.store.loaded;
   }
 
-  /** Before all is loaded: whether a policy may have tasks. */
+  /** The Cluster of a call in memory. */
+  known(cluster: Cluster): Cluster | undefined {
+    return this.#options.store.decider.known(cluster);
+  }
+
+  /** Whether a policy has tasks, or may have some before all is loaded. */
   mayHaveTasks(): boolean {
     return this.#options.mayHaveTasks();
   }

@@ -44,16 +44,18 @@ export function observed(decision: Decision): Outcome {
   return { verdict: decision.verdict, decision, answer: GO };
 }
 
-/** Where Cluster API does not wait, only a Failure makes it call again. The text is constant, because it becomes a condition. */
-export function notStored(verdict: "NotLoaded" | "NotConfirmed"): Outcome {
-  const message = "HookPolicy could not store the tasks of this Cluster yet (see the operator's log)";
-  return { verdict, answer: { status: "Failure", retryAfterSeconds: 0, message } };
-}
+export type Undecided = keyof typeof TEXT;
 
 /** Without a decision the answer is to hold, if the hook can hold. */
-export function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
+export function undecided(why: Undecided, waits: boolean): Outcome {
   const wait: HookAnswer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
   return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
+}
+
+/** Where Cluster API does not wait, only a Failure makes it call again. The text is constant, because it becomes a condition. */
+export function notStored(why: Undecided): Outcome {
+  const message = "HookPolicy could not store the tasks of this Cluster yet (see the operator's log)";
+  return { ...undecided(why, false), answer: { status: "Failure", retryAfterSeconds: 0, message } };
 }
 
 export interface LastAnswer {

@@ -3,6 +3,7 @@
  * Whatever fails, the Cluster is held.
  */
 
+import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Decisions } from "../decisions/decisions.ts";
@@ -21,12 +22,13 @@ import {
   observed,
   type Outcome,
   undecided,
+  type Undecided,
 } from "./hook-answer.ts";
 
 /** Decides about calls. */
 export type DecisionSource = Pick<
   Decisions,
-  "loaded" | "mayHaveTasks" | "inTurn" | "ask" | "validity" | "confirm" | "storeTasks"
+  "loaded" | "known" | "mayHaveTasks" | "inTurn" | "ask" | "validity" | "confirm" | "storeTasks"
 >;
 
 export interface HookMetrics {
@@ -58,21 +60,24 @@ export interface HookHandler {
   readonly repeat: (body: WholeBody) => string | undefined;
   /** The JSON text of the answer. */
   readonly handle: (body: WholeBody) => string | Promise<string>;
+  /** The answer to a call at which `handle` has failed, which is a bug. */
+  readonly failed: () => string;
   /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;
 }
 
-/** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
+/** `waits`: Cluster API waits for this hook; where it does not, the answer is Success, or a Failure so that it calls again. */
 export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const hook: Hook = { ...deps, name, waits, started: deps.now(), lastAnswers: new LastAnswers() };
   return {
     repeat: (body) => repeat(hook, body),
     handle: (body) => handle(hook, body),
+    failed: () => encodeResponse(name, withoutDecision(hook, "InternalError").answer, waits),
     forget: (clusterUID) => hook.lastAnswers.forget(clusterUID),
   };
 }
 
-/** How long Cluster API may be made to wait until tasks are stored, or this replica has loaded. */
+/** How long Cluster API may be made to call again, from when the control plane is initialized or this replica starts. */
 const INITIALIZED_MS = 10 * 60_000;
 const INITIALIZED = "ControlPlaneInitialized";
 
@@ -142,7 +147,7 @@ function answer(hook: Hook, call: Call): string | Promise<string> {
 function decide(hook: Hook, request: ClusterCall): Outcome | Promise<Outcome> {
   const { source, waits } = hook;
   const at = hook.now();
-  if (!source.loaded()) return notLoaded(hook, at);
+  if (!source.loaded()) return withoutDecision(hook, "NotLoaded", request);
   const decision = source.ask(request, at);
   if (!waits) return needsTasks(decision) ? storeTasks(hook, request, decision) : observed(decision);
   // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
@@ -151,26 +156,36 @@ function decide(hook: Hook, request: ClusterCall): Outcome | Promise<Outcome> {
   return { ...decided(decision), isValid: source.validity(request, decision, at) };
 }
 
-/** Cluster API calls some hooks only once. A call must not be lost that arrives before this replica knows which tasks there are. */
-function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
-  const mustAskAgain =
-    name === "AfterControlPlaneInitialized" && +at - +started < INITIALIZED_MS && source.mayHaveTasks();
-  return mustAskAgain ? notStored("NotLoaded") : undecided("NotLoaded", waits);
+function withoutDecision(hook: Hook, why: Undecided, request?: ClusterCall): Outcome {
+  return mayLoseTasks(hook, request) ? notStored(why) : undecided(why, hook.waits);
 }
 
-/** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */
+/**
+ * Whether tasks may be lost unless Cluster API makes this call again, as no other call stores them. It does so only after a
+ * Failure, which stops everything about the Cluster, so it must not last.
+ */
+function mayLoseTasks(hook: Hook, request: ClusterCall | undefined): boolean {
+  const { name, started, source } = hook;
+  if (name !== "AfterControlPlaneInitialized") return false;
+  const now = hook.now();
+  const hasJustStarted = +now - +started < INITIALIZED_MS;
+  const isYoung =
+    request !== undefined && source.loaded() && !isInitializedLong(source.known(request.cluster), now);
+  return (hasJustStarted || isYoung) && source.mayHaveTasks();
+}
+
 async function storeTasks(hook: Hook, request: ClusterCall, decision: Decision): Promise<Outcome> {
   if (await hook.source.storeTasks(request)) return observed(decision);
   hook.metrics.unconfirmed("TasksNotStored");
-  const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
+  const callsAgain = mayLoseTasks(hook, request);
   hook.log.warn("Failed to store the tasks of a Cluster", {
     hook: hook.name,
     cluster: clusterKey(request.cluster),
-    ...(isLate && {
+    ...(!callsAgain && {
       consequence: "they never begin, because its control plane was initialized too long ago",
     }),
   });
-  return isLate ? observed(decision) : notStored("NotConfirmed");
+  return callsAgain ? notStored("NotConfirmed") : observed(decision);
 }
 
 /** A release, or any answer about a Cluster that is not in memory, needs a fresh read. */
@@ -211,16 +226,16 @@ function encode(hook: Hook, { started, subject, request }: Call, outcome: Outcom
 function refuse(hook: Hook, { started, request }: Call): string {
   hook.metrics.answered(hook.name, "NotConfirmed", secondsSince(started));
   hook.metrics.unconfirmed("TooManyCalls");
-  hook.warnRateLimited("Holding a Cluster because too many calls about it wait", {
+  hook.warnRateLimited("Refusing a call because too many about the Cluster wait", {
     hook: hook.name,
     cluster: clusterKey(request.cluster),
   });
-  return encodeResponse(hook.name, undecided("TooManyCalls", hook.waits).answer, hook.waits);
+  return encodeResponse(hook.name, withoutDecision(hook, "TooManyCalls", request).answer, hook.waits);
 }
 
 function fail(hook: Hook, call: Call, error: unknown): string {
   hook.log.error("Failed to decide", { hook: hook.name, error });
-  return encode(hook, call, undecided("InternalError", hook.waits));
+  return encode(hook, call, withoutDecision(hook, "InternalError", call.request));
 }
 
 /** Whether a policy that matches has a task that is not stored. */
@@ -234,11 +249,11 @@ function needsTasks({ trace }: Decision): boolean {
   );
 }
 
-function isInitializedSince({ basis }: Decision, now: Date, ms: number): boolean {
-  const conditions = basis?.world.cluster.status?.conditions ?? [];
+function isInitializedLong(cluster: Cluster | undefined, now: Date): boolean {
+  const conditions = cluster?.status?.conditions ?? [];
   const { status, lastTransitionTime } = conditions.find(({ type }) => type === INITIALIZED) ?? {};
   const since = readTimestamp(lastTransitionTime);
-  return status === "True" && since !== undefined && now.getTime() - since.getTime() > ms;
+  return status === "True" && since !== undefined && +now - +since > INITIALIZED_MS;
 }
 
 function secondsSince(started: number): number {

@@ -2,10 +2,9 @@
 
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
-import { discoveryResponse, encodeResponse, failureResponse } from "../extension/codec.ts";
+import { discoveryResponse, failureResponse } from "../extension/codec.ts";
 import type { HookServerOptions, UndecodableReason } from "../server/hook-server.ts";
 import { createHandler, type HandlerDeps } from "./hook-handler.ts";
-import { undecided } from "./hook-answer.ts";
 
 export interface Routes extends Pick<HookServerOptions, "routes"> {
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
@@ -33,8 +32,8 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
       const called = byPath.get(path);
       // Discovery accepts any body.
       if (called === undefined) return discovery;
-      const { hook, waits } = called;
-      if (reason === "internal") return encodeResponse(hook, undecided("InternalError", waits).answer, waits);
+      const { hook, waits, handler } = called;
+      if (reason === "internal") return handler.failed();
       if (reason === "unauthenticated") deps.metrics.answered(hook, "Unauthenticated", 0);
       return failureResponse(hook, reason === "no-room" ? "undecodable" : reason, waits);
     },

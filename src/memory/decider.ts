@@ -48,15 +48,16 @@ export class Decider {
   /** Whose turn a call or a review uses, so that no caller who invents names delays the Clusters that exist. */
   shareOf({ cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">): CallShare {
     const { namespace = "", name } = cluster.metadata;
-    if (this.knows(cluster)) return { namespace, cluster: name };
+    if (this.known(cluster) !== undefined) return { namespace, cluster: name };
     if (admission === undefined) return NOT_IN_MEMORY;
     // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
     return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;
   }
 
-  /** Whether the Cluster is in memory, so that no caller has invented its names. */
-  knows(cluster: Cluster): boolean {
-    return this.#known(cluster) !== undefined;
+  /** The Cluster of a call or a review in memory; `undefined`: a caller may have invented its names. */
+  known(requested: Cluster): Cluster | undefined {
+    const known = this.#memory.clusters.get(clusterKey(requested));
+    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
   }
 
   /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
@@ -82,7 +83,7 @@ export class Decider {
    * The decision from memory. The request names the operation; it describes the Cluster only if memory does not have it.
    */
   ask({ call, cluster: requested }: DecisionRequest, now: Date): Decision {
-    const known = this.#known(requested);
+    const known = this.known(requested);
     const cluster = known ?? asRequested(requested);
     const policies = this.#policies(cluster);
     const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
@@ -122,11 +123,6 @@ export class Decider {
     return admission === true && foreground !== true ? denying(policies) : policies;
   }
 
-  #known(requested: Cluster): Cluster | undefined {
-    const known = this.#memory.clusters.get(clusterKey(requested));
-    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
-  }
-
   /**
    * Returns a function that tells whether ask() would still decide as it has just done at `at`, because no input of `decision`
    * has changed. `undefined`: unknown.
@@ -136,7 +132,7 @@ export class Decider {
     decision: Decision,
     at: Date,
   ): ValidityCheck | undefined {
-    const cluster = this.#known(requested);
+    const cluster = this.known(requested);
     if (cluster === undefined || decision.rollout !== undefined || hasTasks(decision)) return undefined;
     const { namespace = "", name, uid } = cluster.metadata;
     const operation = this.#memory.operations.get(uid, call.hook);

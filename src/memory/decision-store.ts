@@ -299,7 +299,7 @@ export class DecisionStore {
    * Events about it, and each attempt has another uid.
    */
   requestRefused(request: DecisionRequest, decision: Decision): void {
-    if (this.decider.knows(request.cluster)) this.#life.refused(request, decision);
+    if (this.decider.known(request.cluster) !== undefined) this.#life.refused(request, decision);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {

@@ -147,7 +147,8 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
   });
   const source: DecisionSource = {
     loaded: () => store.loaded,
-    mayHaveTasks: () => true,
+    known: () => undefined,
+    mayHaveTasks: () => false,
     storeTasks: async () => await Promise.resolve(false),
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {

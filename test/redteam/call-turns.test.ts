@@ -48,6 +48,7 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      known: () => undefined,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
       inTurn: (request, decide, refuse) => turns.run(store.decider.shareOf(request), decide, refuse),

@@ -60,6 +60,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      known: () => undefined,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, decide) => decide(),

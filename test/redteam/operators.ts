@@ -114,6 +114,7 @@ export class Operators {
     const deps = {
       source: {
         loaded: () => store.loaded,
+        known: () => undefined,
         mayHaveTasks: () => true,
         storeTasks: async () => await Promise.resolve(false),
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),

@@ -39,6 +39,7 @@ async function run(
   const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
+      known: () => undefined,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),

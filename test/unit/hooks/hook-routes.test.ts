@@ -22,6 +22,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
       ask: refuse,
       validity: refuse,
       confirm: refuse,
+      known: refuse,
       mayHaveTasks: refuse,
       storeTasks: refuse,
     },
@@ -51,6 +52,7 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
   const routes = createRoutes(servedHooks(14), {
     source: {
       loaded: () => true,
+      known: () => undefined,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Logger } from "../../../src/lib/logger.ts";
-import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
+import { createHandler, type DecisionSource, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/bodies.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, NOW } from "../builders.ts";
@@ -21,11 +21,7 @@ interface Case {
   readonly runsFor?: number;
 }
 
-async function answer({
-  source,
-  minutes = 1,
-  runsFor = 0,
-}: Case): Promise<{ status: string; message?: string }> {
+function handlerOf({ source, minutes = 1, runsFor = 0 }: Case): HookHandler {
   const lastTransitionTime = new Date(NOW.getTime() - minutes * 60_000).toISOString();
   const condition = { type: "ControlPlaneInitialized", status: "True", reason: "", lastTransitionTime };
   const world = taskWorld({
@@ -33,9 +29,10 @@ async function answer({
   });
   const log: Logger = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0, child: () => log };
   let now = new Date(NOW.getTime() - runsFor * 60_000);
-  const { handle } = createHandler(HOOK, false, {
+  const handler = createHandler(HOOK, false, {
     source: {
       loaded: () => true,
+      known: () => world.cluster,
       mayHaveTasks: () => true,
       storeTasks: async () => await Promise.resolve(false),
       inTurn: (_, work) => work(),
@@ -55,7 +52,11 @@ async function answer({
     now: () => now,
   });
   now = NOW;
-  return JSON.parse(await handle(new WholeBody([body])));
+  return handler;
+}
+
+async function answer(given: Case): Promise<{ status: string; message?: string }> {
+  return JSON.parse(await handlerOf(given).handle(new WholeBody([body])));
 }
 
 const CONSTANT = "HookPolicy could not store the tasks of this Cluster yet (see the operator's log)";
@@ -71,19 +72,26 @@ test("is a success once all of them are stored", async () => {
   assert.equal(stored, 1);
 });
 
-test("is a failure with a constant text while they cannot be stored", async () => {
-  const { status, message } = await answer({
-    source: { storeTasks: async () => await Promise.resolve(false) },
+const bug = (): never => {
+  throw new Error("bug");
+};
+const UNDECIDED: Record<string, Partial<DecisionSource>> = {
+  "while they cannot be stored": {},
+  "while too many calls about the Cluster wait": { inTurn: (_request, _decide, refuse) => refuse() },
+  "at an internal error": { ask: bug },
+  "at an internal error after the decision": { storeTasks: async () => bug() },
+};
+for (const [when, source] of Object.entries(UNDECIDED))
+  test(`is a failure with a constant text ${when}, for ten minutes at most`, async () => {
+    const { status, message } = await answer({ source, runsFor: 60 });
+    assert.deepEqual([status, message], ["Failure", CONSTANT]);
+    assert.equal((await answer({ source, minutes: 60 })).status, "Failure");
+    assert.equal((await answer({ source, minutes: 11, runsFor: 11 })).status, "Success");
   });
-  assert.deepEqual([status, message], ["Failure", CONSTANT]);
-});
 
-test("stops the Cluster for ten minutes at most", async () => {
-  const { status } = await answer({
-    source: { storeTasks: async () => await Promise.resolve(false) },
-    minutes: 11,
-  });
-  assert.equal(status, "Success");
+test("is a failure where an internal error hides even the Cluster of the call", () => {
+  assert.equal(JSON.parse(handlerOf({}).failed()).status, "Failure");
+  assert.equal(JSON.parse(handlerOf({ runsFor: 11 }).failed()).status, "Success");
 });
 
 test("is a failure while policies are loaded, for ten minutes at most", async () => {

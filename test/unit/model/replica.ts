@@ -208,6 +208,7 @@ export class Replica {
     return createHandler(hook, true, {
       source: {
         loaded: () => store.loaded,
+        known: () => undefined,
         mayHaveTasks: () => true,
         storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, decide) => decide(),

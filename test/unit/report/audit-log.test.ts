@@ -74,6 +74,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
     const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
+        known: () => undefined,
         mayHaveTasks: () => true,
         storeTasks: async () => await Promise.resolve(false),
         inTurn: (_, work) => work(),
