@@ -107,7 +107,7 @@ export class RolloutEntry {
   #cost = 0;
   #hasChanged = true;
   #isRefreshing = false;
-  #refreshing: Promise<void> = Promise.resolve();
+  #refreshing: Promise<boolean> | undefined;
 
   constructor(object: HookRollout, world: RolloutWorld) {
     this.#world = world;
@@ -286,16 +286,19 @@ export class RolloutEntry {
     const { nowMs, refreshMs } = this.#world;
     const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
     const pause = this.#hasChanged ? share : Math.max(refreshMs ?? REST_MS, share);
-    if (nowMs() - this.#refreshedAt >= pause) void this.refreshed();
+    if (!this.#isRefreshing && nowMs() - this.#refreshedAt >= pause) void this.refreshed();
   }
 
   /** Brings the queue up to date: before this returns, if one slice is enough. */
   async refreshed(): Promise<void> {
+    // One that runs may have begun before the last change.
+    if (this.#isRefreshing) await this.#refreshing;
     if (!this.#isRefreshing) this.#refreshing = this.#refresh();
-    await this.#refreshing;
+    if (!(await this.#refreshing)) await this.refreshed();
   }
 
-  async #refresh(): Promise<void> {
+  /** `false`: the spec has changed during a pause, so a part of the members are those of the old one. The queue stays as it is. */
+  async #refresh(): Promise<boolean> {
     const { nowMs } = this.#world;
     const began = nowMs();
     this.#isRefreshing = true;
@@ -319,9 +322,11 @@ export class RolloutEntry {
         if (slice.isOver()) await nextTurn();
       }
       const waiting = asked.filter(isQueued);
+      if (this.rollout !== rollout) return false;
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       this.#queued = { asked, slots, nowMs: began };
     } finally {
+      return true;
       this.#cost = nowMs() - began;
       this.#isRefreshing = false;
     }

@@ -273,6 +273,31 @@ describe("the queue is sorted again", () => {
     assert.equal(ask(replica, A), "go");
   });
 
+  test("again after a change while it is sorted in slices", async () => {
+    const replica = replicaOf({ clusters: [A, B], turnMs: -1 });
+    const entry = replica.rollouts.get("upgrades");
+    assert.ok(entry);
+    const first = entry.refreshed();
+    replica.put(marked("a"));
+    await entry.refreshed();
+    assert.deepEqual(
+      entry.queue.order.map(({ member }) => member.metadata.name),
+      ["b"],
+    );
+    await first;
+  });
+
+  test("by one spec, although it is edited while it is sorted in slices", async () => {
+    const replica = replicaOf({ clusters: [A, B], turnMs: -1 });
+    const entry = replica.rollouts.get("upgrades");
+    assert.ok(entry);
+    const sorted = entry.refreshed();
+    replica.load("upgrades", { clusterSelector: { matchLabels: { wave: "none" } } });
+    await sorted;
+    assert.deepEqual(await entry.held(), []);
+    assert.deepEqual(entry.queue.order, []);
+  });
+
   test("after two seconds where nothing has changed", () => {
     const replica = replicaOf({ specs: { upgrades: { retryAfterSeconds: 5 } }, clusters: [A, B] });
     for (const cluster of [A, B]) ask(replica, cluster);
