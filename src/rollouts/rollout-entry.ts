@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { entryOf } from "../lib/entry-of.ts";
 import { compareText } from "../lib/compare-text.ts";
 import { timestamp } from "../lib/instant.ts";
-import { namespacedName } from "../lib/keys.ts";
+import { namespacedName, type ObjectName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import {
   type HookRollout,
@@ -316,17 +316,18 @@ export class RolloutEntry {
       }
       const members = known.map(({ member }) => member);
       const slots = new Slots(rollout, this.status ?? {}, members, this.#world.now());
+      const sinceOf = waitingSince(this.status);
       for (const each of known) {
-        const operation = this.#askedOf(each, slots, isOpen);
+        const operation = this.#askedOf(each, slots, isOpen, sinceOf);
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
-      const waiting = asked.filter(isQueued);
       if (this.rollout !== rollout) return false;
+      const waiting = asked.filter(isQueued);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
       this.#queued = { asked, slots, nowMs: began };
-    } finally {
       return true;
+    } finally {
       this.#cost = nowMs() - began;
       this.#isRefreshing = false;
     }
@@ -344,14 +345,20 @@ export class RolloutEntry {
   }
 
   /** `undefined`: the Cluster shows no operation that waits, or has a slot that it may use. */
-  #askedOf({ member, cluster }: MemberCluster, slots: Slots, opens: IsOpen): AskedOperation | undefined {
+  #askedOf(
+    { member, cluster }: MemberCluster,
+    slots: Slots,
+    opens: IsOpen,
+    sinceOf: SinceOf,
+  ): AskedOperation | undefined {
     const { uid } = member.metadata;
     if (member.marked || !this.awaits(cluster)) return undefined;
     const claimExpires = slots.has(uid);
     if (claimExpires && this.#mayRenew(uid)) return undefined;
-    const firstAsked = this.#world.decider.firstAsked(uid, this.hook);
     const target = targetOf(this.rollout.operation, cluster);
-    if (firstAsked === undefined) return undefined;
+    const known = this.#world.decider.firstAsked(uid, this.hook);
+    if (known === undefined) return undefined;
+    const firstAsked = sinceOf(known, member.metadata, target);
     const isOpen = !claimExpires && opens(member.stage, target);
     return { member, cluster, target, firstAsked, claimExpires, isOpen };
   }
@@ -383,6 +390,22 @@ function oldestFirst(a: AskedOperation, b: AskedOperation): number {
 }
 
 type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;
+type SinceOf = (known: Date, metadata: ObjectMeta, target: string) => Date;
+
+/** Since when an operation waits: as memory knows it, or by the status, which outlives a restart. */
+function waitingSince({ held = [], next = [] }: HookRolloutStatus = {}): SinceOf {
+  const stored = new Map([...next, ...held].map((row) => [waitKey(row, row.target), row.since]));
+  return (known, metadata, target) => {
+    const since = stored.get(waitKey(metadata, target));
+    const { creationTimestamp: created = "" } = metadata;
+    // A deleted Cluster may have had its name.
+    return since !== undefined && created <= since && since < timestamp(known) ? new Date(since) : known;
+  };
+}
+
+function waitKey(cluster: ObjectName, target = ""): string {
+  return `${namespacedName(cluster)} ${target}`;
+}
 
 function isQueued(operation: AskedOperation): operation is AskedOperation & WaitingCluster {
   return operation.isOpen && operation.member.stage !== undefined;

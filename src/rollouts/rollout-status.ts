@@ -10,7 +10,6 @@ import {
   type RolloutCandidate,
   type RolloutClaim,
   type RolloutFailure,
-  type RolloutHeld,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 import { isCreationOver } from "../operations/hook-lives.ts";
@@ -66,7 +65,7 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(failed.length > 0 && { failed }),
     ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
-    ...(held.length > 0 && { held: held.map((row) => asLongAs(row, stored?.held)) }),
+    ...(held.length > 0 && { held: [...held] }),
     // Its absence means that the status is of an operator that did not know the field.
     heldOmitted,
   };
@@ -82,12 +81,6 @@ function withoutFuture({ stored }: RolloutInput, now: Date): RolloutInput["store
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a copy of it
   return stored && (JSON.parse(JSON.stringify(stored), sane) as HookRolloutStatus);
-}
-
-/** A replica that has just started does not know since when the Cluster waits. */
-function asLongAs(row: RolloutHeld, stored: readonly RolloutHeld[] = []): RolloutHeld {
-  const before = stored.find(({ uid, target }) => uid === row.uid && target === row.target);
-  return before !== undefined && before.since < row.since ? { ...row, since: before.since } : row;
 }
 
 /**

@@ -118,6 +118,38 @@ describe("the status names what the rollout holds", () => {
     assert.deepEqual([rows.length, heldOmitted], [MAX_HELD, 2]);
   });
 
+  test("since when a Cluster waits for its turn outlives a restart, and so does the order", async () => {
+    const [first, second] = ["2026-11-22T12:00:00Z", "2026-11-22T13:00:00Z"];
+    const row = { namespace: "fleet", target: TARGET, stage: "all" };
+    const replica = replicaOf({
+      status: readyStatus({
+        next: [
+          { ...row, name: "b", since: first },
+          { ...row, name: "a", since: second },
+          { ...row, name: "new", since: first },
+          { ...row, name: "other", target: "v1.0.0", since: first },
+        ],
+      }),
+      clusters: ["a", "b", "other"].map((name) => waitingCluster(name)),
+    });
+    const created = "2026-11-23T11:00:00Z";
+    replica.put(waitingCluster("new", { metadata: { ...clusterMeta("new"), creationTimestamp: created } }));
+    await replica.rollouts.get("upgrades")?.refreshed();
+    const now = NOW.toISOString().replace(".000", "");
+    assert.deepEqual(
+      replica.rollouts
+        .get("upgrades")
+        ?.queue.head()
+        .map(({ name, since }) => [name, since]),
+      [
+        ["b", first],
+        ["a", second],
+        ["new", now],
+        ["other", now],
+      ],
+    );
+  });
+
   test("a stage that soaks has an end, which the Clusters behind it show", async () => {
     const soaking = {
       ...SPEC,
