@@ -1,7 +1,7 @@
 /** The slots in use, which are those of claims in the status, and of Clusters that show Cluster API's mark. */
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
-import { readTimestamp } from "../lib/instant.ts";
+import { after, readTimestamp } from "../lib/instant.ts";
 import { slotsOf } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
@@ -95,15 +95,20 @@ export class Slots {
   }
 }
 
-/** Whether progressDeadline has passed, so that the Cluster has failed, and its slot is free. Tasks have deadlines of their own. */
-export function isOverdue(
+type TimedClaim = Pick<RolloutClaim, "claimedAt" | "tasks">;
+
+/** When progressDeadline passes, so that the Cluster has failed, and its slot is free. Tasks have deadlines of their own. */
+export function deadlineOf(
   { progressDeadlineMs }: CompiledRollout,
-  { claimedAt, tasks }: Pick<RolloutClaim, "claimedAt" | "tasks">,
-  now: Date,
-): boolean {
-  if (tasks === true) return false;
-  const since = readTimestamp(claimedAt);
-  return since !== undefined && now.getTime() - since.getTime() >= progressDeadlineMs;
+  { claimedAt, tasks }: TimedClaim,
+): Date | undefined {
+  const since = tasks === true ? undefined : readTimestamp(claimedAt);
+  return since && after(since, progressDeadlineMs);
+}
+
+export function isOverdue(rollout: CompiledRollout, claim: TimedClaim, now: Date): boolean {
+  const deadline = deadlineOf(rollout, claim);
+  return deadline !== undefined && deadline <= now;
 }
 
 /** The Cluster may still show the mark. */

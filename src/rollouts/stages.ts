@@ -9,7 +9,7 @@ import {
 import { after, readTimestamp } from "../lib/instant.ts";
 import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
-import { UNCLAIMED } from "./slots.ts";
+import { deadlineOf, UNCLAIMED } from "./slots.ts";
 
 /** The first stage before `stage` that has not passed for the target; `undefined`: the stage is open. */
 export function closedBy(
@@ -135,7 +135,7 @@ export function untilDue(
   { running = [], targets = [] }: HookRolloutStatus = {},
   now: Date,
 ): number {
-  const deadlines = running.map(({ claimedAt }) => after(new Date(claimedAt), rollout.progressDeadlineMs));
+  const deadlines = running.map((claim) => deadlineOf(rollout, claim));
   const soaks = targets
     .flatMap((target) => target.stages.filter(({ passed }) => !passed))
     .map((known) => soakedAt(rollout, known));

@@ -48,6 +48,10 @@ describe("the status of a rollout changes by time alone", () => {
     assert.equal(untilDue(rollout, { running: [claimedAgo(60), claimedAgo(59)] }, NOW), MINUTE);
   });
 
+  test("not at the deadline of a slot for tasks, which have deadlines of their own", () => {
+    assert.equal(untilDue(rollout, { running: [{ ...claimedAgo(50), tasks: true }] }, NOW), Infinity);
+  });
+
   test("when a soak is over", () => {
     assert.equal(untilDue(rollout, soaking(4), NOW), 6 * MINUTE);
     assert.equal(untilDue(rollout, { ...soaking(4), running: [claimedAgo(58)] }, NOW), 2 * MINUTE);
