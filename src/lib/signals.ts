@@ -62,28 +62,28 @@ export function backoffMs(failures: number, options: BackoffOptions): number {
   return full * (0.5 + options.random() / 2);
 }
 
-/** What runs until the end, or until it is stopped before. */
-export class Lives {
-  readonly #begun = Promise.withResolvers<AbortSignal>();
-  readonly #lives = new Set<Promise<void>>();
+/** Work that goes on until it is stopped, such as that of informers: each piece by itself, or all of it with the group. */
+export class RunGroup {
+  readonly #signal = Promise.withResolvers<AbortSignal>();
+  readonly #running = new Set<Promise<void>>();
 
-  /** `run` ends when its signal aborts, and never rejects. It begins with that of all. Returns what stops it. */
-  begin(run: (signal: AbortSignal) => Promise<void>): () => void {
+  /** Runs `work` once the group runs. It has to end when its signal aborts, and must not reject. Returns what stops it alone. */
+  start(work: (signal: AbortSignal) => Promise<void>): () => void {
     const stop = new AbortController();
-    const live = async (): Promise<void> => {
-      const child = childOf(await this.#begun.promise, stop);
-      await run(stop.signal);
+    const run = async (): Promise<void> => {
+      const child = childOf(await this.#signal.promise, stop);
+      await work(stop.signal);
       child.release();
     };
-    const life: Promise<void> = live().finally(() => this.#lives.delete(life));
-    this.#lives.add(life);
+    const running: Promise<void> = run().finally(() => this.#running.delete(running));
+    this.#running.add(running);
     return () => stop.abort();
   }
 
-  /** Runs until `signal` aborts and everything has ended; never rejects. */
+  /** Runs until `signal` aborts and all work has ended; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#begun.resolve(signal);
+    this.#signal.resolve(signal);
     if (!signal.aborted) await once(signal, "abort");
-    await Promise.all(this.#lives);
+    await Promise.all(this.#running);
   }
 }

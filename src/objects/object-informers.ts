@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { isTooLarge, unlessNotFound } from "../kube/kube-error.ts";
 import type { Informer } from "../kube/informer.ts";
-import { Lives } from "../lib/signals.ts";
+import { RunGroup } from "../lib/signals.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
   type FoundObjects,
@@ -50,7 +50,7 @@ const MAX_KINDS = 50;
 export class ObjectInformers implements ObjectReader {
   readonly #options: ObjectInformersOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #lives = new Lives();
+  readonly #group = new RunGroup();
   #refusedKinds: ReadonlySet<string> = new Set();
   #announced = Promise.withResolvers<void>();
 
@@ -129,7 +129,7 @@ export class ObjectInformers implements ObjectReader {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#lives.run(signal);
+    await this.#group.run(signal);
   }
 
   async #present(
@@ -165,7 +165,7 @@ export class ObjectInformers implements ObjectReader {
       onChange: (namespace) => this.#options.onChange(demand.kind, namespace),
       onAvailability: () => this.#available(key, watch),
     });
-    const running = { watch, stop: this.#lives.begin(async (signal) => await watch.informer.run(signal)) };
+    const running = { watch, stop: this.#group.start(async (signal) => await watch.informer.run(signal)) };
     if (entry === undefined) this.#entries.set(key, { kind: demand.kind, serving: running, wanted: running });
     else entry.wanted = running;
   }

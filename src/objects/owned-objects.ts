@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
-import { Lives } from "../lib/signals.ts";
+import { RunGroup } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import type { InformerObject } from "../kube/object-store.ts";
@@ -43,7 +43,7 @@ interface Watch {
 export class OwnedObjects {
   readonly #options: OwnedObjectsOptions;
   readonly #watches = new Map<string, Watch>();
-  readonly #lives = new Lives();
+  readonly #group = new RunGroup();
 
   constructor(options: OwnedObjectsOptions) {
     this.#options = options;
@@ -64,7 +64,7 @@ export class OwnedObjects {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#lives.run(signal);
+    await this.#group.run(signal);
   }
 
   #want(part: OwnedPart): void {
@@ -76,7 +76,7 @@ export class OwnedObjects {
     }
     const watch = this.#create(part);
     this.#watches.set(key, watch);
-    watch.stop = this.#lives.begin(async (signal) => await run(watch, signal));
+    watch.stop = this.#group.start(async (signal) => await run(watch, signal));
   }
 
   #release(part: OwnedPart): void {
