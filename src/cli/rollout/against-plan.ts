@@ -5,7 +5,8 @@ import { fieldsOf, isFields, parseJson, textOf } from "../../lib/fields.ts";
 import { readTimestamp, timestamp } from "../../lib/instant.ts";
 import { readText } from "../files/paths.ts";
 import { CommandError, USAGE } from "../command.ts";
-import { tableLines } from "../terminal/table.ts";
+import { wrapped } from "../terminal/tree.ts";
+import { indentedTable, type RolloutView } from "./status-report.ts";
 
 /** What is read of a plan as plan -o json has printed it. Schema: schemas/output/rolloutplan.json. */
 interface SavedPlan {
@@ -36,7 +37,8 @@ function isPlan(value: unknown): value is SavedPlan {
   return typeof rollout === "string" && isDated && areLists;
 }
 
-export function againstPlan({ status }: HookRollout, plan: SavedPlan, now: Date): string[] {
+export function againstPlan({ status }: HookRollout, plan: SavedPlan, view: RolloutView): string[] {
+  const { now } = view;
   const targets = status?.targets ?? [];
   const target = targets.find(({ version }) => version === plan.target) ?? targets[0];
   const rows = plan.stages.map(({ name, succeeded, passed, passes: planned }) => {
@@ -55,11 +57,11 @@ export function againstPlan({ status }: HookRollout, plan: SavedPlan, now: Date)
     ];
   });
   const version = target?.version === undefined ? "" : ` to ${target.version}`;
+  const title = `Plan of ${plan.from}, against what has happened${version}:`;
+  const headings = ["STAGE", "PLANNED BY NOW", "SUCCEEDED", "PLANNED TO PASS", ""];
   return [
-    `Plan of ${plan.from}, against what has happened${version}:`,
-    ...tableLines(["STAGE", "PLANNED BY NOW", "SUCCEEDED", "PLANNED TO PASS", ""], rows).map(
-      (line) => `  ${line}`,
-    ),
+    ...wrapped(title, view.columns, "  "),
+    ...indentedTable(headings, rows, { ...view, lastWraps: true }),
   ];
 }
 

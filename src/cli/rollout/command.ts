@@ -1,5 +1,6 @@
 /** `hookpolicy rollout`: how far rollouts are, and pausing and resuming them. */
 
+import { isDeepStrictEqual } from "node:util";
 import { Argument, type Command } from "commander";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -140,8 +141,7 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   await reading(() =>
     withApiServer(flags, async (client, server) => {
-      if (action === "status")
-        return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
+      if (action === "status") return await printStatus(client, name, flags);
       const found = await find(client, name ?? "");
       if (action === "resume") return await resume({ client, server }, found, flags);
       nameServer(server);
@@ -192,12 +192,14 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
   throw noRollout(name, all);
 }
 
-async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
+async function printStatus(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
   if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
+  const show = await printer(flags);
+  show(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
   else await warnOfSilence(client, rollouts);
-  (await printer(flags))(rollouts);
+  if (flags.watch === true) await keepPrinting(client, name, show);
 }
 
 async function warnOfSilence(client: KubeClient, rollouts: readonly HookRollout[]): Promise<void> {
@@ -209,10 +211,15 @@ async function warnOfSilence(client: KubeClient, rollouts: readonly HookRollout[
   );
 }
 
-/** A terminal that watches is redrawn; any other output gets the whole status again after each change. */
-async function printer(flags: Flags): Promise<(rollouts: readonly HookRollout[]) => void> {
+type Printer = (rollouts: readonly HookRollout[]) => void;
+
+/** A terminal that watches is redrawn, without the warning below; any other output gets the whole status after each change. */
+async function printer(flags: Flags): Promise<Printer> {
   const { rolloutLines } = await import("./status-report.ts");
+  let last: readonly HookRollout[] | undefined;
   return (rollouts) => {
+    if (isDeepStrictEqual(rollouts, last)) return;
+    last = rollouts;
     if (flags.output === "json") return stdout.json(rollouts);
     const lines = rolloutLines(rollouts, viewFor(flags));
     if (flags.watch !== true) stdout.lines(lines);
@@ -234,19 +241,17 @@ async function compare(
   const found = await find(client, earlier.rollout);
   await warnOfSilence(client, [found]);
   const view = viewFor(flags);
-  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view.now)]);
+  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view)]);
 }
 
 function viewFor(flags: Flags): RolloutView {
   return { now: new Date(), ...terminalOf(process.stdout, flags) };
 }
 
-async function keepPrinting(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
-  if (name !== undefined) await find(client, name);
+async function keepPrinting(client: KubeClient, name: string | undefined, show: Printer): Promise<void> {
   const { follow } = await import("../fleet/follow.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../memory/stored-views.ts");
-  const show = await printer(flags);
   const onObjects = (objects: readonly KubeObject[]): void => show(objects.map((each) => viewRollout(each)));
   const scope = { resource: ROLLOUTS, ...(name !== undefined && { name }) };
   await follow(client, scope, { onObjects, onLost: tellLost }, untilReaderIsGone());

@@ -79,7 +79,7 @@ function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, v
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);
   return [
     ...(version === undefined ? [] : [`To ${version}:`]),
-    ...indented(headings, rows, { ...view, lastWraps: true }),
+    ...indentedTable(headings, rows, { ...view, lastWraps: true }),
     ...awaited.flatMap((text) => wrapped(`  ${text}`, view.columns, "    ").map(view.colour.yellow)),
   ];
 }
@@ -120,10 +120,10 @@ function nextLines({ status }: HookRollout, view: RolloutView): string[] {
 }
 
 function section(title: string, headings: readonly string[], rows: Rows, view: RolloutView): string[] {
-  return rows.length === 0 ? [] : [title, ...indented(headings, rows, view)];
+  return rows.length === 0 ? [] : [title, ...indentedTable(headings, rows, view)];
 }
 
-function indented(
+export function indentedTable(
   headings: readonly string[],
   rows: Rows,
   { colour, columns = Infinity, lastWraps = false }: Terminal & { readonly lastWraps?: boolean },

@@ -79,6 +79,22 @@ describe("what the operator has written can be out of date:", () => {
       assert.doesNotMatch(await run(unread), /warning/);
     });
 
+  test("rollout status -w, below what it shows, which is not drawn again before it changes", async (t) => {
+    const path = "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts";
+    let lists = 0;
+    // What it reads is forbidden in the end, so that it ends.
+    const answers = {
+      ...served,
+      get [path]() {
+        return (lists += 1) < 3 ? list(rollout([])) : FORBIDDEN;
+      },
+    };
+    const { kubeconfig } = await answering(t, answers, new Date("2026-11-21T12:00:00Z"));
+    const { stdout, stderr } = await hookpolicy(["rollout", "status", "-w", "--kubeconfig", kubeconfig]);
+    assert.match(stderr, /^warning: the operator's last sign of life is 10m old/);
+    assert.equal(stdout.match(/^HookRollout r/gm)?.length, 1);
+  });
+
   test("a slot of the last minute shows that an operator without a Lease runs", async (t) => {
     const newer = { ...served, "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([claim])) };
     const { kubeconfig } = await answering(t, newer, new Date("2026-11-21T12:00:00Z"));

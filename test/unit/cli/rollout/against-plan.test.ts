@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { againstPlan, readPlan } from "../../../../src/cli/rollout/against-plan.ts";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { folder } from "../program.ts";
 import { hookRollout, readyStatus, TARGET } from "../../rollouts/fixtures.ts";
 
@@ -38,7 +39,8 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
     ...["staging", "rest", "last"].map((name) => ({ ...counts, name })),
   ];
   const rollout = hookRollout({}, readyStatus({ targets: [{ version: TARGET, stages }] }));
-  const lines = againstPlan(rollout, plan, new Date("2026-11-23T12:00:00Z"));
+  const view = { now: new Date("2026-11-23T12:00:00Z"), colour: PLAIN };
+  const lines = againstPlan(rollout, plan, view);
   assert.deepEqual(
     lines.map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),
     [
@@ -51,6 +53,12 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
       "last | 0 | 0 | unknown | as planned",
     ],
   );
+  const narrow = againstPlan(rollout, plan, { ...view, columns: 48 });
+  assert.deepEqual(
+    narrow.filter((line) => line.length > 48),
+    [],
+  );
+  assert.match(narrow.join("\n"), /^ +planned to pass +2026-11-23T11:00:00Z\n +late: it has not passed$/m);
 });
 
 test("refuses what is not a plan", async (t) => {
