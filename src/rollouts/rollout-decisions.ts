@@ -74,7 +74,8 @@ export class Rollouts {
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const entry = this.#entries.get(name);
     this.#older.delete(name);
-    // The informer brings what this replica has stored. What is whole now, or read by another definition, has the same version.
+    // The informer also brings this replica's own writes. They are not compared by version: a stub has that of the whole object,
+    // and an edit of the CRD, which may show or hide fields, changes none.
     if (object !== undefined && isDeepStrictEqual(object, entry?.object)) return;
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);

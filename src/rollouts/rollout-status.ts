@@ -73,7 +73,7 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
 
 const INSTANTS: ReadonlySet<string> = new Set(["claimedAt", "renewedAt", "markedAt", "soakingSince", "time"]);
 
-/** Instants that a clock stored which was ahead count from `now`: otherwise a slot, a soak or a failure lasts until then. */
+/** An instant in the future was stored by a clock that was ahead. It becomes `now`, or a slot, soak or failure would last longer. */
 function withoutFuture({ stored }: RolloutInput, now: Date): RolloutInput["stored"] {
   const sane = (field: string, value: unknown): unknown => {
     const at = typeof value === "string" && INSTANTS.has(field) ? readTimestamp(value) : undefined;

@@ -1,12 +1,13 @@
 /** Chooses the versions that a rollout follows if there are too many: namespaces take turns. */
 
 import { compare, parse } from "semver";
+import { compareText } from "../lib/compare-text.ts";
 
 /** Versions, each with the namespaces whose Clusters are to be upgraded to it. */
 export type WantedTargets = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function newestFirst(a: string, b: string): number {
-  return compare(b, a) || (a < b ? -1 : Number(a > b));
+  return compare(b, a) || compareText(a, b);
 }
 
 /**
