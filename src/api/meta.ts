@@ -20,6 +20,9 @@ export interface ObjectMeta {
   readonly labelsOmitted?: true;
 }
 
+/** The label of each Namespace with its name, which the API server sets whatever a file says. */
+export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
+
 /**
  * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memory-budget.ts): the object's
  * identity, without what decisions need. Nothing is evaluable with it.

@@ -1,9 +1,7 @@
 /** How long certificates live, and when they are renewed. */
 
-import { HOUR_MS } from "../lib/duration.ts";
+import { DAY_MS, HOUR_MS } from "../lib/duration.ts";
 import type { X509Certificate } from "node:crypto";
-
-const DAY_MS = 24 * HOUR_MS;
 
 export const AUTHORITY_LIFE_MS = 3650 * DAY_MS;
 export const LEAF_LIFE_MS = 90 * DAY_MS;

@@ -66,7 +66,7 @@ function judgeServing(
   if (certificate === undefined || !names.every((name) => certificate.checkHost(name) !== undefined)) {
     return { bundle };
   }
-  const signer = authorities.find((each) => hasBegun(each, now) && isSignedBy(certificate, each));
+  const signer = authorities.find((each) => isValidYet(each, now) && isSignedBy(certificate, each));
   const leaf = { ...validityOf(certificate), ...(signer && { signer: signer.fingerprint256 }) };
   return { leaf, bundle };
 }
@@ -75,7 +75,7 @@ function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
   try {
     checkPair(pair, now);
     const certificate = new X509Certificate(pair.cert);
-    return hasBegun(certificate, now) ? certificate : undefined;
+    return isValidYet(certificate, now) ? certificate : undefined;
   } catch {
     return undefined;
   }
@@ -85,7 +85,7 @@ function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
  * A certificate whose life has not begun was issued by a clock that was ahead: clients reject it until then, possibly
  * for months.
  */
-function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
+function isValidYet({ validFromDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now;
 }
 

@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from "../lib/fields.ts";
+import { isMissing } from "../lib/thrown.ts";
 
 const GROUP = "client.authentication.k8s.io";
 const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
@@ -77,7 +78,7 @@ export class ExecPlugin {
         throw new Error(`${this.#name()} failed: ${code === null ? signal : `exit code ${code}`}`);
       return await printed;
     } catch (error) {
-      if (fieldsOf(error)["code"] !== "ENOENT") throw error;
+      if (!isMissing(error)) throw error;
       const hint = textOf(this.#exec["installHint"]);
       throw new Error(`${this.#name()} was not found${hint === "" ? "" : `. ${hint}`}`, { cause: error });
     }

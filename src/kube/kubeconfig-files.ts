@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve, sep } from "node:path";
 import { isMap, parseDocument } from "yaml";
 import { type Fields, fieldsOf, isFields, listOf, textOf } from "../lib/fields.ts";
-import { messageOf } from "../lib/thrown.ts";
+import { isMissing, messageOf } from "../lib/thrown.ts";
 import { cleanLine, KubeError } from "./kube-error.ts";
 
 /** What several files say together: of one name in two files, the entry of the first counts. */
@@ -83,8 +83,8 @@ function withPaths(entry: Fields, folder: string): Fields {
 }
 
 function problem(error: unknown): string {
+  if (isMissing(error)) return "no such file";
   const { code, syscall } = fieldsOf(error);
-  if (code === "ENOENT") return "no such file";
   if (typeof syscall === "string") return `cannot be read (${String(code)})`;
   return cleanLine(messageOf(error));
 }

@@ -124,8 +124,8 @@ function configOf(entries: KubeconfigEntries, source: KubeConfigSource): KubeCon
   const context = contextOf(entries, name, source);
   const clusterName = source.cluster ?? textOf(context["cluster"]);
   const userName = source.user ?? textOf(context["user"]);
-  const cluster = clusterFields(entryOf(entries.clusters, { kind: "cluster", name: clusterName }), source);
-  const user = userFields(entryOf(entries.users, { kind: "user", name: userName }), source);
+  const cluster = clusterFields(namedEntry(entries.clusters, { kind: "cluster", name: clusterName }), source);
+  const user = userFields(namedEntry(entries.users, { kind: "user", name: userName }), source);
   const config = new KubeConfig();
   config.loadFromOptions({
     currentContext: name,
@@ -145,7 +145,7 @@ function contextOf({ contexts }: KubeconfigEntries, name: string, { server }: Ku
 }
 
 /** An empty name means no entry. */
-function entryOf(
+function namedEntry(
   all: ReadonlyMap<string, Fields>,
   { kind, name }: { readonly kind: string; readonly name: string },
 ): Fields {

@@ -1,14 +1,13 @@
 /** The API server's clock, as the Date headers of its responses show it, in whole seconds. */
 
+import { MAX_SKEW_MS } from "../lib/clock-skew.ts";
+
 interface Reading {
   readonly date: number;
   /** By a monotonic clock (performance.now), as is `received`. */
   readonly sent: number;
   readonly received: number;
 }
-
-/** Clocks that differ by less count as equal. */
-const TOLERANCE_MS = 10_000;
 
 export class ServerClock {
   #last: Reading | undefined;
@@ -43,6 +42,6 @@ export class ServerClock {
   readonly now = (): Date => {
     const now = new Date();
     const ahead = this.aheadMs(now) ?? 0;
-    return ahead < -TOLERANCE_MS ? new Date(now.getTime() - ahead) : now;
+    return ahead < -MAX_SKEW_MS ? new Date(now.getTime() - ahead) : now;
   };
 }

@@ -1,7 +1,7 @@
 /** Whether decisions may use the time of this machine, which the API server's clock has to confirm. */
 
 /** The largest tolerated difference between this machine's clock and the API server's. */
-const MAX_SKEW_MS = 10_000;
+export const MAX_SKEW_MS = 10_000;
 
 /** Compares with the clock of the API server, as the responses to reads show it. */
 export interface ServerTime {

@@ -9,7 +9,7 @@ export function stepsOf(path: string): readonly string[] {
   return [...path.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([whole, inBrackets]) => inBrackets ?? whole);
 }
 
-/** The path of a field or item directly below; what could be no name of a field stands in brackets. */
+/** The path of a field or item directly below, in brackets unless it could be the name of a field. */
 export function pathBelow(path: string, step: string | number): string {
   if (!/^(?!\d+$)[-\w]+$/.test(String(step))) return `${path}[${step}]`;
   return path === "" ? String(step) : `${path}.${step}`;

@@ -225,10 +225,10 @@ function compileRule(
 
 /** Where tasks begin: nothing waits for those at AfterControlPlaneInitialized. */
 function heldOrInitialized({ blocking, advertised }: ServedHooks): ReadonlySet<HookName> {
-  return advertised.has(INITIALIZED) ? new Set([...blocking, INITIALIZED]) : blocking;
+  return advertised.has("AfterControlPlaneInitialized")
+    ? new Set([...blocking, "AfterControlPlaneInitialized"])
+    : blocking;
 }
-
-const INITIALIZED = "AfterControlPlaneInitialized";
 
 function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {
   const warnBeforeMs = warnBefore === undefined ? undefined : parseDuration(warnBefore);
@@ -253,7 +253,7 @@ export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks):
       if (!served.advertised.has(hook))
         return [{ path, message: `${capi} does not call ${hook} (--capi-version)` }];
       const holding = rule.until !== undefined ? "until" : rule.tasks !== undefined ? "tasks" : undefined;
-      const isNoWait = served.blocking.has(hook) || (holding === "tasks" && hook === INITIALIZED);
+      const isNoWait = served.blocking.has(hook) || (holding === "tasks" && hook === "AfterControlPlaneInitialized");
       if (holding === undefined || isNoWait) return [];
       return [{ path, message: `${capi} does not wait for ${hook}, so \`${holding}\` cannot hold it` }];
     }),

@@ -1,6 +1,6 @@
 /** Writes Events: only for transitions, never per hook call, and in limited numbers. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import type { EventText } from "../api/event-text.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -147,7 +147,7 @@ export function aboutPolicy({ policyNote, related, identity, ...text }: EventTex
 
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
   const { identity, note, policyNote: _, regarding, series, ...rest } = text;
-  const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
+  const digest = hash("sha256", `${text.reason} ${identity}`).slice(0, 24);
   // An Event about an object without a namespace belongs in "default".
   const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };
   const event = {

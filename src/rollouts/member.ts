@@ -1,6 +1,12 @@
 /** Which Clusters belong to a rollout, in which stage, and what their metadata shows of the operation. */
 
-import { type Cluster, type Namespace, type ObjectMeta, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
+import {
+  type Cluster,
+  type Namespace,
+  NAMESPACE_NAME,
+  type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
+} from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/hook-lives.ts";
 import { type LabelMatcher, lookup } from "../api/selector.ts";
@@ -73,15 +79,12 @@ function maySelect(selects: LabelMatcher, metadata: ObjectMeta | undefined): boo
   return metadata?.labelsOmitted === true || selects(metadata?.labels);
 }
 
-/** The API server keeps this label on every Namespace. */
-const NAME_LABEL = "kubernetes.io/metadata.name";
-
 function valuesOf(
   { spread }: CompiledRollout,
   { namespace: name = "", labels }: ObjectMeta,
   namespace: Namespace | undefined,
 ): SpreadValues {
-  const ofNamespace = namespace?.metadata.labels ?? { [NAME_LABEL]: name };
+  const ofNamespace = namespace?.metadata.labels ?? { [NAMESPACE_NAME]: name };
   return spread.map(({ labelKey, from }) => lookup(from === "Namespace" ? ofNamespace : labels, labelKey));
 }
 

@@ -3,7 +3,7 @@
 import * as fs from "node:fs/promises";
 import * as nodePath from "node:path";
 import type { Stats } from "node:fs";
-import { codeOf } from "../../lib/thrown.ts";
+import { codeOf, isMissing } from "../../lib/thrown.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
 
@@ -96,7 +96,7 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
     }
     return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
-    if (codeOf(error) === "ENOENT" && /[*?[{]/.test(path)) {
+    if (isMissing(error) && /[*?[{]/.test(path)) {
       const message = "matches no .yaml, .yml or .json file";
       return sourcesIn(await filesMatching(path, cwd), { file: path, message });
     }

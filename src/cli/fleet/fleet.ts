@@ -11,7 +11,7 @@ import {
   type HookRollout,
   type HookRolloutStatus,
 } from "../../api/hook-policy.ts";
-import type { Cluster, Namespace } from "../../api/meta.ts";
+import { type Cluster, type Namespace, NAMESPACE_NAME } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
@@ -276,16 +276,13 @@ function stored(raw: RawObject): RawObject {
   return { ...raw, metadata: { ...metadata, namespace: "default" } };
 }
 
-/** The API server sets this label to the name of each Namespace, whatever a file says. */
-const NAME_LABEL = "kubernetes.io/metadata.name";
-
 function labelled(raw: RawObject): RawObject {
   const metadata = fieldsOf(raw["metadata"]);
   const { name } = viewMetadata(metadata);
   if (name === "") return raw;
   return {
     ...raw,
-    metadata: { ...metadata, labels: { ...fieldsOf(metadata["labels"]), [NAME_LABEL]: name } },
+    metadata: { ...metadata, labels: { ...fieldsOf(metadata["labels"]), [NAMESPACE_NAME]: name } },
   };
 }
 

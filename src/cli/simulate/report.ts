@@ -4,7 +4,7 @@ import { isFields } from "../../lib/fields.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { durationText } from "../../lib/duration.ts";
+import { DAY_MS, durationText } from "../../lib/duration.ts";
 import { after as later, timestamp } from "../../lib/instant.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { markdownReport } from "../terminal/markdown.ts";
@@ -164,7 +164,7 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
   ];
 }
 
-const WEEK = 7 * 24 * 3_600_000;
+const WEEK = 7 * DAY_MS;
 
 /** No difference is no proof that nothing was loosened. */
 function notes(

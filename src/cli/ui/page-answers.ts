@@ -5,6 +5,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { DAY_MS } from "../../lib/duration.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -46,7 +47,7 @@ export interface Source {
   readonly words: CommandWords;
 }
 
-const AHEAD_MS = 14 * 86_400_000;
+const AHEAD_MS = 14 * DAY_MS;
 
 export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
   const { items } = await client.list(await clusterResource(client), {

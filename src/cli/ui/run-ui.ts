@@ -51,7 +51,7 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
   let forget: (() => void) | undefined;
   try {
     stdout.line(page.url);
-    stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
+    stderr.line("Anyone with this address can read the page: keep it private. Press Ctrl-C to end.");
     if (flags.open)
       forget = openBrowser(page.url, (why) => stderr.line(`note: no browser was opened: ${why}`));
     await followFleet(source.client, feed, { holders, words: source.words, signal });

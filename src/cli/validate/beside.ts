@@ -2,7 +2,7 @@
 
 import { STEP_HOOKS } from "../../api/hook-catalog.ts";
 import type { HookRollout, RuleSpec } from "../../api/hook-policy.ts";
-import type { LabelSelector } from "../../api/meta.ts";
+import { type LabelSelector, NAMESPACE_NAME } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -65,7 +65,7 @@ function policiesIn(sources: readonly SourceObject[]): readonly Policy[] {
 }
 
 function named(namespace: string): LabelSelector {
-  return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+  return { matchLabels: { [NAMESPACE_NAME]: namespace } };
 }
 
 function mayShare(a: Selection, b: Selection): boolean {

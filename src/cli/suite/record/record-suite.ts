@@ -170,7 +170,6 @@ const START = { line: 1, column: 1 };
 async function run(object: RawObject, folder: string): Promise<SuiteResult> {
   const source = {
     file: resolve(folder, "recorded.yaml"),
-    document: 1,
     object,
     position: () => START,
     text: "",
