@@ -23,15 +23,8 @@ import { addUi } from "./cli/ui/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
 import { addWindows } from "./cli/windows/command.ts";
 import { createLogger, survivePipeErrors, type ClosableLogger } from "./report/process-log.ts";
-import { errorText } from "./lib/thrown.ts";
-import {
-  FLAGS,
-  parseOptions,
-  UsageError,
-  type Flag,
-  type FlagValues,
-  type Options,
-} from "./operator/options.ts";
+import { errorText, UsageError } from "./lib/thrown.ts";
+import { FLAGS, parseOptions, type Flag, type FlagValues, type Options } from "./operator/options.ts";
 import { VERSION } from "./version.ts";
 
 /** kubectl runs a program of this name for `kubectl hookpolicy`. */

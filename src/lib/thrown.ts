@@ -1,6 +1,11 @@
-/** Reads thrown values, which can be of any type. */
+/** What is thrown: the error of wrong usage, and how to read values of any type. */
 
 import { inspect } from "node:util";
+
+/** A value on the command line is wrong; the message is one line for the user who typed it. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
 
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

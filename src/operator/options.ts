@@ -3,6 +3,7 @@
 import { CERT_MANAGEMENT, type ClientSettings } from "../certificates/settings.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../report/process-log.ts";
 import { parseDuration } from "../lib/duration.ts";
+import { UsageError } from "../lib/thrown.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 /** As parsed; absent where a flag without a default is not given. */
@@ -12,11 +13,6 @@ export type Options = ReturnType<typeof parseOptions>;
 export interface CapiVersion {
   readonly minor: number;
   readonly text: string;
-}
-
-/** A value on the command line is wrong; the message is one line for the user who typed it. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
 }
 
 export interface Flag {

@@ -1,7 +1,7 @@
 /** Draws what `hookpolicy explain` prints: details, and trees of policies, rules, gates and tasks. */
 
 import { Fragment, type VNode } from "preact";
-import type { Branch, Detail } from "../cli/terminal/branch.ts";
+import type { Branch, Detail } from "./branch.ts";
 import { Command, toneOf } from "./parts.tsx";
 
 export function Details({ details = [] }: Pick<Branch, "details">): VNode | null {

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { since, until } from "../cli/terminal/age.ts";
+import { since, until } from "../lib/age.ts";
 import { counted } from "../lib/counted.ts";
 import { CHOICES, filterHeld, nameOf, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";

@@ -9,8 +9,8 @@ import type {
   RolloutStageStatus,
   RolloutTarget,
 } from "../api/hook-policy.ts";
-import { awaitedText, stageState } from "../cli/rollout/stage-text.ts";
-import { since } from "../cli/terminal/age.ts";
+import { awaitedText, stageState } from "./stage-text.ts";
+import { since } from "../lib/age.ts";
 import { useAnswer } from "./ask.ts";
 import type { Live } from "./live.ts";
 import { Empty, Notes } from "./parts.tsx";

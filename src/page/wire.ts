@@ -1,7 +1,7 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
 import type { DecisionRow, HookRollout, TornDown } from "../api/hook-policy.ts";
-import type { Branch, Detail } from "../cli/terminal/branch.ts";
+import type { Branch, Detail } from "./branch.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */

@@ -152,6 +152,42 @@ export function pendingGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace
   return unmetGates(rule).filter(({ reason }) => reason !== "WaitNotStarted");
 }
 
+/** A rule that contributes to the decision. */
+export interface DecidingRule {
+  readonly policy: PolicyTrace;
+  readonly rule: RuleTrace;
+}
+
+/**
+ * The rules that decide, by policy: those that hold the operation, with those that a user can act on first, as in the
+ * status; if no rule holds, all evaluated rules.
+ */
+export function decidingRules({ verdict, trace }: Decision): DecidingRule[] {
+  const decides = DECIDES[verdict];
+  return trace
+    .filter(({ matched }) => matched)
+    .flatMap((policy) => policy.rules.toSorted(blockedFirst).map((rule) => ({ policy, rule })))
+    .filter((finding) => decides(finding));
+}
+
+const DECIDES: Readonly<Record<Verdict, (finding: DecidingRule) => boolean>> = {
+  Blocked: ({ policy, rule }) => policy.holds && rule.holds,
+  NotEvaluable: ({ policy, rule }) =>
+    policy.holds ? rule.holds : policy.verdict === "NotEvaluable" && rule.verdict === "NotEvaluable",
+  WouldBlock: ({ policy, rule }) => policy.verdict === "WouldBlock" && rule.holds,
+  Observed: () => true,
+  Allowed: () => true,
+};
+
+/** The gates that explain a rule's result: those that are not met, or all of them. */
+export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
+  return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
+}
+
+export function reasonOf({ policy, rule }: DecidingRule): string {
+  return policy.overriddenBy === undefined ? rule.reason : "Overridden";
+}
+
 /** Whether anything other than tasks holds the operation. */
 export function holdsBesideTasks(decision: Pick<Decision, "holds" | "waitsForTasks">): boolean {
   return decision.holds && decision.waitsForTasks !== true;

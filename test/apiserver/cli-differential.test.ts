@@ -16,12 +16,11 @@ import {
   HOOK_NAMES,
 } from "../../src/api/runtime-hooks.ts";
 import { Fleet } from "../../src/cli/fleet/fleet.ts";
-import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
 import { newOperation } from "../../src/operations/operation.ts";
 import { isAwaited } from "../../src/operations/hook-lives.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { afterWords, type Decision } from "../../src/policy/decision.ts";
+import { afterWords, type Decision, decidingGates, decidingRules } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/lib/truncate.ts";
 import { policyName } from "../../src/policy/policy-ref.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
@@ -316,7 +315,7 @@ describe("the command line's answers are the operator's", () => {
         const now = Date.now();
         const [decision] = decisionsBetween(fleet, cluster, callOf(hook), [now, now]);
         return (decision?.trace ?? []).flatMap((policy): [string, Row][] => {
-          const [finding] = findings({
+          const [finding] = decidingRules({
             verdict: policy.verdict,
             holds: policy.holds,
             retryAfterSeconds: 0,

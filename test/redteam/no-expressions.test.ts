@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
-import { heldBy } from "../../src/cli/get/held.ts";
+import { heldBy } from "../../src/cli/fleet/held.ts";
 import { heldJson, heldLines } from "../../src/cli/get/report.ts";
 import { PLAIN } from "../../src/cli/terminal/colour.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";

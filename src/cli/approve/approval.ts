@@ -23,9 +23,9 @@ import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { gateOf } from "../get/held.ts";
+import { gateOf } from "../fleet/held.ts";
 import type { HolderRef, PolicyRef } from "../../policy/policy-ref.ts";
-import { explainRollouts } from "../explain/rollout-hold.ts";
+import { explainRollouts } from "../fleet/rollout-hold.ts";
 
 export interface Mark extends Settable {
   /** A different value that the key has now. */

@@ -12,8 +12,8 @@ import { commandToSet } from "../../policy/mark.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
 import type { OperationEnd } from "./wait-for-end.ts";
-import { ageText } from "../terminal/age.ts";
-import type { Detail } from "../terminal/branch.ts";
+import { ageText } from "../../lib/age.ts";
+import type { Detail } from "../../page/branch.ts";
 import { indented } from "../terminal/tree.ts";
 
 /** The work that Cluster API's topology reconcilers begin once the operation is released. */

@@ -6,7 +6,7 @@ import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/world.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
-import { heldBy } from "../get/held.ts";
+import { heldBy } from "../fleet/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import { conditionOf, type RawObject } from "../fleet/kinds.ts";

@@ -3,7 +3,8 @@
 import type { Command } from "commander";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { Check, Evidence, Settings } from "./doctor.ts";
-import { type FlagValues, parseOptions, UsageError } from "../../operator/options.ts";
+import { type FlagValues, parseOptions } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
 import { terminalOf } from "../terminal/terminal.ts";

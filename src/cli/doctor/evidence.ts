@@ -17,7 +17,7 @@ import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
 import { type Deployment, operators } from "./check-install.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { heldBy } from "../get/held.ts";
+import { heldBy } from "../fleet/held.ts";
 import { operatorSilence } from "../get/holders.ts";
 import {
   ADMISSION_BINDINGS,

@@ -13,7 +13,8 @@ import {
 } from "../command.ts";
 import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
-import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
+import { type Options, parseOptions } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";

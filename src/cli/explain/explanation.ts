@@ -16,12 +16,17 @@ import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
 import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./policy-explanation.ts";
-import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
+import {
+  type ExplainedRollout,
+  explainRollouts,
+  rolloutQueries,
+  type StatusTime,
+} from "../fleet/rollout-hold.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
-import { meets } from "../validate/time-lint.ts";
+import { meets } from "../windows/openings.ts";
 import { lookAt, remembered } from "../../operations/timeline.ts";
 
 export interface ExplainWish {

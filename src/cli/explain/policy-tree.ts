@@ -10,7 +10,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Branch, Detail } from "../terminal/branch.ts";
+import type { Branch, Detail } from "../../page/branch.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
 import { openTask, taskBranch } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";

@@ -24,8 +24,8 @@ import {
   type TextOptions,
 } from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
-import type { ExplainedRollout } from "./rollout-hold.ts";
-import type { Branch, Detail } from "../terminal/branch.ts";
+import type { ExplainedRollout } from "../fleet/rollout-hold.ts";
+import type { Branch, Detail } from "../../page/branch.ts";
 import { indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 interface View extends TextOptions {

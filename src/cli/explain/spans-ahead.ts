@@ -6,7 +6,7 @@ import type { Situation } from "../../policy/world.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type ExplainOptions, subjects } from "./explanation.ts";
-import { explainRollouts, soakEnds } from "./rollout-hold.ts";
+import { explainRollouts, soakEnds } from "../fleet/rollout-hold.ts";
 
 /** Limits the samples of an expression that reads the clock, whose value can change at any time. */
 const MAX_SAMPLES = 400;

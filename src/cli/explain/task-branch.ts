@@ -7,7 +7,7 @@ import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Branch, Detail } from "../terminal/branch.ts";
+import type { Branch, Detail } from "../../page/branch.ts";
 
 export function taskBranch(task: TaskTrace, view: CommandWords & Pick<Terminal, "colour">): Branch {
   const { state, message, hindered, attempts, nextAttempt, changesAt } = task;

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { clusterName } from "../command.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { type ConnectionFlags, reading } from "./connection.ts";
 import type { ClusterName } from "./live-cluster.ts";
 

@@ -2,10 +2,10 @@
 
 import { type Command, Option } from "commander";
 import { addExamples, choice, programName } from "../command.ts";
-import type { HeldFleet } from "./held.ts";
+import type { HeldFleet } from "../fleet/held.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
@@ -62,7 +62,7 @@ interface Query {
 
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
-  const { heldBy } = await import("./held.ts");
+  const { heldBy } = await import("../fleet/held.ts");
   const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
   const warn = (unread: readonly string[]): void =>
     stderr.lines(unreadNotes({ unread }).map((note) => `warning: ${note}`));
@@ -114,7 +114,7 @@ const REDRAW_MS = 10_000;
 
 /** A terminal is redrawn; any other output gets a line for each change. */
 async function watcherFor(query: Query): Promise<(holders: readonly RawObject[]) => void> {
-  const { heldBy } = await import("./held.ts");
+  const { heldBy } = await import("../fleet/held.ts");
   const { heldLines, heldStream } = await import("./report.ts");
   const { flags, program, namespace } = query;
   if (process.stdout.isTTY && flags.output === "text") {

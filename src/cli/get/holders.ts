@@ -11,7 +11,7 @@ import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
-import { type HeldFleet, signOfLife, silentSince } from "./held.ts";
+import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
 
 export interface Holders {
   readonly objects: readonly RawObject[];

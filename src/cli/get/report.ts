@@ -9,8 +9,15 @@ import { timestamp } from "../../lib/instant.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { approveCommand } from "../../policy/mark.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { type HeldFleet, heldKey, type HeldOperation, overdue, signOfLife, silentSince } from "./held.ts";
-import { ageText, since, until } from "../terminal/age.ts";
+import {
+  type HeldFleet,
+  heldKey,
+  type HeldOperation,
+  overdue,
+  signOfLife,
+  silentSince,
+} from "../fleet/held.ts";
+import { ageText, since, until } from "../../lib/age.ts";
 import { type CommandWords, taskCommand, typed } from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
 import { wrapped } from "../terminal/tree.ts";

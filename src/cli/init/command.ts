@@ -4,9 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
-import { codeOf, messageOf } from "../../lib/thrown.ts";
+import { codeOf, messageOf, UsageError } from "../../lib/thrown.ts";
 import { addExamples, clusterName, collecting, CommandError, FAILED } from "../command.ts";
-import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { type Grant, parseGrant } from "./task-rights.ts";
 

@@ -14,7 +14,8 @@ import {
   oneOf,
 } from "../command.ts";
 import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
-import { parseOptions, UsageError } from "../../operator/options.ts";
+import { parseOptions } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";

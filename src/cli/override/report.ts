@@ -6,7 +6,7 @@ import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf, ONCE } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
 import { durationText } from "../../lib/duration.ts";
-import type { Detail } from "../terminal/branch.ts";
+import type { Detail } from "../../page/branch.ts";
 import { indented } from "../terminal/tree.ts";
 
 interface LiftedView extends Terminal {

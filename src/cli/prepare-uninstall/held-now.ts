@@ -11,7 +11,7 @@ import { lookup } from "../../api/selector.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
 import { typed } from "../fleet/live-objects.ts";
-import { heldBy, type HeldOperation } from "../get/held.ts";
+import { heldBy, type HeldOperation } from "../fleet/held.ts";
 
 export type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
 

@@ -5,7 +5,7 @@ import { Argument, type Command } from "commander";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import {
   addExamples,
   checkOwners,

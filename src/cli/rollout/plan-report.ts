@@ -6,7 +6,7 @@ import { firstNames } from "../../lib/first-names.ts";
 import { durationText } from "../../lib/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
-import { waitsForText } from "./stage-text.ts";
+import { waitsForText } from "../../page/stage-text.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { fittingLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";

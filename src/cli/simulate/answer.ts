@@ -4,14 +4,16 @@ import { isDeepStrictEqual } from "node:util";
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import {
   blockedFirst,
+  decidingGates,
+  decidingRules,
   type Decision,
   type PolicyTrace,
+  reasonOf,
   type RuleTrace,
   type Verdict,
 } from "../../policy/decision.ts";
 import type { GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
 /** The answer to Cluster API, or to a request, with the rules that caused it. */
 export interface SimulatedAnswer {
@@ -37,7 +39,7 @@ export function isSameAnswer(a: SimulatedAnswer, b: SimulatedAnswer): boolean {
 
 export function answerOf(decision: Decision): SimulatedAnswer {
   const { verdict, holds, retryAfterSeconds, message } = decision;
-  const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
+  const decides = holds || verdict !== "Allowed" ? decidingRules(decision) : [];
   const rules = decides
     .toSorted((a, b) => blockedFirst(a.rule, b.rule))
     .map((finding): AnswerRule => {

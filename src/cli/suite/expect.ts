@@ -2,13 +2,11 @@
 
 import { RE2JS } from "@bufbuild/re2";
 import {
-  blockedFirst,
+  type DecidingRule,
   type Decision,
-  type GateTrace,
-  type PolicyTrace,
-  type RuleTrace,
-  unmetGates,
-  type Verdict,
+  decidingGates,
+  decidingRules,
+  reasonOf,
 } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../lib/instant.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -24,42 +22,6 @@ export interface FieldComparison {
   readonly expected: string;
   readonly actual: string;
   readonly same: boolean;
-}
-
-/** A rule that contributes to the decision. */
-export interface DecidingRule {
-  readonly policy: PolicyTrace;
-  readonly rule: RuleTrace;
-}
-
-/**
- * The rules that decide, by policy: those that hold the operation, with those that a user can act on first, as in the
- * status; if no rule holds, all evaluated rules.
- */
-export function findings({ verdict, trace }: Decision): DecidingRule[] {
-  const decides = DECIDES[verdict];
-  return trace
-    .filter(({ matched }) => matched)
-    .flatMap((policy) => policy.rules.toSorted(blockedFirst).map((rule) => ({ policy, rule })))
-    .filter((finding) => decides(finding));
-}
-
-const DECIDES: Readonly<Record<Verdict, (finding: DecidingRule) => boolean>> = {
-  Blocked: ({ policy, rule }) => policy.holds && rule.holds,
-  NotEvaluable: ({ policy, rule }) =>
-    policy.holds ? rule.holds : policy.verdict === "NotEvaluable" && rule.verdict === "NotEvaluable",
-  WouldBlock: ({ policy, rule }) => policy.verdict === "WouldBlock" && rule.holds,
-  Observed: () => true,
-  Allowed: () => true,
-};
-
-/** The gates that explain a rule's result: those that are not met, or all of them. */
-export function decidingGates({ rule }: DecidingRule): readonly GateTrace[] {
-  return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
-}
-
-export function reasonOf({ policy, rule }: DecidingRule): string {
-  return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
 /** The answer to a hook; or admission's answer, with the decision that led to it. */
@@ -88,7 +50,7 @@ function actualFields(expected: Texts, { decision, admission }: StepAnswer): Tex
   const { rollout: hold } = decision;
   return {
     verdict,
-    ...partsOf(likeliest(expected, findings(decision)), expected),
+    ...partsOf(likeliest(expected, decidingRules(decision)), expected),
     ...(hold && { reason: hold.reason }),
     rollout: hold?.rollout,
     stage: hold?.stage,

@@ -3,7 +3,7 @@
 import { Argument, type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import {
   addExamples,
   checkOwners,

@@ -13,12 +13,12 @@ import {
   lastAttempt,
   openAttempt,
 } from "../../tasks/task-progress.ts";
-import { ageText, since, until } from "../terminal/age.ts";
+import { ageText, since, until } from "../../lib/age.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { commandDetail, type CommandWords, taskCommand } from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Detail } from "../terminal/branch.ts";
+import type { Detail } from "../../page/branch.ts";
 import { indented, paragraphs } from "../terminal/tree.ts";
 import { noRetry, type Phase, type ReadTask } from "./tasks.ts";
 

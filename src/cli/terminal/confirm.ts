@@ -3,7 +3,7 @@
 import { createInterface } from "node:readline/promises";
 import { printable } from "../../lib/printable.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { stderr } from "./output.ts";
 
 /** For a change that is not asked about. */

@@ -2,7 +2,7 @@
 
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Terminal } from "./terminal.ts";
-import type { Detail } from "./branch.ts";
+import type { Detail } from "../../page/branch.ts";
 
 /** The first and the last words of the commands that are shown. */
 export interface CommandWords {

@@ -1,6 +1,6 @@
 /** Trees as `kubectl` plugins and clusterctl draw them, with lines of details below each branch. */
 
-import type { Branch, Details } from "./branch.ts";
+import type { Branch, Details } from "../../page/branch.ts";
 import { width } from "./colour.ts";
 
 /** `columns`: longer lines are wrapped between words; absent: never. */

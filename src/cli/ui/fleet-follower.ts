@@ -5,7 +5,7 @@ import type { LiveState } from "../../page/wire.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import { followHolders, type Holders, unreadNotes } from "../get/holders.ts";
-import { heldBy } from "../get/held.ts";
+import { heldBy } from "../fleet/held.ts";
 import { commandFor, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
 import { PLAIN } from "../terminal/colour.ts";

@@ -16,7 +16,8 @@ import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { entryOf } from "../../lib/entry-of.ts";
-import { isAlone, meets, type PlacedWindow, windowsOf } from "./time-lint.ts";
+import { isAlone, type PlacedWindow, windowsOf } from "./time-lint.ts";
+import { meets } from "../windows/openings.ts";
 import type { SourceObject } from "../files/parsed.ts";
 
 interface BesideOptions extends FleetOptions {

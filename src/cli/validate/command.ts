@@ -7,7 +7,8 @@ import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../co
 import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";
 import type { ValidationOptions } from "./validation.ts";
-import { parseOptions, UsageError } from "../../operator/options.ts";
+import { parseOptions } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 

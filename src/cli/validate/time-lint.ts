@@ -1,17 +1,21 @@
 /** Finds windows that will open at an unexpected time in the next two years, later, or never. */
 
-import { HOUR_MS } from "../../lib/duration.ts";
+import { DAY_MS } from "../../lib/duration.ts";
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { entryOf } from "../../lib/entry-of.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/sound-parts.ts";
-import { compileWindow, type Window } from "../../policy/window/window.ts";
-import { offsetReader } from "../../policy/window/zone.ts";
+import { compileWindow } from "../../policy/window/window.ts";
+import { wallClock } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/time-text.ts";
-import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf } from "../windows/openings.ts";
-
-const DAY = 24 * HOUR_MS;
-const AHEAD = 2 * 366 * DAY;
+import {
+  AHEAD,
+  DENIES_NOTHING,
+  denyHasPassed,
+  meets,
+  type Opening,
+  openingsOf,
+} from "../windows/openings.ts";
 
 /** For rules without errors. */
 export function timeWarnings(rules: readonly RuleSpec[], now: Date): readonly FieldError[] {
@@ -87,11 +91,14 @@ const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
 function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const { timeZone } = spec;
   if (timeZone === undefined) return [];
-  const found = changesOfClocks(timeZone, now).flatMap((change) =>
-    openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
-      notes.flatMap((note) => warningsOf(note, dateText(opensAt, timeZone))),
-    ),
-  );
+  const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS;
+  const found = wallClock(timeZone)
+    .changes(today, today + AHEAD)
+    .flatMap((change) =>
+      openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
+        notes.flatMap((note) => warningsOf(note, dateText(opensAt, timeZone))),
+      ),
+    );
   const byId = Map.groupBy(found, ({ id }) => id);
   return [...byId].map(([id, all]) => {
     const others = all.length > 1 ? `, and ${all.length - 1} more within two years` : "";
@@ -103,35 +110,14 @@ function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
 const MAX_OPENINGS = 128;
 
 function openingsAround(spec: WindowGateSpec, change: number, now: Date): readonly Opening[] {
-  const from = new Date(Math.max(now.getTime(), change - DAY));
-  return openingsOf(spec, from, MAX_OPENINGS, new Date(change + DAY));
+  const from = new Date(Math.max(now.getTime(), change - DAY_MS));
+  return openingsOf(spec, from, MAX_OPENINGS, new Date(change + DAY_MS));
 }
 
 function warningsOf(note: string, date: string): Warning[] {
   const message = `on ${date}, where clocks change, it ${note.replace(/: clocks .*$/, "")}`;
   return CHANGES.filter(([, pattern]) => pattern.test(note)).map(([id]) => ({ id, message }));
 }
-
-const changes = new Map<string, readonly number[]>();
-
-function changesOfClocks(timeZone: string, now: Date): readonly number[] {
-  const start = Math.floor(now.getTime() / DAY) * DAY;
-  return entryOf(changes, `${timeZone} ${start}`, () => {
-    const offsetAt = offsetReader(timeZone);
-    const found: number[] = [];
-    for (let day = start; day < start + AHEAD; day += DAY) {
-      const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
-      if (from === to) continue;
-      let hour = day;
-      while (offsetAt(hour) === from) hour += HOUR_MS;
-      found.push(hour);
-    }
-    return found;
-  });
-}
-
-/** Limits the steps of a search from one opening to the next. */
-const MAX_STEPS = 3000;
 
 /** All gates of a rule must be met at the same time. */
 function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
@@ -144,16 +130,4 @@ function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly Fi
   const names = windows.map(({ name }) => name).join(", ");
   const message = `the windows ${names} of the rule are never open at the same time in the next two years, so the rule holds until then: make them overlap, or put them into anyOf`;
   return [{ path: first.path, id: "windows-never-meet", message }];
-}
-
-/** Whether the windows are open at the same time in the next two years; `undefined`: the search ended without a result. */
-export function meets(windows: readonly Window[], now: Date): boolean | undefined {
-  let at = now;
-  for (let step = 0; step < MAX_STEPS; step += 1) {
-    const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));
-    if (latest > now.getTime() + AHEAD) return false;
-    at = new Date(latest);
-    if (windows.every((window) => window.isOpen(at))) return true;
-  }
-  return undefined;
 }

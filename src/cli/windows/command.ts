@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from "../command.ts";
 import type { WindowHolder } from "./window-list.ts";
-import { UsageError } from "../../operator/options.ts";
+import { UsageError } from "../../lib/thrown.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";

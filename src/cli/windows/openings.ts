@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
-import { durationText, HOUR_MS } from "../../lib/duration.ts";
+import { DAY_MS, durationText, HOUR_MS } from "../../lib/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { clockText, wallTime } from "../terminal/time-text.ts";
@@ -21,6 +21,11 @@ export interface Opening {
 const ASKS = 100 * MAX_ASKS;
 /** Clocks change by less, in every zone since 1970 except a few that moved across the date line. */
 const NEAR = 4 * HOUR_MS;
+
+/** Two years: how far mistakes of windows are looked for. */
+export const AHEAD = 2 * 366 * DAY_MS;
+/** Limits the steps of a search from one opening to the next. */
+const MAX_STEPS = 3000;
 
 /** The next `count` openings from `from` on, including a current one; `until`: those that begin before. */
 export function openingsOf(
@@ -55,6 +60,18 @@ export function denyHasPassed({ timeZone, deny = [] }: WindowGateSpec, now: Date
   if (deny.length === 0) return false;
   const denied = compileWindow({ ...(timeZone !== undefined && { timeZone }), allow: deny });
   return denied.nextOpen(now) === undefined;
+}
+
+/** Whether the windows are open at the same time in the next two years; `undefined`: the search ended without a result. */
+export function meets(windows: readonly Window[], now: Date): boolean | undefined {
+  let at = now;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));
+    if (latest > now.getTime() + AHEAD) return false;
+    at = new Date(latest);
+    if (windows.every((window) => window.isOpen(at))) return true;
+  }
+  return undefined;
 }
 
 type Stretch = Omit<Opening, "notes">;

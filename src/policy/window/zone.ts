@@ -23,6 +23,8 @@ export interface WallClock {
   readonly firstRead: (wall: number) => number;
   /** By how much clocks are set back at most, by the zone's present rules. */
   readonly largestSetBack: () => number;
+  /** The instants of this time at which clocks change. */
+  readonly changes: (from: number, to: number) => readonly number[];
 }
 
 /** Interval between two checks of a zone's offset, within which no zone has changed twice since 1970. */
@@ -103,6 +105,12 @@ function newWallClock(zone: string): WallClock {
     largestSetBack: () => {
       const offsets = RULED_YEARS.flatMap(year);
       return Math.max(0, ...offsets.slice(1).map(({ offset }, i) => (offsets[i]?.offset ?? offset) - offset));
+    },
+    changes: (from, to) => {
+      const found: number[] = [];
+      for (let each = yearOf(from); each <= yearOf(to); each += 1)
+        for (const { from: at } of year(each).slice(1)) if (at >= from && at < to) found.push(at);
+      return found;
     },
   };
 }

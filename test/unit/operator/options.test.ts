@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  FLAGS,
-  parseOptions,
-  UsageError,
-  type Flag,
-  type FlagValues,
-} from "../../../src/operator/options.ts";
+import { FLAGS, parseOptions, type Flag, type FlagValues } from "../../../src/operator/options.ts";
+import { UsageError } from "../../../src/lib/thrown.ts";
 
 test("without flags: Cluster API's defaults, all interfaces, all hooks", () => {
   assert.deepEqual(parseOptions({}), {

@@ -19,10 +19,10 @@ import { promotionQueries } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
-import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
-import { presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import type { Fleet, FleetRollout } from "./fleet.ts";
+import { presentStatus, statesOf } from "./rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
-import { waitsForText } from "../rollout/stage-text.ts";
+import { waitsForText } from "../../page/stage-text.ts";
 
 export interface ExplainedRollout {
   readonly rollout: string;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
-import { heldBy, type HeldFleet } from "../../../../src/cli/get/held.ts";
-import { ageText, until } from "../../../../src/cli/terminal/age.ts";
+import { heldBy, type HeldFleet } from "../../../../src/cli/fleet/held.ts";
+import { ageText, until } from "../../../../src/lib/age.ts";
 import { heldJson, heldLines, heldStream, type HeldView } from "../../../../src/cli/get/report.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { printed } from "../printed.ts";

@@ -8,8 +8,8 @@ import { holdsAnyway } from "../../policy/strict-reasons.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
-import { ageText } from "../terminal/age.ts";
-import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { ageText } from "../../lib/age.ts";
+import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 export interface HeldOperation {
   readonly policy: HolderRef;

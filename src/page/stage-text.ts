@@ -1,9 +1,9 @@
 /** Words for the state of a stage, for every command and the page. */
 
-import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../../api/hook-policy.ts";
-import { namespacedName } from "../../lib/keys.ts";
-import { parseDuration } from "../../lib/duration.ts";
-import { after, readTimestamp, timestamp } from "../../lib/instant.ts";
+import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../api/hook-policy.ts";
+import { namespacedName } from "../lib/keys.ts";
+import { parseDuration } from "../lib/duration.ts";
+import { after, readTimestamp, timestamp } from "../lib/instant.ts";
 
 /** `stages`: of one target, with `stage` at `index`. */
 export function stageState(stages: readonly RolloutStageStatus[], index: number, soak = "0s"): string {
