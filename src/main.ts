@@ -117,9 +117,10 @@ function addRun(program: Command): void {
   addExamples(command, RUN_EXAMPLES);
   const flags: Readonly<Record<string, Flag>> = FLAGS;
   const options = Object.entries(flags).map(([name, flag]) => {
-    const argument = flag.bare === undefined ? `<${flag.argument}>` : `[${flag.argument}]`;
+    const isSwitch = flag.argument === "boolean";
+    const argument = isSwitch ? `[${flag.argument}]` : `<${flag.argument}>`;
     const option = new Option(`--${name} ${argument}`, flag.description).helpGroup(flag.group);
-    if (flag.bare !== undefined) option.preset(flag.bare);
+    if (isSwitch) option.preset("true");
     if (flag.default !== undefined) option.default(flag.default, flag.default);
     command.addOption(option);
     return { name, key: option.attributeName() };

@@ -16,184 +16,129 @@ export interface CapiVersion {
 }
 
 export interface Flag {
+  /** "boolean": the flag alone means true. */
   readonly argument: string;
-  /** The value of the flag when it is given without one; absent: a value is required. */
-  readonly bare?: string;
   readonly default?: string;
   readonly description: string;
   readonly group: string;
 }
 
+function inGroup(group: string) {
+  return (argument: string, description: string, standard?: string): Flag => ({
+    argument,
+    ...(standard !== undefined && { default: standard }),
+    description,
+    group,
+  });
+}
+
+const clusterApi = inGroup("Cluster API:");
+const policies = inGroup("Policies:");
+const apiServer = inGroup("API server:");
+const hookServer = inGroup("Hook server:");
+const admissionServer = inGroup("Admission server:");
+const replicas = inGroup("Replicas:");
+const diagnostics = inGroup("Diagnostics:");
+
 /** The names are those of Cluster API's own managers for flags that they have too. */
 export const FLAGS = {
-  "capi-version": {
-    argument: "version",
-    default: "1.14",
-    description: "Cluster API version that calls; decides which hooks are advertised",
-    group: "Cluster API:",
-  },
-  "max-override-duration": {
-    argument: "duration",
-    default: "168h",
-    description: "longest life of a HookOverride; a longer one has no effect",
-    group: "Policies:",
-  },
-  kubeconfig: {
-    argument: "file",
-    description: "how to reach the API server; default: KUBECONFIG, ~/.kube/config or the service account",
-    group: "API server:",
-  },
-  "webhook-host": {
-    argument: "host",
-    description: "host name or IP address to serve hooks on; default: all interfaces",
-    group: "Hook server:",
-  },
-  "webhook-port": {
-    argument: "port",
-    default: "9443",
-    description: "port to serve hooks on",
-    group: "Hook server:",
-  },
-  "webhook-cert-dir": {
-    argument: "dir",
-    default: "/tmp/k8s-webhook-server/serving-certs",
-    description: "directory of certificate and key; followed while running",
-    group: "Hook server:",
-  },
-  "webhook-cert-name": {
-    argument: "file",
-    default: "tls.crt",
-    description: "certificate in that directory, PEM",
-    group: "Hook server:",
-  },
-  "webhook-key-name": {
-    argument: "file",
-    default: "tls.key",
-    description: "private key in that directory, PEM",
-    group: "Hook server:",
-  },
-  "webhook-configuration": {
-    argument: "name",
-    default: "hookpolicy",
-    description: "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
-    group: "Hook server:",
-  },
-  "cert-management": {
-    argument: "who",
-    default: "Files",
-    description:
-      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: another controller, into --webhook-cert-dir",
-    group: "Hook server:",
-  },
-  "webhook-service-name": {
-    argument: "name",
-    default: "hookpolicy-webhook-service",
-    description: "Service in the operator's namespace that callers use; Self issues for its DNS names",
-    group: "Hook server:",
-  },
-  "webhook-secret-name": {
-    argument: "name",
-    default: "hookpolicy-webhook-service-cert",
-    description:
-      "Secret of the serving certificate for Self; its authority's is beside it, with -ca at the end of the name",
-    group: "Hook server:",
-  },
-  "client-ca-file": {
-    argument: "file",
-    description:
-      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: every client may call",
-    group: "Hook server:",
-  },
-  "client-cn": {
-    argument: "names",
-    description: "common names that client certificates may have, separated by commas; default: any",
-    group: "Hook server:",
-  },
-  "admission-port": {
-    argument: "port",
-    default: "9444",
-    description:
-      "port to serve the validating webhook of policies on, on --webhook-host and with its certificate",
-    group: "Admission server:",
-  },
-  "admission-client-ca-file": {
-    argument: "file",
-    description:
-      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: every client may call, and is told less",
-    group: "Admission server:",
-  },
-  "admission-client-cn": {
-    argument: "names",
-    description: "common names that this certificate may have, separated by commas; default: any",
-    group: "Admission server:",
-  },
-  "leader-elect": {
-    argument: "boolean",
-    bare: "true",
-    default: "false",
-    description:
-      "one replica runs the tasks that only one should run, such as renewing certificates; all of them answer",
-    group: "Replicas:",
-  },
-  namespace: {
-    argument: "name",
-    description: "namespace of the operator's own objects, such as its Lease; default: the Pod's",
-    group: "Replicas:",
-  },
-  "shutdown-delay-duration": {
-    argument: "duration",
-    default: "0s",
-    description:
-      "how long the operator still answers after SIGTERM, not ready any more, until no node routes here any more",
-    group: "Replicas:",
-  },
-  "health-addr": {
-    argument: "address",
-    default: ":9440",
-    description: "serves /healthz and /readyz in plain HTTP; 0: not at all",
-    group: "Diagnostics:",
-  },
-  "diagnostics-address": {
-    argument: "address",
-    default: ":8443",
-    description: "serves /metrics; 0: not at all",
-    group: "Diagnostics:",
-  },
-  "metrics-secure": {
-    argument: "boolean",
-    bare: "true",
-    default: "true",
-    description:
-      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to every client",
-    group: "Diagnostics:",
-  },
-  "metrics-cluster-names": {
-    argument: "boolean",
-    bare: "true",
-    default: "false",
-    description:
-      "let hookpolicy_oldest_hold_timestamp_seconds name the Cluster, for alerts; false: metrics name no Cluster",
-    group: "Diagnostics:",
-  },
-  "audit-log": {
-    argument: "file",
-    description:
-      "append one JSON line for each changed answer to this file; -: to standard output, and the log to standard error",
-    group: "Diagnostics:",
-  },
-  "log-format": {
-    argument: "format",
-    default: "text",
-    description: LOG_FORMATS.join(" or "),
-    group: "Diagnostics:",
-  },
-  "log-level": {
-    argument: "level",
-    default: "info",
-    description: LOG_LEVELS.join(", "),
-    group: "Diagnostics:",
-  },
-} as const satisfies Readonly<Record<string, Flag>>;
+  "capi-version": clusterApi(
+    "version",
+    "Cluster API version that calls; decides which hooks are advertised",
+    "1.14",
+  ),
+  "max-override-duration": policies(
+    "duration",
+    "longest life of a HookOverride; a longer one has no effect",
+    "168h",
+  ),
+  kubeconfig: apiServer(
+    "file",
+    "how to reach the API server; default: KUBECONFIG, ~/.kube/config or the service account",
+  ),
+  "webhook-host": hookServer("host", "host name or IP address to serve hooks on; default: all interfaces"),
+  "webhook-port": hookServer("port", "port to serve hooks on", "9443"),
+  "webhook-cert-dir": hookServer(
+    "dir",
+    "directory of certificate and key; followed while running",
+    "/tmp/k8s-webhook-server/serving-certs",
+  ),
+  "webhook-cert-name": hookServer("file", "certificate in that directory, PEM", "tls.crt"),
+  "webhook-key-name": hookServer("file", "private key in that directory, PEM", "tls.key"),
+  "webhook-configuration": hookServer(
+    "name",
+    "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
+    "hookpolicy",
+  ),
+  "cert-management": hookServer(
+    "who",
+    "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: another controller, into --webhook-cert-dir",
+    "Files",
+  ),
+  "webhook-service-name": hookServer(
+    "name",
+    "Service in the operator's namespace that callers use; Self issues for its DNS names",
+    "hookpolicy-webhook-service",
+  ),
+  "webhook-secret-name": hookServer(
+    "name",
+    "Secret of the serving certificate for Self; its authority's is beside it, with -ca at the end of the name",
+    "hookpolicy-webhook-service-cert",
+  ),
+  "client-ca-file": hookServer(
+    "file",
+    "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: every client may call",
+  ),
+  "client-cn": hookServer(
+    "names",
+    "common names that client certificates may have, separated by commas; default: any",
+  ),
+  "admission-port": admissionServer(
+    "port",
+    "port to serve the validating webhook of policies on, on --webhook-host and with its certificate",
+    "9444",
+  ),
+  "admission-client-ca-file": admissionServer(
+    "file",
+    "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: every client may call, and is told less",
+  ),
+  "admission-client-cn": admissionServer(
+    "names",
+    "common names that this certificate may have, separated by commas; default: any",
+  ),
+  "leader-elect": replicas(
+    "boolean",
+    "one replica runs the tasks that only one should run, such as renewing certificates; all of them answer",
+    "false",
+  ),
+  namespace: replicas(
+    "name",
+    "namespace of the operator's own objects, such as its Lease; default: the Pod's",
+  ),
+  "shutdown-delay-duration": replicas(
+    "duration",
+    "how long the operator still answers after SIGTERM, not ready any more, until no node routes here any more",
+    "0s",
+  ),
+  "health-addr": diagnostics("address", "serves /healthz and /readyz in plain HTTP; 0: not at all", ":9440"),
+  "diagnostics-address": diagnostics("address", "serves /metrics; 0: not at all", ":8443"),
+  "metrics-secure": diagnostics(
+    "boolean",
+    "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to every client",
+    "true",
+  ),
+  "metrics-cluster-names": diagnostics(
+    "boolean",
+    "let hookpolicy_oldest_hold_timestamp_seconds name the Cluster, for alerts; false: metrics name no Cluster",
+    "false",
+  ),
+  "audit-log": diagnostics(
+    "file",
+    "append one JSON line for each changed answer to this file; -: to standard output, and the log to standard error",
+  ),
+  "log-format": diagnostics("format", LOG_FORMATS.join(" or "), "text"),
+  "log-level": diagnostics("level", LOG_LEVELS.join(", "), "info"),
+};
 
 export type FlagName = keyof typeof FLAGS;
 
@@ -207,8 +152,7 @@ const OLDEST_CAPI_MINOR = 10; // the oldest in docs/compatibility.md
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- its fields are those of the table
 export function parseOptions(values: FlagValues) {
   const text = (name: FlagName): string => {
-    const flag: Flag = FLAGS[name];
-    return values[name] ?? flag.default ?? "";
+    return values[name] ?? FLAGS[name].default ?? "";
   };
   const options = {
     ...(values.kubeconfig !== undefined && { kubeconfig: parsePath("kubeconfig", values.kubeconfig) }),
