@@ -32,7 +32,7 @@ import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts
 import { viewCluster, viewIdentity, viewNamespace } from "../views/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
-import type { ObjectInformers } from "../objects/object-informers.ts";
+import { MAX_READ_BYTES, type ObjectInformers } from "../objects/object-informers.ts";
 import type { HolderRef, PolicyKind, PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import { TaskStore } from "../tasks/task-store.ts";
@@ -45,12 +45,6 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
   readonly clusters: ClusterResource;
   readonly objects: ObjectInformers;
 }
-
-/**
- * Of the policies of one namespace, for one confirmation: more would not be read in time, and would keep a place for reads
- * from the confirmations of others (decisions/live-reads.ts).
- */
-const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
 export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
   readonly #client: KubeClient;
@@ -77,11 +71,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
     const scope = namespace !== undefined && { namespace };
-    return await this.#metadata(POLICY_RESOURCES[kind], {
-      ...scope,
-      at,
-      maxBytes: MAX_METADATA_BYTES,
-    });
+    return await this.#metadata(POLICY_RESOURCES[kind], { ...scope, at, maxBytes: MAX_READ_BYTES });
   }
 
   async rollouts(at: string): ReturnType<LiveReader["rollouts"]> {
@@ -163,9 +153,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
   }
 
-  isConflict(error: unknown): boolean {
-    return isConflict(error);
-  }
+  readonly isConflict = isConflict;
 
   async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
     const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);

@@ -37,9 +37,10 @@ export async function currentCredentials(config: KubeConfig, attempt: Attempt): 
   try {
     const credential = await plugin?.credential();
     await config.applyToHTTPSOptions(options);
+    const { cert, key } = credential ?? {};
     return {
       headers: { ...headersOf(options, credential), ...impersonation },
-      tls: { ...tlsOf(options), ...certificateOf(credential) },
+      tls: { ...tlsOf(options), ...(cert !== undefined && { cert, key }) },
       ...(plugin && credential && { forget: () => plugin.forget(credential) }),
     };
   } catch (error) {
@@ -59,10 +60,6 @@ export function withTrust(options: TlsOptions): TlsOptions {
   if (options.ca !== undefined) return options;
   machine ??= [...tls.getCACertificates("system"), ...tls.getCACertificates("extra")];
   return machine.length > 0 ? { ...options, ca: [...machine] } : options;
-}
-
-function certificateOf({ cert, key }: PluginCredential = {}): TlsOptions {
-  return cert === undefined ? {} : { cert, key };
 }
 
 function headersOf(options: RequestOptions, { token }: PluginCredential = {}): Record<string, string> {

@@ -160,7 +160,8 @@ export function fromTransport(attempt: Attempt, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const root = rootOf(error);
   const code = codeOf(root);
-  const reason = root instanceof Error && root.name === "AbortError" ? "Aborted" : transportReason(code);
+  const known = TRANSPORT.find(([pattern]) => pattern.test(code))?.[1] ?? "Transport";
+  const reason = root instanceof Error && root.name === "AbortError" ? "Aborted" : known;
   const detail = cleanLine(messageOf(root));
   return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
 }
@@ -184,7 +185,3 @@ const TRANSPORT: readonly (readonly [RegExp, string])[] = [
   [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EHOSTDOWN)$/, "HostUnreachable"],
   [/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/, "TLS"],
 ];
-
-function transportReason(code: string): string {
-  return TRANSPORT.find(([pattern]) => pattern.test(code))?.[1] ?? "Transport";
-}

@@ -45,8 +45,6 @@ export interface KubeConfigSource {
   readonly asGroup?: readonly string[];
   /** "key=value" each. */
   readonly asUserExtra?: readonly string[];
-  /** For tests: the root of the service account files, instead of "/". */
-  readonly root?: string;
 }
 
 /** The name that client-node gives to the context of loadFromCluster(). */
@@ -56,10 +54,11 @@ const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 /**
  * In kubectl's order: the explicit path, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod. A
  * file or context that was named never leads to the Pod's own cluster, which kubectl falls back to. Throws a KubeError
- * with reason InvalidKubeConfig whose one-line message can be shown to the user unchanged.
+ * with reason InvalidKubeConfig whose one-line message can be shown to the user unchanged. `root`: before the paths of the
+ * service account.
  */
-export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
-  const { kubeconfig, context, root = "" } = source;
+export function loadKubeConfig(source: KubeConfigSource = {}, root = ""): KubeConfig {
+  const { kubeconfig, context } = source;
   const files = kubeconfig === undefined ? defaultFiles() : [kubeconfig];
   if (files.length > 0 || source.server !== undefined) return choose(files, source);
   const inPod = process.env["KUBERNETES_SERVICE_HOST"] && existsSync(`${root}${TOKEN_FILE}`);

@@ -4,7 +4,7 @@ import { FairTurns } from "../turns/fair-queue.ts";
 import { Instants } from "../turns/instants.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import type { Logger } from "../lib/logger.ts";
-import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
+import { type BackoffOptions, backoffMs, MAX_TIMER_MS } from "../lib/signals.ts";
 import { KubeError, isConflict, isThrottled } from "./kube-error.ts";
 
 export interface WorkQueueOptions {
@@ -31,8 +31,6 @@ const QUICK_CONFLICTS = 5;
 const MIN_REQUEUE_MS = 10;
 /** With four workers, one group can use at most two. */
 const CONCURRENCY = 4;
-/** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Waiting keys, each list in the order of adding. */
 interface Group {
@@ -85,7 +83,7 @@ export class WorkQueue {
   addAfter(key: string, ms: number): void {
     if (!(ms > 0)) return this.add(key);
     if (this.#signal?.aborted === true) return;
-    const delay = Math.min(ms, MAX_TIMER_MS);
+    const delay = Math.min(ms, MAX_TIMER_MS); // a key that is early is only reconciled once more
     const at = performance.now() + delay;
     if ((this.#delayed.get(key) ?? Infinity) <= at) return;
     this.#delayed.set(key, at);

@@ -3,6 +3,9 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 
+/** A longer timer fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export interface Child {
   readonly controller: AbortController;
   /** Detaches the child from its parent when the work is done. */

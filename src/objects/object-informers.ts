@@ -41,8 +41,11 @@ interface Entry {
   wanted: RunningWatch;
 }
 
-/** For what one read before a release brings: twelve can be under way (decisions/live-reads.ts). */
-const MAX_READ_BYTES = 16 * 1024 * 1024;
+/**
+ * For what one read before a release brings, of which twelve can be under way (decisions/live-reads.ts): more would not come
+ * in time, and would keep a place for reads from the confirmations of others.
+ */
+export const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Limits the kinds that policies can make the operator watch. */
 const MAX_KINDS = 50;

@@ -83,7 +83,7 @@ export function createInformers(
       ...common,
       resource: ROLLOUTS,
       project: viewRollout,
-      stubs: { ...stubs, memoryUseOf: memoryUseOfRollout, stub: stubRollout },
+      stubs: { ...stubs, memoryUseOf: ({ spec, ...rest }) => withCompiled(spec, rest), stub: stubRollout },
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => {
         store().rolloutChanged(key, object);
@@ -127,10 +127,6 @@ const [COMPILED_BYTES, COMPILED_SHARE] = [2048, 1.5];
 /** Without the status, whose rows count with the Clusters, so that a status which becomes shorter frees nothing. */
 function memoryUseOfPolicy({ kind, spec, metadata }: PolicyObject): MemoryUse {
   return { ...withCompiled(spec, { metadata }), policies: kind === "HookPolicy" ? 1 : 0 };
-}
-
-function memoryUseOfRollout({ spec, ...rollout }: HookRollout): MemoryUse {
-  return withCompiled(spec, rollout);
 }
 
 function withCompiled(spec: unknown, rest: object): MemoryUse {

@@ -51,11 +51,9 @@ function withRules(
   includes: (rule: CompiledRule, mode: CompiledPolicy["mode"]) => boolean,
 ): readonly CompiledPolicy[] {
   return policies.flatMap((policy) => {
-    const rules = policy.rules.filter((rule) => includes(rule, policy.mode)).map(withoutClocks);
+    const rules = policy.rules
+      .filter((rule) => includes(rule, policy.mode))
+      .map(({ deadline: _, ...rule }): CompiledRule => ({ ...rule, waits: [], tasks: [] }));
     return rules.length === 0 ? [] : [{ ...policy, rules }];
   });
-}
-
-function withoutClocks({ deadline: _, ...rule }: CompiledRule): CompiledRule {
-  return { ...rule, waits: [], tasks: [] };
 }

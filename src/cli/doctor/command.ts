@@ -57,7 +57,8 @@ async function runDoctor(flags: Flags): Promise<void> {
   if (flags.output === "json") stdout.json(doctorJson(checks));
   else stdout.lines(doctorLines(checks, terminalOf(process.stdout, flags)));
   if (checks.some(({ state }) => state === "error" || state === flags.failOn)) throw new CommandError(FAILED);
-  if (checks.some(isBlind)) throw new CommandError(USAGE);
+  if (checks.some(({ name, state }) => state === "unknown" && ESSENTIAL.has(name)))
+    throw new CommandError(USAGE);
 }
 
 export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
@@ -75,10 +76,6 @@ export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
 
 /** If these could not be read, the absence of problems proves nothing. */
 const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
-
-function isBlind({ name, state }: Check): boolean {
-  return state === "unknown" && ESSENTIAL.has(name);
-}
 
 async function settingsFor(told: FlagValues): Promise<Settings> {
   const { servedHooks } = await import("../../api/hook-catalog.ts");

@@ -73,7 +73,9 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     deployments: read(listTyped(client, DEPLOYMENTS)),
     providers: read(listTyped(client, PROVIDERS)),
     coreProviders: read(listTyped(client, CORE_PROVIDERS)),
-    registrations: read(listRegistrations(client)),
+    registrations: read(
+      extensionConfigs(client).then(async (kind) => (await listTyped(client, kind)).map(viewRegistration)),
+    ),
     policies: read(listAll(client, Object.values(POLICY_RESOURCES))),
     overrides: read(listTyped(client, OVERRIDES)),
     rollouts: read(listIfServed(client, ROLLOUTS)),
@@ -118,10 +120,6 @@ async function allOf<T extends object>(work: {
 }
 
 const raw = (object: KubeObject): RawObject => ({ ...object });
-
-async function listRegistrations(client: KubeClient): Promise<Registration[]> {
-  return (await listTyped(client, await extensionConfigs(client))).map(viewRegistration);
-}
 
 async function listAll(client: KubeClient, kinds: readonly Resource[]): Promise<readonly RawObject[]> {
   return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();

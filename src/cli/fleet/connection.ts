@@ -15,7 +15,7 @@ import type { CommandWords } from "../terminal/printed-command.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 /** kubectl's flags: absent means what kubectl does without them. */
-export interface ConnectionFlags extends Omit<KubeConfigSource, "root"> {
+export interface ConnectionFlags extends KubeConfigSource {
   /** In milliseconds; 0: a request may take any time. */
   readonly requestTimeout?: number;
 }

@@ -1,7 +1,7 @@
 /** Follows the objects of a kind for a command that watches. */
 
 import type { KubeClient, Scope } from "../../kube/kube-client.ts";
-import { pause } from "../../lib/signals.ts";
+import { MAX_TIMER_MS, pause } from "../../lib/signals.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
@@ -69,9 +69,6 @@ export async function follow(
   }
 }
 
-/** Longer timers fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Follows one object until `isMet` holds, which gets `undefined` if the object does not exist; false: not in time. */
 export async function followUntil(
   client: Client,
@@ -88,4 +85,17 @@ export async function followUntil(
   };
   await follow(client, scope, { onObjects, onLost }, signal);
   return met;
+}
+
+/** The operator looks at once at what a user has written. */
+const ANSWER_MS = 15_000;
+
+/** Whether the operator answers what was just written. The right to write does not imply list and watch: then it is not seen. */
+export async function followAnswer(
+  client: Client,
+  scope: FollowedKind & { readonly name: string },
+  isAnswered: (object: KubeObject | undefined) => boolean,
+): Promise<boolean> {
+  const limits = { timeoutMs: ANSWER_MS, onLost: () => undefined };
+  return await followUntil(client, scope, isAnswered, limits).catch(() => false);
 }

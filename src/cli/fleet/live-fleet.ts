@@ -26,7 +26,15 @@ import { viewMetadata } from "../../views/cluster.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";
-import { clusterResource, listIfServed, listTyped, namesOf, readAsOperator, typed } from "./live-objects.ts";
+import {
+  clusterResource,
+  listIfServed,
+  listTyped,
+  namesOf,
+  readAsOperator,
+  TIMEOUT_MS,
+  typed,
+} from "./live-objects.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
@@ -97,8 +105,6 @@ export async function readFleet(client: KubeClient): Promise<RawObject[]> {
   const objects = lists.flat();
   return objects.some(hasTasks) ? [...objects, ...(await listIfServed(client, HOOK_TASKS))] : objects;
 }
-
-const TIMEOUT_MS = 30_000;
 
 /** Something that the user may not read, and that is therefore missing. */
 export interface UnreadKind {
@@ -190,7 +196,8 @@ async function readTasks(
 ): Promise<ReadPart> {
   const labelSelector = `${CLUSTER_UID}=${viewMetadata(cluster["metadata"]).uid}`;
   const lists = taskNamespaces(policies).map(async (namespace) => {
-    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
+    const project = (raw: KubeObject): RawObject => typed(HOOK_TASKS, raw);
+    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project }));
     const items = found.then((list) => list?.items ?? []);
     return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);
   });
@@ -199,10 +206,6 @@ async function readTasks(
     objects: read.flatMap(({ objects }) => objects),
     unread: read.flatMap(({ unread }) => unread).slice(0, 1),
   };
-}
-
-function asHookTask(raw: KubeObject): RawObject {
-  return typed(HOOK_TASKS, raw);
 }
 
 /** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */

@@ -32,7 +32,7 @@ export function typed({ group, version, kind }: Resource, raw: object): RawObjec
   return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
 }
 
-const TIMEOUT_MS = 30_000;
+export const TIMEOUT_MS = 30_000;
 
 export async function clusterResource(
   client: KubeClient,

@@ -137,16 +137,13 @@ async function create(
   if (!dryRun) {
     await confirm("Create this HookOverride?", { yes: flags.yes === true, server: live.server });
     const { createOverride } = await import("./new-override.ts");
-    active = await createOverride(live.client, made, ANSWER_MS);
+    active = await createOverride(live.client, made);
   }
   const inForce = active?.status === "True";
   if (flags.output === "json") stdout.json(overrideJson(made, lifted, { dryRun, inForce }));
   else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }
-
-/** The operator checks a new override at once. */
-const ANSWER_MS = 15_000;
 
 function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {
   if (active?.status === "True") return `in force until ${spec.expiresAt}`;

@@ -21,7 +21,7 @@ import { newOperation, type PendingOperation } from "../../operations/operation.
 import { meantText } from "../command.ts";
 import { explainRollouts } from "../fleet/rollout-hold.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { followUntil } from "../fleet/follow.ts";
+import { followAnswer } from "../fleet/follow.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 
 export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
@@ -75,7 +75,6 @@ export function overrideProblems(override: NewOverride): readonly string[] {
 export async function createOverride(
   client: KubeClient,
   override: NewOverride,
-  timeoutMs: number,
 ): Promise<Condition | undefined> {
   await client.create(OVERRIDES, override);
   let active: Condition | undefined;
@@ -84,8 +83,7 @@ export async function createOverride(
     active = object && conditionOf(viewOverride(object), CONDITION.Active);
     return active !== undefined;
   };
-  // The right to create does not imply list and watch, so a failed read is not an error.
-  await followUntil(client, scope, isAnswered, { timeoutMs, onLost: () => undefined }).catch(() => undefined);
+  await followAnswer(client, scope, isAnswered);
   return active;
 }
 

@@ -14,7 +14,7 @@ import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
 import { compareTask } from "./expect-tasks.ts";
-import type { ExpectSpec, StepSpec, TimelineSpec } from "./spec.gen.ts";
+import type { StepSpec, TimelineSpec } from "./spec.gen.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
@@ -95,8 +95,10 @@ async function tryStep(
     await moveClock(world, step);
     await changeObjects(world, step, created);
     const answered = await answer(world, step.call);
+    const { expect } = step;
+    const { fleet } = world.session.objects;
     const compared = [
-      ...(answered && step.expect ? compareAnswer(step.expect, answered, world) : []),
+      ...(answered && expect ? within("expect", () => compare(expect, answered, fleet)) : []),
       ...(step.timeline ? checkTimeline(world, step.timeline) : []),
       ...checkReports(world, step),
     ];
@@ -138,14 +140,6 @@ async function answer(world: SuiteWorld, call: StepSpec["call"]): Promise<StepAn
   return await withinAsync("call", async () =>
     "admission" in call ? admit(world, call) : await ask(world, call),
   );
-}
-
-function compareAnswer(
-  expect: ExpectSpec,
-  answered: StepAnswer,
-  { session }: SuiteWorld,
-): readonly FieldComparison[] {
-  return within("expect", () => compare(expect, answered, session.objects.fleet));
 }
 
 async function ask({ session, rollouts }: SuiteWorld, spec: CallSpec): Promise<StepAnswer> {

@@ -139,15 +139,12 @@ async function print(
   stdout.lines(form === "rows" ? taskRows(tasks, view) : tasks.flatMap((task) => taskLines(task, view)));
 }
 
-/** The operator looks at a changed HookTask at once. */
-const ANSWER_MS = 15_000;
-
 async function retry(client: KubeClient, task: ReadTask): Promise<void> {
   const { askForRetry, noRetry, retryText } = await import("./tasks.ts");
   const why = noRetry(task);
   const name = `HookTask ${namespacedName(task.key)}`;
   if (why !== undefined) throw new UsageError(`${name} ${why}`);
-  const isTaken = await askForRetry(client, task, ANSWER_MS);
+  const isTaken = await askForRetry(client, task);
   if (isTaken) return stdout.line(retryText(task));
   stdout.line(`asked for another attempt of ${name}`);
   throw new CommandError(FAILED, "the operator has not answered yet: see 'hookpolicy task show'");

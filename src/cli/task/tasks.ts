@@ -16,7 +16,7 @@ import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
-import { followUntil } from "../fleet/follow.ts";
+import { followAnswer } from "../fleet/follow.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { namesOf } from "../fleet/live-objects.ts";
 
@@ -123,11 +123,7 @@ const WHY: Readonly<Partial<Record<Phase, string>>> = {
 };
 
 /** Returns whether the operator has acted upon it in time. */
-export async function askForRetry(
-  client: KubeClient,
-  { key, object }: ReadTask,
-  timeoutMs: number,
-): Promise<boolean> {
+export async function askForRetry(client: KubeClient, { key, object }: ReadTask): Promise<boolean> {
   // New for each request; the operator writes the one that it acted upon into the status.
   const value = timestamp(client.serverClock.serverTime());
   await client.mergePatch(HOOK_TASKS, key, {
@@ -135,9 +131,5 @@ export async function askForRetry(
   });
   const isTaken = (found: KubeObject | undefined): boolean =>
     fieldsOf(found?.status)["retriedFor" satisfies keyof HookTaskStatus] === value;
-  // The right to patch does not imply list and watch, so a failed read is not an error.
-  return await followUntil(client, { resource: HOOK_TASKS, ...key }, isTaken, {
-    timeoutMs,
-    onLost: () => undefined,
-  }).catch(() => false);
+  return await followAnswer(client, { resource: HOOK_TASKS, ...key }, isTaken);
 }

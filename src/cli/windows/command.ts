@@ -88,7 +88,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const { namesOf, windowsIn } = await import("./window-list.ts");
   const { objects, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
-    : readFiles(flags.filename));
+    : readAllObjects(flags.filename).then((all) => ({ objects: all.map(({ object }) => object) })));
   const all = windowsIn(objects);
   const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
   if (wanted !== undefined && meant.length === 0)
@@ -124,10 +124,6 @@ interface WindowObjects {
   readonly objects: readonly RawObject[];
   /** The only namespace whose HookPolicies were read. */
   readonly place?: string;
-}
-
-async function readFiles(paths: readonly string[]): Promise<WindowObjects> {
-  return { objects: (await readAllObjects(paths)).map(({ object }) => object) };
 }
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {

@@ -121,7 +121,7 @@ test("an explicit path wins over the Pod and the environment", (t) => {
     KUBECONFIG: "/no/such",
   });
   const kubeconfig = writeKubeConfig(t, "https://explicit:6443");
-  assert.equal(loadKubeConfig({ kubeconfig, root }).getCurrentCluster()?.server, "https://explicit:6443");
+  assert.equal(loadKubeConfig({ kubeconfig }, root).getCurrentCluster()?.server, "https://explicit:6443");
 });
 
 /** As in a Pod of another cluster: a CI runner, for example. */
@@ -130,7 +130,7 @@ const IN_POD = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "
 test("in a Pod $KUBECONFIG wins over the service account", (t) => {
   const root = serviceAccount(t);
   setEnvironment(t, { ...IN_POD, KUBECONFIG: writeKubeConfig(t, "https://management:6443") });
-  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://management:6443");
+  assert.equal(loadKubeConfig({}, root).getCurrentCluster()?.server, "https://management:6443");
 });
 
 test("in a Pod ~/.kube/config wins over the service account", (t) => {
@@ -138,22 +138,19 @@ test("in a Pod ~/.kube/config wins over the service account", (t) => {
   mkdirSync(join(home, ".kube"));
   writeFileSync(join(home, ".kube", "config"), JSON.stringify(good));
   setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: home });
-  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://host:6443");
+  assert.equal(loadKubeConfig({}, root).getCurrentCluster()?.server, "https://host:6443");
 });
 
 test("in a Pod without a kubeconfig, as the operator's, the service account is used", (t) => {
   setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: "/no/home" });
-  assert.equal(
-    loadKubeConfig({ root: serviceAccount(t) }).getCurrentCluster()?.server,
-    "https://10.0.0.1:443",
-  );
+  assert.equal(loadKubeConfig({}, serviceAccount(t)).getCurrentCluster()?.server, "https://10.0.0.1:443");
 });
 
 test("a kubeconfig that $KUBECONFIG names and that is missing never leads to the Pod's own cluster", (t) => {
   const root = serviceAccount(t);
   setEnvironment(t, { ...IN_POD, KUBECONFIG: "/no/such" });
   assert.equal(
-    complaint(() => loadKubeConfig({ root })),
+    complaint(() => loadKubeConfig({}, root)),
     "kubeconfig /no/such: no such file",
   );
 });
@@ -161,7 +158,7 @@ test("a kubeconfig that $KUBECONFIG names and that is missing never leads to the
 test("a context is one of a kubeconfig: it never leads to the Pod's own cluster", (t) => {
   setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: "/no/home" });
   assert.match(
-    complaint(() => loadKubeConfig({ root: serviceAccount(t), context: "prod" })),
+    complaint(() => loadKubeConfig({ context: "prod" }, serviceAccount(t))),
     /^no kubeconfig: /,
   );
 });
@@ -172,7 +169,7 @@ test("the server is named with its context, or as that of the Pod", (t) => {
   const loaded = loadKubeConfig({ kubeconfig });
   assert.equal(serverText(loaded), `https://management:6443, context ${loaded.getCurrentContext()}`);
   assert.equal(
-    serverText(loadKubeConfig({ root: serviceAccount(t) })),
+    serverText(loadKubeConfig({}, serviceAccount(t))),
     "https://10.0.0.1:443, the service account of this Pod",
   );
 });

@@ -23,11 +23,11 @@ test("an override that is created is not said to have failed, whatever cannot be
     create: async (_: unknown, { metadata }: { metadata: { name: string } }) => created.push(metadata.name),
     list: async () => await Promise.reject(refused),
   } as unknown as KubeClient;
-  assert.equal(await createOverride(client, override, 10_000), undefined);
+  assert.equal(await createOverride(client, override), undefined);
   assert.deepEqual(created, ["o"]);
 });
 
 test("an override that is not created is an error", async () => {
   const client = { create: async () => await Promise.reject(refused) } as unknown as KubeClient;
-  await assert.rejects(createOverride(client, override, 10_000), refused);
+  await assert.rejects(createOverride(client, override), refused);
 });
