@@ -25,12 +25,16 @@ export interface LeaderElectionOptions {
   /** Identifies this process, and changes when its container restarts. */
   readonly identity: string;
   readonly log: Logger;
-  readonly tuning?: Partial<LeaseTuning>;
+}
+
+/** Only tests set them. */
+export interface LeaseSurroundings {
+  readonly tuning: Partial<LeaseTuning>;
   /** Milliseconds of a clock that never jumps. */
-  readonly now?: () => number;
+  readonly now: () => number;
   /** The wall clock, for people who read the Lease. */
-  readonly date?: () => Date;
-  readonly random?: () => number;
+  readonly date: () => Date;
+  readonly random: () => number;
 }
 
 export interface LeaseTuning {
@@ -55,28 +59,23 @@ interface ObservedLease {
 const JITTER = 1.2; // client-go's JitterFactor: candidates must not try at the same moment
 
 export class LeaderElection {
-  readonly #options: LeaderElectionOptions;
+  readonly #options: LeaderElectionOptions & LeaseSurroundings;
   readonly #tuning: LeaseTuning;
-  readonly #now: () => number;
-  readonly #date: () => Date;
-  readonly #random: () => number;
   #observed: ObservedLease | undefined;
   /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
   #renewedAt: number | undefined;
   #saidLeading = false;
   readonly #trouble = new SayOnce();
 
-  constructor(options: LeaderElectionOptions) {
-    this.#options = options;
+  constructor(options: LeaderElectionOptions & Partial<LeaseSurroundings>) {
+    const now = (): number => performance.now();
+    this.#options = { tuning: {}, now, date: () => new Date(), random: Math.random, ...options };
     this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
-    this.#now = options.now ?? ((): number => performance.now());
-    this.#date = options.date ?? ((): Date => new Date());
-    this.#random = options.random ?? Math.random;
   }
 
   /** True only while no other replica can be leading. Work that needs a leader checks this before each write. */
   leading(): boolean {
-    return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
+    return this.#renewedAt !== undefined && this.#options.now() - this.#renewedAt < this.#tuning.renewMs;
   }
 
   /** The holder at the last read; undefined: none, or not read yet. */
@@ -89,7 +88,7 @@ export class LeaderElection {
     const { retryMs } = this.#tuning;
     while (!signal.aborted) {
       await this.attempt(); // not aborted, because a renewal that is stored nevertheless could not be released
-      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
+      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#options.random()), signal);
     }
     await this.release();
   }
@@ -121,7 +120,7 @@ export class LeaderElection {
 
   async #giveBack(): Promise<boolean> {
     if (this.#observed === undefined) return true;
-    const now = microTime(this.#date());
+    const now = microTime(this.#options.date());
     const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
     const written = await unless(isConflict, this.#write(this.#observed.object, spec));
     if (written === undefined) return false;
@@ -131,7 +130,7 @@ export class LeaderElection {
   }
 
   async #tryAcquireOrRenew(): Promise<void> {
-    const sentAt = this.#now();
+    const sentAt = this.#options.now();
     // As in client-go, no read comes first. A conflict shows that another client has written.
     const known = this.leading() ? this.#observed : undefined;
     const observed = known ?? (await this.#read());
@@ -167,7 +166,7 @@ export class LeaderElection {
     if (this.holder === undefined || this.#isMine()) return false;
     const { leaseDurationSeconds: seconds } = spec;
     const leaseMs = typeof seconds === "number" ? seconds * 1000 : this.#tuning.leaseMs;
-    return this.#now() - since < leaseMs;
+    return this.#options.now() - since < leaseMs;
   }
 
   #isMine(): boolean {
@@ -194,7 +193,7 @@ export class LeaderElection {
 
   /** The fields of a LeaseSpec after this process has acquired or renewed the Lease. */
   #specAfter(old: Fields | undefined): Fields {
-    const renewTime = microTime(this.#date());
+    const renewTime = microTime(this.#options.date());
     const leaseDurationSeconds = Math.ceil(this.#tuning.leaseMs / 1000);
     const acquireTime = nonEmptyText(old?.["acquireTime"]) ?? renewTime;
     const leaseTransitions = old?.["leaseTransitions"];
@@ -212,7 +211,7 @@ export class LeaderElection {
     const spec = fieldsOf(object.spec);
     const old = this.#observed;
     const isSame = old !== undefined && isDeepStrictEqual(old.spec, spec);
-    this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
+    this.#observed = { object, spec, since: isSame ? old.since : this.#options.now() };
   }
 
   async #write({ metadata }: KubeObject, spec: Fields): Promise<KubeObject> {

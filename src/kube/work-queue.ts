@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
@@ -105,12 +106,9 @@ export class WorkQueue {
   /** Runs until `signal` fires and reconciles in progress have ended. Never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const stopped = Promise.withResolvers<void>();
-    if (signal.aborted) stopped.resolve();
-    signal.addEventListener("abort", () => stopped.resolve(), { once: true });
     for (const [name, { urgent, others }] of this.#groups)
       for (const key of [...urgent, ...others]) this.#takeTurn(name, key);
-    await stopped.promise;
+    if (!signal.aborted) await once(signal, "abort");
     clearTimeout(this.#timer);
     await Promise.allSettled(this.#working);
   }

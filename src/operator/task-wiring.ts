@@ -62,7 +62,7 @@ export class Tasks {
   readonly beginner: StoredTaskBeginner;
   readonly slots: SlotTasks;
   readonly #queue: WorkQueue;
-  readonly #polls = new Polls({ onDue: (key) => this.#queue.add(key) });
+  readonly #polls = new Polls((key) => this.#queue.add(key));
 
   constructor(wiring: TaskWiring) {
     const { client, store, served, onEvent, metrics, log } = wiring;

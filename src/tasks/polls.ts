@@ -2,13 +2,8 @@
 
 import { FairQueue } from "../turns/fair-queue.ts";
 
-export interface PollsOptions {
-  /** It is the turn of a HookTask. */
-  readonly onDue: (key: string) => void;
-  readonly perSecond?: number;
-}
-
-const PER_SECOND = 20;
+/** Between two looks. */
+const EVERY_MS = 50;
 const [MINUTE_MS, ELEVEN_MINUTES_MS] = [60_000, 660_000];
 
 /** The pause after a look at an attempt of this age. */
@@ -19,15 +14,14 @@ export function pollAfterMs(ageMs: number): number {
 
 export class Polls {
   readonly #onDue: (key: string) => void;
-  readonly #everyMs: number;
   readonly #queue = new FairQueue<{ readonly begin: () => void; readonly over: () => boolean }>();
   /** By key: the timer; then the look waits for its turn, and then it is due until it is taken. */
   readonly #looks = new Map<string, NodeJS.Timeout | "Waits" | "Due">();
   #isTicking = false;
 
-  constructor({ onDue, perSecond = PER_SECOND }: PollsOptions) {
+  /** `onDue`: it is the turn of a HookTask. */
+  constructor(onDue: (key: string) => void) {
     this.#onDue = onDue;
-    this.#everyMs = 1000 / perSecond;
   }
 
   /** Whether it is the HookTask's turn; consumes the turn. */
@@ -72,7 +66,7 @@ export class Polls {
     if (next === undefined) return;
     next.end();
     next.work.begin();
-    later(this.#everyMs, () => this.#next());
+    later(EVERY_MS, () => this.#next());
   }
 }
 

@@ -1,7 +1,11 @@
 /** A Lease without an API server, in a time that stands still unless a test says otherwise. */
 import assert from "node:assert/strict";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { LeaderElection, type LeaderElectionOptions } from "../../../src/kube/leader-election.ts";
+import {
+  LeaderElection,
+  type LeaderElectionOptions,
+  type LeaseSurroundings,
+} from "../../../src/kube/leader-election.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { MemoryLogger } from "./fixtures.ts";
 
@@ -89,7 +93,7 @@ export interface Candidate extends LeaderElection {
 export function candidate(
   server: LeaseServer,
   identity: string,
-  options: Partial<LeaderElectionOptions> = {},
+  options: Partial<LeaderElectionOptions & LeaseSurroundings> = {},
 ): Candidate {
   const log = new MemoryLogger();
   const election = new LeaderElection({

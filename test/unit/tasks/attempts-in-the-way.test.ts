@@ -88,7 +88,7 @@ function lab(t: TestContext, world: World): Lab {
       await Promise.resolve();
     },
   };
-  const polls = new Polls({ onDue: () => undefined });
+  const polls = new Polls(() => undefined);
   const reconciler = new TaskReconciler({
     memory,
     store: store as unknown as TaskStore,
