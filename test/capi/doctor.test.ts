@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import test, { after, before, describe } from "node:test";
 import { Ajv } from "ajv";
 import { diagnose } from "../../src/cli/doctor/command.ts";
-import type { Check } from "../../src/cli/doctor/doctor.ts";
+import type { Check } from "../../src/cli/doctor/finding.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";

@@ -19,7 +19,7 @@ import {
   ok,
   some,
   warning,
-} from "./doctor.ts";
+} from "./finding.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";

@@ -17,7 +17,7 @@ import {
   some,
   together,
   warning,
-} from "./doctor.ts";
+} from "./finding.ts";
 import { kubectl } from "../fleet/caveats.ts";
 import { emptySelections, placesIn } from "../fleet/selections.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";

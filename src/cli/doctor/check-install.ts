@@ -18,7 +18,7 @@ import {
   unknown,
   warning,
   worse,
-} from "./doctor.ts";
+} from "./finding.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 export const APPLY = "apply the manifests of this release: kubectl apply -k .";

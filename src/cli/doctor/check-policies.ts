@@ -26,7 +26,7 @@ import {
   together,
   unknown,
   warning,
-} from "./doctor.ts";
+} from "./finding.ts";
 
 export function ready(examined: DoctorInput): Finding {
   const { policies, deployments, fleet } = examined;

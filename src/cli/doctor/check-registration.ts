@@ -24,7 +24,7 @@ import {
   unknown,
   warning,
   worse,
-} from "./doctor.ts";
+} from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
 import { capiVersion, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 import type { X509Certificate } from "node:crypto";

@@ -16,7 +16,7 @@ import {
   some,
   together,
   warning,
-} from "./doctor.ts";
+} from "./finding.ts";
 import { memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");

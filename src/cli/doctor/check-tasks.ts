@@ -15,7 +15,7 @@ import {
   some,
   type TaskAccount,
   warning,
-} from "./doctor.ts";
+} from "./finding.ts";
 
 export function tasks(examined: DoctorInput): Finding {
   const { policies, deployments, taskAccounts: accounts } = examined;

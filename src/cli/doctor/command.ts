@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
-import type { Check, Evidence, Settings } from "./doctor.ts";
+import type { Check, Evidence, Settings } from "./finding.ts";
 import { type FlagValues, parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
@@ -64,7 +64,7 @@ async function runDoctor(flags: Flags): Promise<void> {
 export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
-  const { examine } = await import("./report.ts");
+  const { examine } = await import("./doctor.ts");
   const settings = await settingsFor({});
   // An invalid version is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;

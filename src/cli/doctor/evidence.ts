@@ -12,7 +12,7 @@ import {
   type Settings,
   type TaskAccount,
   type TaskRight,
-} from "./doctor.ts";
+} from "./finding.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
 import { type Deployment, operators } from "./check-install.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";

@@ -1,83 +1,10 @@
-/** The checks in order, and their output. */
+/** Prints what the checks have found. */
 
 import { counted } from "../../lib/counted.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import {
-  type Check,
-  type Evidence,
-  type DoctorInput,
-  type Finding,
-  judged,
-  ok,
-  type Problem,
-  type Settings,
-  type State,
-  STATES,
-  worse,
-} from "./doctor.ts";
-import type { Cluster } from "../../api/meta.ts";
-import { matches } from "../../policy/decide.ts";
-import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
-import * as admission from "./check-admission.ts";
-import * as coverage from "./check-coverage.ts";
-import * as install from "./check-install.ts";
-import * as policies from "./check-policies.ts";
-import * as registration from "./check-registration.ts";
-import * as rollout from "./check-rollouts.ts";
-import { tasks } from "./check-tasks.ts";
+import { type Check, type Problem, type State, STATES, worse } from "./finding.ts";
 import { tableLines } from "../terminal/table.ts";
 import { wrapped } from "../terminal/tree.ts";
-
-/** Checks come after those that they depend on. */
-const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
-  "API server": ({ serverVersion }) => ok(`Kubernetes ${serverVersion}`),
-  CRDs: install.definitions,
-  operator: install.operator,
-  "Cluster API": install.clusterApi,
-  "feature gates": install.featureGates,
-  ExtensionConfig: registration.registered,
-  discovery: registration.discovered,
-  handlers: registration.hooks,
-  namespaces: registration.namespaces,
-  certificate: registration.trust,
-  webhook: registration.webhook,
-  admission: admission.admission,
-  foreground: admission.foreground,
-  references: admission.references,
-  policies: policies.ready,
-  calls: policies.called,
-  effect: coverage.effective,
-  topology: coverage.topology,
-  "ok-to-delete": coverage.okToDelete,
-  "unsafe marks": coverage.unsafe,
-  coverage: coverage.unmatched,
-  "owned objects": policies.owned,
-  overrides: policies.overrides,
-  rollouts: rollout.rollouts,
-  "rollout Clusters": rollout.rolloutClusters,
-  grants: coverage.grants,
-  tasks,
-};
-
-export function examine(evidence: Evidence, settings: Settings): Check[] {
-  const { policies: own, overrides, rollouts, clusters, namespaces } = evidence;
-  const objects = [own, overrides, rollouts, clusters, namespaces].flatMap((read) =>
-    read.ok ? read.value : [],
-  );
-  const fleet = new Fleet(objects, settings);
-  const examined = { ...evidence, ...settings, fleet, matches: matchesIn(fleet) };
-  return Object.entries(CHECKS).map(([name, look]) => ({ name, ...judged(() => look(examined)) }));
-}
-
-function matchesIn(fleet: Fleet): DoctorInput["matches"] {
-  const inNamespace = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
-  const matched = ({ compiled }: FleetPolicy): readonly Cluster[] => {
-    const { namespace } = compiled.ref;
-    const scope = namespace === undefined ? fleet.clusters() : (inNamespace.get(namespace) ?? []);
-    return scope.filter((cluster) => matches(compiled, fleet.world(cluster)) !== "no");
-  };
-  return new Map(fleet.policies.map((policy) => [policy, matched(policy)]));
-}
 
 /** Problems in a row that one command cures have it once, below them. */
 function problemRows(problems: readonly Partial<Problem>[]): string[][] {

@@ -11,7 +11,7 @@ import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
-import type { SimulatedAnswer } from "./answer.ts";
+import type { Doubt, SimulatedAnswer } from "./answer.ts";
 import { type Change } from "./change.ts";
 import { type OperationAnswers, differences } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
@@ -24,12 +24,8 @@ import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
 import { type AnswerTurn, turnsOf } from "./turns.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
-/** A rule of the new policies that is not evaluable at the beginning. */
-export interface NotEvaluableRule {
-  readonly policy: string;
-  readonly rule: string;
-  /** The reason for the first operation. */
-  readonly message: string;
+/** A rule of the new policies that is not evaluable at the beginning, with the reason for the first operation. */
+export interface NotEvaluableRule extends Doubt {
   readonly operations: number;
 }
 
@@ -113,7 +109,7 @@ interface KnownCluster {
 class Comparison {
   readonly changes: Change[] = [];
   readonly tasks: SimulatedTask[] = [];
-  readonly notEvaluable: Omit<NotEvaluableRule, "operations">[] = [];
+  readonly notEvaluable: Doubt[] = [];
   skippingMinor = 0;
   readonly totals: Totals;
   readonly #pair: FleetPair;
@@ -261,7 +257,7 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
   return { ...answered, turns };
 }
 
-function notEvaluableIn({ first }: OperationAnswers): Omit<NotEvaluableRule, "operations">[] {
+function notEvaluableIn({ first }: OperationAnswers): Doubt[] {
   return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
       .filter(({ verdict }) => verdict === "NotEvaluable")

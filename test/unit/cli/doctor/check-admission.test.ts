@@ -2,7 +2,7 @@
 
 import { describe } from "node:test";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
-import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import { absent, authority, forbidden, found, other, policy, table, webhookOf } from "./evidence-fixture.ts";
 
 const denying = policy({

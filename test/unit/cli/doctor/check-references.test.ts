@@ -1,7 +1,7 @@
 /** Whether doctor finds Namespaces in which references are free, by what was read. */
 
 import { describe } from "node:test";
-import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import { cluster, forbidden, foregroundBinding, found, table } from "./evidence-fixture.ts";
 
 const bound =

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { describe } from "node:test";
-import type { Evidence, Settings } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, Settings } from "../../../../src/cli/doctor/finding.ts";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import type { CertificateAuthority } from "../../../controlplane/certificates.ts";
 import {

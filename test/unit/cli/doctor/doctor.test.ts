@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, ReadResult } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, ReadResult } from "../../../../src/cli/doctor/finding.ts";
 import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
@@ -22,7 +22,7 @@ import {
   check,
   table,
 } from "./evidence-fixture.ts";
-import { examine } from "../../../../src/cli/doctor/report.ts";
+import { examine } from "../../../../src/cli/doctor/doctor.ts";
 test("where all is well every check is ok", () => {
   const wrong = examine(evidence(), settings()).filter(({ state }) => state !== "ok");
   assert.deepEqual(wrong, []);

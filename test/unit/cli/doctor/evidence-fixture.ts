@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Evidence, Finding, ReadResult, Settings } from "../../../../src/cli/doctor/doctor.ts";
-import { examine } from "../../../../src/cli/doctor/report.ts";
+import type { Evidence, Finding, ReadResult, Settings } from "../../../../src/cli/doctor/finding.ts";
+import { examine } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";

@@ -1,7 +1,7 @@
 /** Clusters of which others delete what they own, in `doctor`. */
 
 import { describe } from "node:test";
-import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { forbidden, found, policy, table } from "./evidence-fixture.ts";
 

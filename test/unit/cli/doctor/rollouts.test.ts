@@ -1,7 +1,7 @@
 /** What doctor says of HookRollouts. */
 
 import { describe } from "node:test";
-import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
 import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 import { absent, check, deployment, forbidden, found, OURS, webhookOf } from "./evidence-fixture.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { examine } from "../../../../src/cli/doctor/report.ts";
+import { examine } from "../../../../src/cli/doctor/doctor.ts";
 import { absent, check, evidence, forbidden, found, policy, settings } from "./evidence-fixture.ts";
 
 describe("what could not be read is unknown:", () => {
