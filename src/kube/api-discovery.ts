@@ -54,7 +54,7 @@ export async function discoverKind(
   if (parsed === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
   const { group = "", version = "" } = parsed;
   const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const resources = requiredList(attempt, "resources", await client.getPath(path, { signal })).filter(isServed);
+  const resources = listIn(attempt, "resources", await client.getPath(path, { signal })).filter(isServed);
   // A subresource has a kind of its own: "deployments/scale" is a Scale.
   const served = resources.find((found) => found.kind === kind && !found.name.includes("/"));
   if (served === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
@@ -73,14 +73,14 @@ export async function servesResource(
   besides: string,
 ): Promise<boolean> {
   const attempt = `discover ${plural}.${group}`;
-  const groups = requiredList(attempt, "groups", await client.getPath("/apis")).filter(isFields);
+  const groups = listIn(attempt, "groups", await client.getPath("/apis")).filter(isFields);
   if (!groups.some(({ name }) => name === besides)) throw invalidResponse(attempt, `no group ${besides}`);
   const found = groups.find(({ name }) => name === group);
   if (found === undefined) return false;
-  for (const each of requiredList(attempt, "versions", found)) {
+  for (const each of listIn(attempt, "versions", found)) {
     const version = isFields(each) ? each["version"] : undefined;
     if (typeof version !== "string") throw invalidResponse(attempt, "a version without a name");
-    const resources = requiredList(attempt, "resources", await client.getPath(`/apis/${group}/${version}`));
+    const resources = listIn(attempt, "resources", await client.getPath(`/apis/${group}/${version}`));
     if (resources.some((resource) => isFields(resource) && resource["name"] === plural)) return true;
   }
   return false;
@@ -93,7 +93,7 @@ export function versionsOf(group: unknown): readonly string[] {
   return versions.map(({ version }) => version);
 }
 
-function requiredList(attempt: string, field: string, body: unknown): readonly unknown[] {
+function listIn(attempt: string, field: string, body: unknown): readonly unknown[] {
   const list = isFields(body) ? body[field] : undefined;
   if (!Array.isArray(list)) throw invalidResponse(attempt, `no list of ${field}`);
   return list;

@@ -68,8 +68,13 @@ export class LeaderElection {
   readonly #trouble = new SayOnce();
 
   constructor(options: LeaderElectionOptions & Partial<LeaseSurroundings>) {
-    const now = (): number => performance.now();
-    this.#options = { tuning: {}, now, date: () => new Date(), random: Math.random, ...options };
+    this.#options = {
+      tuning: {},
+      now: () => performance.now(),
+      date: () => new Date(),
+      random: Math.random,
+      ...options,
+    };
     this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
   }
 

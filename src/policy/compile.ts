@@ -253,7 +253,8 @@ export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks):
       if (!served.advertised.has(hook))
         return [{ path, message: `${capi} does not call ${hook} (--capi-version)` }];
       const holding = rule.until !== undefined ? "until" : rule.tasks !== undefined ? "tasks" : undefined;
-      const isNoWait = served.blocking.has(hook) || (holding === "tasks" && hook === "AfterControlPlaneInitialized");
+      const isNoWait =
+        served.blocking.has(hook) || (holding === "tasks" && hook === "AfterControlPlaneInitialized");
       if (holding === undefined || isNoWait) return [];
       return [{ path, message: `${capi} does not wait for ${hook}, so \`${holding}\` cannot hold it` }];
     }),

@@ -4,7 +4,7 @@ import type { HookOverride, PolicyRefSpec } from "../../api/hook-policy.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import { CLUSTER_REF, missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../api/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
 import { viewMetadata } from "../../views/cluster.ts";

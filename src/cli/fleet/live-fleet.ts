@@ -20,7 +20,7 @@ import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
-import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
+import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
@@ -196,8 +196,9 @@ async function readTasks(
 ): Promise<ReadPart> {
   const labelSelector = `${CLUSTER_UID}=${viewMetadata(cluster["metadata"]).uid}`;
   const lists = taskNamespaces(policies).map(async (namespace) => {
-    const project = (raw: KubeObject): RawObject => typed(HOOK_TASKS, raw);
-    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project }));
+    const found = unlessNotFound(
+      client.list(HOOK_TASKS, { namespace, labelSelector, project: (raw) => typed(HOOK_TASKS, raw) }),
+    );
     const items = found.then((list) => list?.items ?? []);
     return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);
   });

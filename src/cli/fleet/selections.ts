@@ -5,7 +5,7 @@ import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
-import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
+import { didYouMean, nearest, suggested } from "../../api/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";

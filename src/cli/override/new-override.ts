@@ -14,7 +14,7 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { nearest } from "../../lib/did-you-mean.ts";
+import { nearest } from "../../api/did-you-mean.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";

@@ -7,7 +7,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../api/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, identityOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";

@@ -1,7 +1,7 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
 import { DAY_MS, SECOND_MS } from "../../lib/duration.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
+import { didYouMean } from "../../api/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 
@@ -107,10 +107,10 @@ function newWallClock(zone: string): WallClock {
       return Math.max(0, ...offsets.slice(1).map(({ offset }, i) => (offsets[i]?.offset ?? offset) - offset));
     },
     changes: (from, to) => {
-      const found: number[] = [];
+      const all: number[] = [];
       for (let each = yearOf(from); each <= yearOf(to); each += 1)
-        for (const { from: at } of year(each).slice(1)) if (at >= from && at < to) found.push(at);
-      return found;
+        for (const { from: at } of year(each).slice(1)) if (at >= from && at < to) all.push(at);
+      return all;
     },
   };
 }
