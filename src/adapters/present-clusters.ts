@@ -18,7 +18,7 @@ export interface PresentClustersOptions {
   readonly version: () => Promise<string>;
   /** Consistent: the metadata of all Clusters. */
   readonly list: (signal: AbortSignal) => Promise<readonly ObjectMeta[]>;
-  /** How long memory may take to catch up before Clusters are listed, too; 0: no time. */
+  /** How long memory may take to catch up before Clusters are listed, too; 0: no time. Only tests set it. */
   readonly patienceMs?: number;
 }
 

@@ -38,7 +38,8 @@ export interface ConfirmationOptions {
   readonly now: () => Date;
   /** Memory is behind with policies of these kinds: read them again. */
   readonly onStale: (kinds: ReadonlySet<PolicyKind>) => void;
-  readonly budgetMs?: number;
+  /** Only tests set it; Infinity: no limit. */
+  readonly ownBudgetMs?: number;
 }
 
 /** The HookRollouts that memory had before the reads. */
@@ -111,12 +112,12 @@ export class Confirmer {
     request: DecisionRequest,
     { rollouts, unstored = [], budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
-    const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
+    const { store, reader, log, ownBudgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: store.decider.shareOf(request), over: false };
     try {
       const late: Confirmation = { ok: false, reason: "Timeout" };
       return await withinBudget(Math.min(budgetMs, ownBudgetMs), late, () =>
-        this.#confirm(
+        this.#compare(
           { request, rollouts, unstored, underWay },
           store.decider.worldOf(request.cluster).namespace?.metadata.resourceVersion,
         ),
@@ -146,7 +147,7 @@ export class Confirmer {
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
    * that is created and deleted in between, and objects whose gates never held at the same time.
    */
-  async #confirm(
+  async #compare(
     asked: ConfirmationInput,
     earlier: string | undefined,
     attempts = MAX_ATTEMPTS,
@@ -164,7 +165,7 @@ export class Confirmer {
     const again = others.matter ? await this.#again(asked, others) : first;
     const changed = whichChanged(request, others.matter ? versionOf(first.namespace) : version, again);
     if (changed !== undefined) {
-      if (attempts > 1) return await this.#confirm(asked, versionOf(again.namespace), attempts - 1);
+      if (attempts > 1) return await this.#compare(asked, versionOf(again.namespace), attempts - 1);
       return { ok: false, reason: changed };
     }
     const decide = (): Confirmation =>

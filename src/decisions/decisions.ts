@@ -125,11 +125,11 @@ export class Decisions {
    */
   async confirm(request: DecisionRequest): Promise<Confirmation> {
     const began = performance.now();
-    const confirmation = await this.#confirm(request, { began });
+    const confirmation = await this.#withSlots(request, { began });
     if (!confirmation.ok || (confirmation.decision.begins ?? []).length === 0) return confirmation;
     const unstored = await this.#options.tasks.begin(request, confirmation.decision);
     // What cannot be stored has failed, and the policy says what that means.
-    return unstored.length === 0 ? confirmation : await this.#confirm(request, { began, unstored });
+    return unstored.length === 0 ? confirmation : await this.#withSlots(request, { began, unstored });
   }
 
   /**
@@ -143,7 +143,7 @@ export class Decisions {
     return confirmation.reason === "NotWanted" || confirmation.reason === "ClusterReplaced";
   }
 
-  async #confirm(
+  async #withSlots(
     request: DecisionRequest,
     { began, unstored = [] }: Pick<ConfirmOptions, "unstored"> & { readonly began: number },
   ): Promise<Confirmation> {

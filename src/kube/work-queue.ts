@@ -12,7 +12,7 @@ export interface WorkQueueOptions {
   /** Brings one object to its spec; reads the newest copy itself. When it throws, the key is retried. */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Requeue | undefined>;
   readonly log: Logger;
-  /** Keys reconciled at the same time; never the same key twice, and one group always leaves a worker for another. */
+  /** Only tests set it: keys reconciled at the same time; never the same key twice, and one group always leaves a worker for another. */
   readonly concurrency?: number;
   /** Groups take turns; absent: each key is a group of its own. */
   readonly groupOf?: (key: string) => string;
@@ -20,6 +20,7 @@ export interface WorkQueueOptions {
   readonly isUrgent?: (key: string) => boolean;
   /** For metrics. */
   readonly onError?: (key: string, error: unknown) => void;
+  /** Only tests set these. */
   readonly minBackoffMs?: number;
   readonly maxBackoffMs?: number;
   readonly random?: () => number;

@@ -58,7 +58,7 @@ export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "
   readonly onEvent: (event: EventText) => void;
   /** A decision in memory has changed, this long after its cause was seen or was due. */
   readonly onAnswerChanged?: (latencyMs: number) => void;
-  /** How long evaluations may block the event loop at a time. */
+  /** How long evaluations may block the event loop at a time. Only tests set it, and the three that follow. */
   readonly turnMs?: number;
   /** The same for compiling policies; absent: as long as evaluations. */
   readonly compileMs?: number;

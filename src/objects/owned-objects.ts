@@ -20,6 +20,7 @@ export interface OwnedObjectsOptions {
   readonly log: Logger;
   /** The result of isBeingDeleted() changed for objects of this namespace. */
   readonly onChange: (namespace: string) => void;
+  /** Only tests set it. */
   readonly lagMs?: number;
 }
 

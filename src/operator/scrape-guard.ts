@@ -28,7 +28,7 @@ export interface User {
 export interface ScrapeGuardOptions {
   readonly client: Pick<KubeClient, "review">;
   readonly log: Logger;
-  /** In milliseconds; default: the process's monotonic clock. */
+  /** Only tests set it: in milliseconds; default: the process's monotonic clock. */
   readonly clock?: () => number;
 }
 

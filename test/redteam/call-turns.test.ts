@@ -167,7 +167,7 @@ test("confirmations that share a read decide one by one, those of another namesp
   const confirmer = new Confirmer({
     store,
     // Time must not decide: the machine may be slow.
-    budgetMs: Infinity,
+    ownBudgetMs: Infinity,
     reader: {
       policies: async (_, ns) => {
         await begin;

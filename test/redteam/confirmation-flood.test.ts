@@ -97,7 +97,6 @@ function lab(stuck?: (what: string) => boolean): Lab {
     store,
     reader: server,
     now: () => clock.now,
-    budgetMs: 3000,
   });
   return { server, ask: (about, review) => confirmer.confirm({ call: DELETE, cluster: about, ...review }) };
 }

@@ -103,13 +103,12 @@ export class Operators {
     const { store } = fixture;
     const now = (): Date => this.#now;
     const reader = this.#reader();
-    // Answers must not depend on how fast the machine is.
-    const limits = { budgetMs: Infinity };
     const confirmer = testConfirmer({
       store,
       reader,
       now,
-      ...limits,
+      // Answers must not depend on how fast the machine is.
+      ownBudgetMs: Infinity,
     });
     const deps = {
       source: {

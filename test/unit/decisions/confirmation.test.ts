@@ -48,7 +48,7 @@ function confirmerOf(
     reader: readerOf(live, over),
     now: () => NOW,
     onStale: () => (stale += 1),
-    budgetMs: 50,
+    ownBudgetMs: 50,
   });
   return { confirmer, stale: () => stale };
 }
