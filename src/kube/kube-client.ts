@@ -275,15 +275,8 @@ export class KubeClient {
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal, asUser } = options;
-    return await this.#transport.body({
-      attempt,
-      method: "GET",
-      path,
-      accept,
-      signal,
-      asUser,
-      ...(maxBytes !== undefined && { maxBytes }),
-    });
+    const limit = maxBytes !== undefined && { maxBytes };
+    return await this.#transport.body({ attempt, method: "GET", path, accept, signal, asUser, ...limit });
   }
 }
 

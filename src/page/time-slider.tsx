@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { DAY_MS } from "../lib/duration.ts";
+import { DAY_MS, MINUTE_MS } from "../lib/duration.ts";
 import { toneOf } from "./parts.tsx";
 import { dateText, localInput, percent, type Time } from "./times.ts";
 import type { Span } from "./wire.ts";
@@ -16,7 +16,7 @@ interface Props {
   readonly onChange: (at: Date | undefined) => void;
 }
 
-const STEP_MS = 15 * 60_000;
+const STEP_MS = 15 * MINUTE_MS;
 
 export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | null {
   const time = { from: from.getTime(), to: to.getTime() };

@@ -2,6 +2,7 @@
 
 import type { HookOverride } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
+import { HOUR_MS } from "../lib/duration.ts";
 import { withoutNulls } from "../lib/fields.ts";
 import { after } from "../lib/instant.ts";
 import { describeErrors } from "./message.ts";
@@ -40,5 +41,5 @@ const NOWHERE = {
 };
 
 function tooLong(maxMs: number): string {
-  return `lasts longer than ${Math.floor(maxMs / 3_600_000)}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
+  return `lasts longer than ${Math.floor(maxMs / HOUR_MS)}h from its creation (--max-override-duration), so it has no effect: set an earlier expiresAt`;
 }

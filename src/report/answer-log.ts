@@ -5,6 +5,7 @@ import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import type { ClusterCall } from "../policy/world.ts";
 import type { Outcome } from "../hooks/hook-answer.ts";
+import { MINUTE_MS } from "../lib/duration.ts";
 import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { AnswerDigest, AuditLog } from "./audit-log.ts";
@@ -12,7 +13,7 @@ import type { AnswerDigest, AuditLog } from "./audit-log.ts";
 /** Any client that reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
 /** How often an unchanged answer is logged, with a count: Cluster API repeats a call every few seconds for days. */
-const SUMMARY_EVERY_MS = 10 * 60 * 1000;
+const SUMMARY_EVERY_MS = 10 * MINUTE_MS;
 
 export interface RecorderOptions {
   readonly log: Logger;

@@ -24,7 +24,10 @@ export async function readExplainable(
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
   const silence = await silenceNote(client, raw, fleet);
-  return { fleet, options: { ...wish, cluster, now, unread: unread.map(unreadNote), live: true, silence } };
+  const notes = unread.map(({ what, verb }) => {
+    return { text: `you may not ${verb}: ${MAY[what]}`, policies: MAY[what] === HOLDS };
+  });
+  return { fleet, options: { ...wish, cluster, now, unread: notes, live: true, silence } };
 }
 
 /** That calls fail, or that the operator has stopped. */
@@ -56,7 +59,3 @@ const MAY: Readonly<Record<UnreadKind["what"], string>> = {
   Namespace: OTHERS,
   Namespaces: OTHERS,
 };
-
-function unreadNote({ what, verb }: UnreadKind): ExplainOptions["unread"][number] {
-  return { text: `you may not ${verb}: ${MAY[what]}`, policies: MAY[what] === HOLDS };
-}

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import { HOUR_MS } from "../../lib/duration.ts";
 import {
   addExamples,
   choice,
@@ -89,7 +90,7 @@ function howLong(text: string): number {
   const { maxOverrideMs } = parseOptions({});
   if (ms <= maxOverrideMs) return ms;
   throw new InvalidArgumentError(
-    `A HookOverride of more than ${maxOverrideMs / 3_600_000}h has no effect (--max-override-duration of the operator)`,
+    `A HookOverride of more than ${maxOverrideMs / HOUR_MS}h has no effect (--max-override-duration of the operator)`,
   );
 }
 

@@ -5,6 +5,7 @@ import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { decisionsAhead, lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
 import { type Decision, heldRules, pendingGates } from "../../policy/decision.ts";
+import { HOUR_MS } from "../../lib/duration.ts";
 import { earliest } from "../../lib/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -169,7 +170,6 @@ function gatesIn({ trace }: Decision): string[] {
 
 /** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
 const MAX_EDGES = 1000;
-const LOOK_AGAIN_MS = 3_600_000;
 
 /** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
 function releasedByAll(parts: Parts, from: Date): Date | undefined {
@@ -178,7 +178,7 @@ function releasedByAll(parts: Parts, from: Date): Date | undefined {
   for (let edges = 0; edges < MAX_EDGES; edges += 1) {
     const released = forecast(policies, { ...world, state }, call, at);
     if (released === undefined || unmetAt(parts, released) === undefined) return released;
-    const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
+    const next = earliest(gateEdges(rollout, released, HOUR_MS).filter((edge) => edge > released));
     if (!(next instanceof Date)) return undefined;
     state = remembered({ policies, world, call, state }, at, next);
     at = next;

@@ -2,7 +2,7 @@
 
 import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
-import { DAY_MS, durationText, HOUR_MS } from "../../lib/duration.ts";
+import { DAY_MS, durationText, HOUR_MS, MINUTE_MS } from "../../lib/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { clockText, wallTime } from "../terminal/time-text.ts";
@@ -145,7 +145,7 @@ function nearest(steady: Window, wall: Date): Stretch | undefined {
   const distance = ({ opensAt }: Stretch): number => Math.abs(opensAt.getTime() - wall.getTime());
   const [best] = stretches(steady, new Date(wall.getTime() - NEAR))
     .filter(({ isOpen }) => !isOpen)
-    .take(NEAR / 60_000)
+    .take(NEAR / MINUTE_MS)
     .toArray()
     .toSorted((a, b) => distance(a) - distance(b));
   return best !== undefined && distance(best) < NEAR ? best : undefined;
