@@ -8,18 +8,9 @@ import { shellQuote } from "../../lib/shell-quote.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { apiServerTrust } from "./check-registration.ts";
 import { APPLY } from "./check-install.ts";
-import {
-  error,
-  type DoctorInput,
-  type Finding,
-  isAbsent,
-  judged,
-  known,
-  nameOf,
-  ok,
-  some,
-  warning,
-} from "./finding.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { error, type DoctorInput, type Finding, isAbsent, judged, known, ok, warning } from "./finding.ts";
+import { nameOf } from "../fleet/fleet.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
@@ -36,7 +27,7 @@ export function admission(examined: DoctorInput): Finding {
     );
     if (withAdmission.length === 0) return ok("no rule has admission, and no webhook is installed for it");
     return error(
-      `no webhook for Clusters: admission has no effect in ${some(withAdmission.map(nameOf))}`,
+      `no webhook for Clusters: admission has no effect in ${firstNames(withAdmission.map(nameOf))}`,
       INSTALL,
     );
   }
@@ -99,8 +90,8 @@ function besides({ webhooks: read }: DoctorInput): string {
     others.filter(({ kind }) => kind === `${type}WebhookConfiguration`).flatMap(onClusters);
   const [mutating, validating] = [ofType("Mutating"), ofType("Validating")];
   return [
-    mutating.length > 0 ? `; before it, these can change a Cluster: ${some(mutating)}` : "",
-    validating.length > 0 ? `; beside it, these must admit a request, too: ${some(validating)}` : "",
+    mutating.length > 0 ? `; before it, these can change a Cluster: ${firstNames(mutating)}` : "",
+    validating.length > 0 ? `; beside it, these must admit a request, too: ${firstNames(validating)}` : "",
   ].join("");
 }
 
@@ -171,7 +162,7 @@ function optedOut(namespaces: readonly RawObject[], label: string): string[] {
 }
 
 function optOutText(out: readonly string[], label: string): string {
-  return out.length === 0 ? "" : `; Namespaces that opt out by the label ${label}: ${some(out)}`;
+  return out.length === 0 ? "" : `; Namespaces that opt out by the label ${label}: ${firstNames(out)}`;
 }
 
 const MARKS_POLICY = "hookpolicy-protect-marks";
@@ -193,7 +184,7 @@ export function references({ policyBindings, namespaces, clusters, fleet }: Doct
   if (first === undefined) return ok(`ValidatingAdmissionPolicy ${MARKS_POLICY} is bound${named}`);
   const { namespace = "" } = first.metadata;
   return warning(
-    `a Cluster without topology can take along the control plane of ${some(inDanger.map(clusterKey))} when it is deleted${named}`,
+    `a Cluster without topology can take along the control plane of ${firstNames(inDanger.map(clusterKey))} when it is deleted${named}`,
     `keep held Clusters in other namespaces: kubectl label namespace ${shellQuote(namespace)} ${REFERENCES_OPT_OUT}-`,
   );
 }

@@ -4,23 +4,22 @@ import { counted } from "../../lib/counted.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { type Bypass, BYPASSES, bypassesOf } from "../../operations/bypasses.ts";
 import { isGated } from "../../policy/policy.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   error,
   type DoctorInput,
   type Finding,
   isAbsent,
   known,
-  nameOf,
   ok,
   type Problem,
   problems,
-  some,
   together,
   warning,
 } from "./finding.ts";
 import { kubectl } from "../fleet/caveats.ts";
 import { emptySelections, placesIn } from "../fleet/selections.ts";
-import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
@@ -73,7 +72,7 @@ function cureOfIdle(path: string | undefined, places: ReturnType<typeof placesIn
   if (path === undefined) return "Correct spec.clusterSelector or the labels of the Clusters, or delete it";
   if (path === "metadata.namespace") {
     const used = [...new Set(places.map(({ namespace }) => namespace))];
-    return `A HookPolicy is about its own namespace: create it in that of the Clusters (${some(used)}), or make it a ClusterHookPolicy`;
+    return `A HookPolicy is about its own namespace: create it in that of the Clusters (${firstNames(used)}), or make it a ClusterHookPolicy`;
   }
   const labelled = path.endsWith("namespaceSelector") ? "Namespaces" : "Clusters";
   return `Correct it or the labels of the ${labelled}, or delete it`;
@@ -95,12 +94,12 @@ export function topology({ clusters, fleet, matches }: DoctorInput): Finding {
   if (without.length === 0) return ok("every Cluster has one");
   const believed = new Set([...gatedIn(matches).values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
-  const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${some(without)})`;
+  const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${firstNames(without)})`;
   const refuse =
     "refuse their deletion at admission instead: kubectl apply -k manifests/admission/refuse-deletion";
   if (misled.length === 0) return warning(detail, refuse);
   return error(
-    `policies match ${counted(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some(misled)}`,
+    `policies match ${counted(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${firstNames(misled)}`,
     `leave them out by spec.clusterSelector, and ${refuse}`,
   );
 }
@@ -115,7 +114,7 @@ export function unmatched(examined: DoctorInput): Finding {
     .filter((key) => !matched.has(key));
   if (alone.length === 0) return ok(`a policy for each of ${counted(fleet.clusters().length, "Cluster")}`);
   return warning(
-    `no policy matches ${counted(alone.length, "Cluster")}: ${some(alone)}`,
+    `no policy matches ${counted(alone.length, "Cluster")}: ${firstNames(alone)}`,
     "a ClusterHookPolicy with namespaceSelector: {} matches every Cluster",
   );
 }
@@ -134,7 +133,7 @@ export function grants({ grants: asked, policies, rollouts, deployments }: Docto
   if (lacking[0] !== undefined) {
     const resources = lacking.map((each) => each.resource);
     return error(
-      `the operator may not ${lacking[0].verbs} ${some(resources)}: rules that look at them hold`,
+      `the operator may not ${lacking[0].verbs} ${firstNames(resources)}: rules that look at them hold`,
       grantCommand(resources),
     );
   }
@@ -146,7 +145,7 @@ export function grants({ grants: asked, policies, rollouts, deployments }: Docto
     );
   if (unsure !== undefined) known(unsure.missing);
   known(rollouts);
-  return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);
+  return ok(`the operator may read ${firstNames(asked.map(({ resource }) => resource))}`);
 }
 
 /** An annotation of a restore, or of a forgotten break-glass. Cluster API looks for it at the deletion, not for when it was set. */

@@ -5,6 +5,7 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { APPLY_CRDS, compareFields } from "../../api/crd-fields.ts";
 import { viewMetadata } from "../../views/cluster.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   error,
   type Evidence,
@@ -14,7 +15,6 @@ import {
   judged,
   known,
   ok,
-  some,
   unknown,
   warning,
   worse,
@@ -50,10 +50,10 @@ function definitionProblem(kind: string, crd: RawObject): Finding | undefined {
 function schemaProblem(name: string, kind: string, schema: unknown): Finding | undefined {
   const { missing, more } = compareFields(kind, schema);
   if (missing.length > 0) {
-    return error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS);
+    return error(`${name} is older than this program: it lacks ${firstNames(missing)}`, APPLY_CRDS);
   }
   if (more.length === 0) return undefined;
-  const detail = `${name} is newer than this program, which does not know ${some(more)}`;
+  const detail = `${name} is newer than this program, which does not know ${firstNames(more)}`;
   return warning(detail, "use the hookpolicy of the release that is installed");
 }
 

@@ -5,7 +5,7 @@ import { APPLY_CRDS } from "../../api/crd-fields.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/world.ts";
 import { timestamp } from "../../lib/instant.ts";
-import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { heldBy } from "../fleet/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { failedCall } from "../fleet/caveats.ts";
@@ -13,16 +13,15 @@ import { conditionOf, type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { operators } from "./check-install.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   error,
   type DoctorInput,
   type Finding,
   known,
-  nameOf,
   ok,
   type Problem,
   problems,
-  some,
   together,
   unknown,
   warning,
@@ -37,7 +36,7 @@ export function ready(examined: DoctorInput): Finding {
   const all = counted(fleet.policies.length, "policy");
   const gone = fleet.policies.filter(isGone);
   if (gone.length > 0) {
-    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
+    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${firstNames(gone.map(nameOf))}`;
     return error(detail, "do what the check operator says, or delete the policies");
   }
   if (deployments.ok && !operators(examined).some(({ available }) => available > 0)) {
@@ -50,7 +49,7 @@ export function ready(examined: DoctorInput): Finding {
   if (unseen.length > 0) {
     const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
     return error(
-      `the operator has not looked at ${some(unseen.map(nameOf))}`,
+      `the operator has not looked at ${firstNames(unseen.map(nameOf))}`,
       `kubectl logs -n ${namespace} deployment/${name}`,
     );
   }

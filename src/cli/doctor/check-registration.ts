@@ -11,6 +11,7 @@ import {
   type Registration,
   selectsNamespace,
 } from "../../registration/registration.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   error,
   type DoctorInput,
@@ -19,7 +20,6 @@ import {
   judged,
   known,
   ok,
-  some,
   UndecidedError,
   unknown,
   warning,
@@ -60,7 +60,7 @@ export function registered(examined: DoctorInput): Finding {
   if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
   return warning(
-    `${found.length} ExtensionConfigs lead to the operator, which is asked by each of them: ${some(names)}`,
+    `${found.length} ExtensionConfigs lead to the operator, which is asked by each of them: ${firstNames(names)}`,
     `keep one: kubectl delete extensionconfig ${superfluous.join(" ")}`,
   );
 }
@@ -94,14 +94,14 @@ export function hooks(examined: DoctorInput): Finding {
   const called = minor === undefined ? advertised : servedHooks(minor).advertised;
   const strange = [...advertised.difference(called)];
   if (strange.length > 0) {
-    const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
+    const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${firstNames(strange)}`;
     return error(detail, capiFlag(examined, minor));
   }
   const found = ours(examined).filter(isDiscovered);
   const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
   const unlearnt = [...advertised.difference(learnt)];
   if (found.length > 0 && unlearnt.length > 0) {
-    const detail = `Cluster API knows no handler for ${some(unlearnt)}: it has not looked since the operator offers that`;
+    const detail = `Cluster API knows no handler for ${firstNames(unlearnt)}: it has not looked since the operator offers that`;
     return error(
       detail,
       `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
@@ -110,7 +110,7 @@ export function hooks(examined: DoctorInput): Finding {
   const unserved = [...called.difference(advertised)];
   if (unserved.length > 0) {
     return warning(
-      `the operator does not answer ${some(unserved)}, which Cluster API 1.${minor} calls`,
+      `the operator does not answer ${firstNames(unserved)}, which Cluster API 1.${minor} calls`,
       capiFlag(examined, minor),
     );
   }
@@ -147,7 +147,7 @@ export function namespaces(examined: DoctorInput): Finding {
   if (left.length === 0) return ok("every namespace with something to protect is selected");
   const patch = `kubectl patch extensionconfig ${found[0]?.metadata.name} --type merge -p '{"spec":{"namespaceSelector":null}}'`;
   return error(
-    `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${some(left)}`,
+    `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${firstNames(left)}`,
     `label them, or select all: ${patch}`,
   );
 }

@@ -6,6 +6,7 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   type DoctorInput,
   type Finding,
@@ -13,7 +14,6 @@ import {
   ok,
   type Problem,
   problems,
-  some,
   together,
   warning,
 } from "./finding.ts";
@@ -96,7 +96,7 @@ function withoutTopology(selected: readonly Cluster[]): Finding | undefined {
   const without = new Set(selected.filter(({ topology }) => topology === undefined));
   if (without.size === 0) return undefined;
   return warning(
-    `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
+    `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${firstNames([...without].map(clusterKey))}`,
     "leave them out by spec.clusterSelector: they begin without a slot",
   );
 }
@@ -123,7 +123,7 @@ function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Fin
   const isHeld = a.compiled.mode === "Enforce" && b.compiled.mode === "Enforce";
   if (!isSame || !isHeld || both.length === 0) return undefined;
   return warning(
-    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${counted(both.length, "Cluster")}, which need a slot of each: ${some(both.map(clusterKey))}`,
+    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${counted(both.length, "Cluster")}, which need a slot of each: ${firstNames(both.map(clusterKey))}`,
     "make their selectors exclude each other, or make one rollout of them",
   );
 }

@@ -4,6 +4,7 @@ import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../../lib/counted.ts";
 import { operators } from "./check-install.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import {
   type DoctorInput,
   type Finding,
@@ -12,7 +13,6 @@ import {
   ok,
   type Problem,
   problems,
-  some,
   type TaskAccount,
   warning,
 } from "./finding.ts";
@@ -29,7 +29,7 @@ export function tasks(examined: DoctorInput): Finding {
   if (found !== undefined) return found;
   for (const { exists, optedIn, rights } of accounts)
     for (const read of [exists, optedIn, ...rights.map(({ missing }) => missing)]) known<unknown>(read);
-  const names = some(accounts.map((account) => namespacedName(account)));
+  const names = firstNames(accounts.map((account) => namespacedName(account)));
   const [gone] = accounts.filter(({ exists }) => exists.ok && !exists.value);
   if (gone !== undefined)
     return warning(
@@ -43,11 +43,13 @@ function problemsOf(account: TaskAccount, operator: string): Problem[] {
   const name = namespacedName(account);
   const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }): Problem[] => {
     if (strays.length > 0) {
-      const detail = `${some(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`;
+      const detail = `${firstNames(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`;
       return [{ detail, remedy: "make it a ClusterHookPolicy" }];
     }
     if (isAbsent(missing))
-      return [{ detail: `${some(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL }];
+      return [
+        { detail: `${firstNames(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL },
+      ];
     if (!missing.ok || missing.value.length === 0 || namespace === undefined) return [];
     const where = namespace === "" ? "" : ` in namespace ${namespace}`;
     const detail = `ServiceAccount ${name} may not ${missing.value.join(", ")} ${resource}${where}`;
@@ -55,7 +57,7 @@ function problemsOf(account: TaskAccount, operator: string): Problem[] {
     return [{ detail, remedy: namespace === "" ? bind : setUp(account, operator) }];
   });
   if (!account.optedIn.ok || account.optedIn.value) return lacking;
-  const detail = `the operator may not act as ServiceAccount ${name} of ${some(account.policies)}`;
+  const detail = `the operator may not act as ServiceAccount ${name} of ${firstNames(account.policies)}`;
   return [{ detail, remedy: setUp(account, operator) }, ...lacking];
 }
 
@@ -78,7 +80,7 @@ function unsureWhere(accounts: readonly TaskAccount[]): string {
     .flatMap(({ rights }) => rights)
     .filter(({ namespace, missing }) => namespace === undefined && missing.ok && missing.value.length > 0);
   if (elsewhere.length === 0) return "";
-  return `; its rights on ${some(elsewhere.map(({ resource }) => resource))} in namespaces that expressions name were not checked`;
+  return `; its rights on ${firstNames(elsewhere.map(({ resource }) => resource))} in namespaces that expressions name were not checked`;
 }
 
 /** Whether the author of a policy is always asked for the right to impersonate. */

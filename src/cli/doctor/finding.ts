@@ -1,11 +1,9 @@
 /** The evidence of `hookpolicy doctor`, and what findings are, with their remedies. */
 
-import { firstNames } from "../../lib/first-names.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { Registration } from "../../registration/registration.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
-import { policyName } from "../../policy/policy-ref.ts";
 import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
@@ -190,12 +188,6 @@ export function together(findings: readonly (Finding | undefined)[]): Finding | 
   const listed = all.flatMap((each) => each.problems ?? [{ detail: each.detail, remedy: each.remedy ?? "" }]);
   return { ...worst, detail, problems: listed };
 }
-
-export function some(names: readonly string[]): string {
-  return firstNames(names);
-}
-
-export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
 const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];
 

@@ -140,7 +140,9 @@ export class Fleet {
     const ofKind = (kind: OwnKind): readonly RawObject[] => unique.filter((raw) => ownKind(raw) === kind);
     this.served = served;
     this.#now = now;
-    this.policies = fillPolicies(memory, unique, served).toSorted(byName);
+    this.policies = fillPolicies(memory, unique, served).toSorted((a, b) =>
+      compareText(nameOf(a), nameOf(b)),
+    );
     this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => clusterOfRow(row));
     this.overrides = fillOverrides(memory, ofKind("HookOverride"), options).toSorted((a, b) =>
       compareText(a.name, b.name),
@@ -369,9 +371,7 @@ function rowsOf({ compiled: policy, status }: FleetPolicy): readonly RecordedRow
   return oncePerOperation(rows).map((row) => ({ row, policy, status }));
 }
 
-function byName(a: FleetPolicy, b: FleetPolicy): number {
-  return compareText(policyName(a.compiled.ref), policyName(b.compiled.ref));
-}
+export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
 /** `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
 function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {

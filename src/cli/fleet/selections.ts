@@ -10,8 +10,7 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../../lib/counted.ts";
-import { policyName } from "../../policy/policy-ref.ts";
-import type { Fleet, FleetPolicy, FleetRollout } from "./fleet.ts";
+import { type Fleet, type FleetRollout, nameOf } from "./fleet.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 /** A Cluster, as selectors see it. */
@@ -140,8 +139,6 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
 
 const SHOWN_AS =
   " (a rollout is shown as if it selected them, and none of its stages with a namespaceSelector did)";
-
-const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
 function missingText(missing: readonly string[], effect: string): string {
   return `the Namespace of Clusters is not among the objects: ${firstNames(missing)}; ${effect}. Add it, with its labels, to the files`;

@@ -7,7 +7,7 @@ import { type PendingOperation, newOperation } from "../../operations/operation.
 import { windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
@@ -214,7 +214,7 @@ class Comparison {
 
 function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
   const found = policies.filter(({ compiled }) => windowsOf(compiled).length > 0);
-  return [...new Set(found.map(({ compiled }) => policyName(compiled.ref)))];
+  return [...new Set(found.map(nameOf))];
 }
 
 /** The holds of rollouts at the beginning. */
