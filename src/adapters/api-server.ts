@@ -34,7 +34,6 @@ import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { MAX_READ_BYTES, type ObjectInformers } from "../objects/object-informers.ts";
 import type { HolderRef, PolicyKind, PolicyRef } from "../policy/policy-ref.ts";
-import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { viewMember } from "../views/too-large.ts";
@@ -115,9 +114,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return await this.#objects.read(kind, namespace, read);
   }
 
-  async tasks(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]> {
-    return await this.#tasks.ofCluster(namespace, clusterUID);
-  }
+  readonly tasks: LiveReader["tasks"] = async (...of) => await this.#tasks.ofCluster(...of);
 
   async findPolicy({ kind, namespace = "", name }: PolicyRef): Promise<ObjectMeta | undefined> {
     const key = { name, ...(kind === "HookPolicy" && { namespace }) };
@@ -125,9 +122,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return (await unlessNotFound(read))?.metadata;
   }
 
-  clockAheadMs(now: Date, since: number): number | undefined {
-    return this.#client.serverClock.aheadMs(now, since);
-  }
+  readonly clockAheadMs: LiveReader["clockAheadMs"] = (...of) => this.#client.serverClock.aheadMs(...of);
 
   async findNamespace(name: string): ReturnType<PolicyApi["findNamespace"]> {
     return await unlessNotFound(this.namespace(name));
@@ -193,9 +188,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
   }
 
-  async members(): ReturnType<RolloutApi["members"]> {
-    return await presentMetadata(this.#present);
-  }
+  readonly members: RolloutApi["members"] = async () => await presentMetadata(this.#present);
 
   async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {
     return await unlessNotFound(this.cluster(namespace, name));

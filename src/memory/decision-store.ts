@@ -120,12 +120,12 @@ export class DecisionStore {
   }
 
   stop(): void {
-    this.#scheduler.stop();
+    this.#scheduler.alarm.stop();
   }
 
   /** Runs what is due by the clock. The alarm does the same when it rings. */
   wake(): void {
-    this.#scheduler.ring();
+    this.#scheduler.alarm.ring();
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {

@@ -21,7 +21,7 @@ interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmM
 }
 
 export class EvaluationScheduler {
-  readonly #alarm: Alarm;
+  readonly alarm: Alarm;
   readonly #options: SchedulerOptions;
   readonly #slice: Slice;
   #cause: Date | undefined;
@@ -29,7 +29,7 @@ export class EvaluationScheduler {
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#slice = new Slice(options.turnMs);
-    this.#alarm = new Alarm({
+    this.alarm = new Alarm({
       now: options.now,
       ownerOf,
       onDue: (subject, at) => this.because(at, () => this.#evaluate(subject)),
@@ -67,10 +67,10 @@ export class EvaluationScheduler {
 
   /** The same at once, unless the namespace has used up its allowance. Timed evaluations use the same allowance. */
   unlessAtRest(subject: Subject): void {
-    if (this.#alarm.restMs(subject) > 0) return this.soon(subject);
+    if (this.alarm.restMs(subject) > 0) return this.soon(subject);
     const began = performance.now();
     this.#evaluate(subject);
-    this.#alarm.spend(subject, performance.now() - began);
+    this.alarm.spend(subject, performance.now() - began);
   }
 
   /** The same if this turn has any time left, because thousands of Clusters may change together. */
@@ -85,17 +85,8 @@ export class EvaluationScheduler {
 
   /** An earlier instant stays. */
   at(subject: Subject, at: Date): void {
-    const known = this.#alarm.get(subject);
-    if (known === undefined || at < known) this.#alarm.set(subject, at);
-  }
-
-  /** Evaluates what is due by the clock; the alarm also does so by itself. */
-  ring(): void {
-    this.#alarm.ring();
-  }
-
-  stop(): void {
-    this.#alarm.stop();
+    const known = this.alarm.get(subject);
+    if (known === undefined || at < known) this.alarm.set(subject, at);
   }
 }
 
