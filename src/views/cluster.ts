@@ -57,7 +57,7 @@ export function viewCluster(raw: unknown, known?: Cluster): Cluster {
 }
 
 /** Cluster API writes the mark before it deletes what the Cluster owns. */
-function isDeletionPending({ deletionTimestamp, annotations }: ObjectMeta): boolean {
+export function isDeletionPending({ deletionTimestamp, annotations }: ObjectMeta): boolean {
   return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
 }
 

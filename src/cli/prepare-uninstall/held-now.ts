@@ -1,13 +1,13 @@
 /** What unregistering the operator would release. */
 
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
+import type { Cluster } from "../../api/meta.ts";
 import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { counted } from "../../lib/counted.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
-import { lookup } from "../../api/selector.ts";
+import { isDeletionPending } from "../../views/cluster.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
 import { typed } from "../fleet/live-objects.ts";
@@ -29,10 +29,7 @@ interface Statuses {
 
 /** Cluster API calls no hook for the Cluster until it is resumed, so no status shows that something holds it. */
 export function isDeletionPaused({ paused, topology, metadata }: Cluster): boolean {
-  const { deletionTimestamp, annotations } = metadata;
-  const isPending =
-    deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
-  return paused && topology !== undefined && isPending;
+  return paused && topology !== undefined && isDeletionPending(metadata);
 }
 
 /**
