@@ -72,7 +72,7 @@ export function isCreationOver(cluster: Cluster): boolean {
 }
 
 /** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
-export function hasBegun(cluster: Cluster, { marksUpgrades }: ServedUpgrades): boolean {
+export function upgradeHasBegun(cluster: Cluster, { marksUpgrades }: ServedUpgrades): boolean {
   if (!isPending(cluster, "AfterClusterUpgrade")) return false;
   const { begun, reconciled } = cluster.progress ?? {};
   return marksUpgrades || begun === true || reconciled === true;
@@ -153,7 +153,7 @@ function byMark(hook: HookName): HookLife {
   };
 }
 
-const INITIALIZED = byMark("AfterControlPlaneInitialized");
+const INITIALIZATION = byMark("AfterControlPlaneInitialized");
 
 function isReleased({ metadata }: Cluster): boolean {
   return lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
@@ -166,18 +166,18 @@ export const HOOK_LIVES: Readonly<Record<HookName, HookLife>> = {
     passed: (before, now) => !before.created && now.created,
   },
   AfterControlPlaneInitialized: {
-    ...INITIALIZED,
+    ...INITIALIZATION,
     // The write with which Cluster API creates the Cluster takes the mark away for a moment (1.14, reconcileCluster).
-    passed: (before, now, served) => before.created && INITIALIZED.passed(before, now, served),
+    passed: (before, now, served) => before.created && INITIALIZATION.passed(before, now, served),
   },
   BeforeClusterUpgrade: {
-    allows: (cluster, served) => !hasBegun(cluster, served) && !isAtVersion(cluster),
-    ends: (_, cluster, served) => hasBegun(cluster, served) || isAtVersion(cluster),
+    allows: (cluster, served) => !upgradeHasBegun(cluster, served) && !isAtVersion(cluster),
+    ends: (_, cluster, served) => upgradeHasBegun(cluster, served) || isAtVersion(cluster),
     // Cluster API does not write the mark on a Cluster that is up to date.
     passed: (before, now, served) =>
       passesUnasked(before, now, served) ||
-      (!hasBegun(before, served) &&
-        hasBegun(now, served) &&
+      (!upgradeHasBegun(before, served) &&
+        upgradeHasBegun(now, served) &&
         !(served.marksUpgrades && now.progress?.reconciled === true)),
   },
   BeforeControlPlaneUpgrade: {

@@ -312,12 +312,12 @@ export class RolloutReconciler {
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
     if (operation === "Create" && isCreationOver(cluster)) return true;
-    return isUnused && !hasBegun(operation, claim, cluster);
+    return isUnused && !wasSeenToBegin(operation, claim, cluster);
   }
 }
 
 /** In a creation, the mark is away for a moment (isCreationOver). */
-function hasBegun(operation: Operation, { markedAt }: RolloutClaim, { created }: Cluster): boolean {
+function wasSeenToBegin(operation: Operation, { markedAt }: RolloutClaim, { created }: Cluster): boolean {
   return markedAt !== undefined || (operation === "Create" && created);
 }
 

@@ -5,7 +5,7 @@ import { printable } from "../../lib/printable.ts";
 import { truncateStart } from "../../lib/truncate.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
-import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
+import { upgradeHasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
@@ -28,7 +28,7 @@ export function heldByClusterAPI(
   const { metadata, progress } = cluster;
   const found = ownHolds(metadata);
   const isHeld = progress?.heldAt === "BeforeClusterUpgrade";
-  if (found.length === 0 || hasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
+  if (found.length === 0 || upgradeHasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
   const remove = kubectl("annotate", metadata, ...found.map((key) => `${key}-`));
   const which = `annotation${found.length === 1 ? "" : "s"} ${found.join(", ")}`;
   return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${remove}`;
