@@ -32,29 +32,26 @@ function mirrorOf<Label extends string>(
   return { follow: (reader) => void (read = reader) };
 }
 
+interface Config<Label extends string> {
+  readonly help: string;
+  readonly labelNames?: Label[];
+}
+
 export type Makers = ReturnType<typeof makers>;
 
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- they are those of the metrics
 export function makers(registry: Registry) {
   const registers = [registry];
   return {
-    counter: <Label extends string = never>(
-      name: string,
-      help: string,
-      labelNames: Label[] = [],
-    ): Counter<Label> => new Counter({ name, help, labelNames, registers }),
+    counter: <Label extends string = never>(name: string, config: Config<Label>): Counter<Label> =>
+      new Counter({ name, ...config, registers }),
     histogram: <Label extends string = never>(
       name: string,
-      help: string,
-      buckets: number[],
-      labelNames: Label[] = [],
-    ): Histogram<Label> => new Histogram({ name, help, buckets, labelNames, registers }),
-    mirror: <Label extends string = never>(
-      name: string,
-      help: string,
-      labelNames: Label[] = [],
-    ): Mirror<Label> => mirrorOf((collect) => new Gauge({ name, help, labelNames, registers, collect })),
-    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]): Mirror<Label> =>
-      mirrorOf((collect) => new Counter({ name, help, labelNames, registers, collect })),
+      config: Config<Label> & { readonly buckets: number[] },
+    ): Histogram<Label> => new Histogram({ name, ...config, registers }),
+    mirror: <Label extends string = never>(name: string, config: Config<Label>): Mirror<Label> =>
+      mirrorOf((collect) => new Gauge({ name, ...config, registers, collect })),
+    mirrorCounter: <Label extends string>(name: string, config: Config<Label>): Mirror<Label> =>
+      mirrorOf((collect) => new Counter({ name, ...config, registers, collect })),
   };
 }

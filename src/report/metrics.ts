@@ -80,187 +80,160 @@ const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "
 
 function callMetrics({ counter, histogram, mirror }: Makers) {
   return {
-    discoveryCalls: counter(
-      "hookpolicy_discovery_calls_total",
-      "Times that Cluster API asked which hooks are served.",
-    ),
-    auditLines: counter(
-      "hookpolicy_audit_log_lines_total",
-      "Lines of the audit log, by whether they were written or dropped.",
-      ["result"],
-    ),
-    hookCalls: counter("hookpolicy_hook_calls_total", "Hook calls answered, by verdict.", [
-      "hook",
-      "verdict",
-    ]),
-    hookCallDuration: histogram(
-      "hookpolicy_hook_call_duration_seconds",
-      "Time from the end of a hook's request to its answer.",
-      DURATION_BUCKETS,
-      ["hook"],
-    ),
-    heldClusters: mirror(
-      "hookpolicy_held_clusters",
-      "Clusters that an enforced policy or rollout holds now.",
-      ["hook"],
-    ),
-    tornDown: mirror(
-      "hookpolicy_torn_down_clusters",
-      "Held Clusters of which others than Cluster API delete what they own, by reason.",
-      ["reason"],
-    ),
-    unconfirmedReleases: counter(
-      "hookpolicy_unconfirmed_releases_total",
-      "Releases that memory allowed and the read from the API server did not confirm.",
-      ["reason"],
-    ),
-    admissionReviews: counter(
-      "hookpolicy_admission_reviews_total",
-      "Reviews of Clusters, by the hook that decides about the request later, and verdict.",
-      ["hook", "verdict"],
-    ),
-    admissionReviewDuration: histogram(
-      "hookpolicy_admission_review_duration_seconds",
-      "Time from the end of a review of a Cluster to its answer.",
-      DURATION_BUCKETS,
-      ["hook"],
-    ),
+    discoveryCalls: counter("hookpolicy_discovery_calls_total", {
+      help: "Times that Cluster API asked which hooks are served.",
+    }),
+    auditLines: counter("hookpolicy_audit_log_lines_total", {
+      help: "Lines of the audit log, by whether they were written or dropped.",
+      labelNames: ["result"],
+    }),
+    hookCalls: counter("hookpolicy_hook_calls_total", {
+      help: "Hook calls answered, by verdict.",
+      labelNames: ["hook", "verdict"],
+    }),
+    hookCallDuration: histogram("hookpolicy_hook_call_duration_seconds", {
+      help: "Time from the end of a hook's request to its answer.",
+      buckets: DURATION_BUCKETS,
+      labelNames: ["hook"],
+    }),
+    heldClusters: mirror("hookpolicy_held_clusters", {
+      help: "Clusters that an enforced policy or rollout holds now.",
+      labelNames: ["hook"],
+    }),
+    tornDown: mirror("hookpolicy_torn_down_clusters", {
+      help: "Held Clusters of which others than Cluster API delete what they own, by reason.",
+      labelNames: ["reason"],
+    }),
+    unconfirmedReleases: counter("hookpolicy_unconfirmed_releases_total", {
+      help: "Releases that memory allowed and the read from the API server did not confirm.",
+      labelNames: ["reason"],
+    }),
+    admissionReviews: counter("hookpolicy_admission_reviews_total", {
+      help: "Reviews of Clusters, by the hook that decides about the request later, and verdict.",
+      labelNames: ["hook", "verdict"],
+    }),
+    admissionReviewDuration: histogram("hookpolicy_admission_review_duration_seconds", {
+      help: "Time from the end of a review of a Cluster to its answer.",
+      buckets: DURATION_BUCKETS,
+      labelNames: ["hook"],
+    }),
   };
 }
 
 function controllerMetrics({ counter, mirror, mirrorCounter }: Makers) {
   return {
-    informerContactAge: mirror(
-      "hookpolicy_informer_contact_age_seconds",
-      "Time since the API server last said anything about a resource.",
-      ["resource"],
-    ),
-    informerRestarts: mirrorCounter(
-      "hookpolicy_informer_restarts_total",
-      "Lists and watches that had to be started again.",
-      ["resource"],
-    ),
-    informerObjects: mirror("hookpolicy_informer_objects", "Objects held in memory.", ["resource"]),
-    informerTooLarge: mirror(
-      "hookpolicy_informer_objects_too_large",
-      "Objects of which only a stub is in memory, because their namespace takes more than its share.",
-      ["resource"],
-    ),
-    statusWrites: counter(
-      "hookpolicy_status_writes_total",
-      "Status updates sent to the API server, by result.",
-      ["kind", "result"],
-    ),
-    workqueueDepth: mirror("hookpolicy_workqueue_depth", "Keys that wait for the reconciler."),
-    reconcileErrors: counter(
-      "hookpolicy_reconcile_errors_total",
-      "Reconciles that failed and are tried again, by the API server's reason.",
-      ["reason"],
-    ),
-    events: counter(
-      "hookpolicy_events_total",
-      "Kubernetes Events: written, repeated (by another replica), refused by a namespace that is deleted, failed, or dropped.",
-      ["result"],
-    ),
-    certificateExpiry: mirror(
-      "hookpolicy_certificate_expiry_timestamp_seconds",
-      "When a certificate ends, in Unix time.",
-      ["certificate"],
-    ),
+    informerContactAge: mirror("hookpolicy_informer_contact_age_seconds", {
+      help: "Time since the API server last said anything about a resource.",
+      labelNames: ["resource"],
+    }),
+    informerRestarts: mirrorCounter("hookpolicy_informer_restarts_total", {
+      help: "Lists and watches that had to be started again.",
+      labelNames: ["resource"],
+    }),
+    informerObjects: mirror("hookpolicy_informer_objects", {
+      help: "Objects held in memory.",
+      labelNames: ["resource"],
+    }),
+    informerTooLarge: mirror("hookpolicy_informer_objects_too_large", {
+      help: "Objects of which only a stub is in memory, because their namespace takes more than its share.",
+      labelNames: ["resource"],
+    }),
+    statusWrites: counter("hookpolicy_status_writes_total", {
+      help: "Status updates sent to the API server, by result.",
+      labelNames: ["kind", "result"],
+    }),
+    workqueueDepth: mirror("hookpolicy_workqueue_depth", { help: "Keys that wait for the reconciler." }),
+    reconcileErrors: counter("hookpolicy_reconcile_errors_total", {
+      help: "Reconciles that failed and are tried again, by the API server's reason.",
+      labelNames: ["reason"],
+    }),
+    events: counter("hookpolicy_events_total", {
+      help: "Kubernetes Events: written, repeated (by another replica), refused by a namespace that is deleted, failed, or dropped.",
+      labelNames: ["result"],
+    }),
+    certificateExpiry: mirror("hookpolicy_certificate_expiry_timestamp_seconds", {
+      help: "When a certificate ends, in Unix time.",
+      labelNames: ["certificate"],
+    }),
     /** Without leader election there is no series. */
-    leader: mirror(
-      "hookpolicy_leader",
-      "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
-    ),
+    leader: mirror("hookpolicy_leader", {
+      help: "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
+    }),
   };
 }
 
 function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
   return {
-    policyDecisions: mirror(
-      "hookpolicy_policy_decisions",
-      "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
-      ["kind", "namespace", "policy", "hook", "verdict"],
-    ),
-    wouldBlock: mirrorCounter(
-      "hookpolicy_policy_would_block_total",
-      "Operations that have proceeded and that a policy in mode Audit would have held.",
-      ["kind", "namespace", "policy", "hook"],
-    ),
-    oldestHold: mirror(
-      "hookpolicy_oldest_hold_timestamp_seconds",
-      "When the operation that a policy has held for the longest was first asked for, in Unix time.",
-      ["kind", "namespace", "policy", "hook", "held_cluster"],
-    ),
-    seriesOmitted: mirror(
-      "hookpolicy_metric_series_omitted",
-      "Series by policy that are left out, because there are too many.",
-      ["metric"],
-    ),
-    decisionLatency: histogram(
-      "hookpolicy_decision_latency_seconds",
-      "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
-      LATENCY_BUCKETS,
-    ),
-    windowsOpen: mirror("hookpolicy_window_open", "Whether a time window of a policy is open: 1 or 0.", [
-      "kind",
-      "namespace",
-      "policy",
-      "rule",
-      "gate",
-    ]),
-    deadlines: mirror(
-      "hookpolicy_deadlines",
-      "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
-      ["kind", "namespace", "policy", "passed"],
-    ),
-    overrides: mirror(
-      "hookpolicy_overrides",
-      "HookOverrides that are active, expired, or without effect because of a mistake in them.",
-      ["state"],
-    ),
+    policyDecisions: mirror("hookpolicy_policy_decisions", {
+      help: "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+    }),
+    wouldBlock: mirrorCounter("hookpolicy_policy_would_block_total", {
+      help: "Operations that have proceeded and that a policy in mode Audit would have held.",
+      labelNames: ["kind", "namespace", "policy", "hook"],
+    }),
+    oldestHold: mirror("hookpolicy_oldest_hold_timestamp_seconds", {
+      help: "When the operation that a policy has held for the longest was first asked for, in Unix time.",
+      labelNames: ["kind", "namespace", "policy", "hook", "held_cluster"],
+    }),
+    seriesOmitted: mirror("hookpolicy_metric_series_omitted", {
+      help: "Series by policy that are left out, because there are too many.",
+      labelNames: ["metric"],
+    }),
+    decisionLatency: histogram("hookpolicy_decision_latency_seconds", {
+      help: "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
+      buckets: LATENCY_BUCKETS,
+    }),
+    windowsOpen: mirror("hookpolicy_window_open", {
+      help: "Whether a time window of a policy is open: 1 or 0.",
+      labelNames: ["kind", "namespace", "policy", "rule", "gate"],
+    }),
+    deadlines: mirror("hookpolicy_deadlines", {
+      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
+      labelNames: ["kind", "namespace", "policy", "passed"],
+    }),
+    overrides: mirror("hookpolicy_overrides", {
+      help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
+      labelNames: ["state"],
+    }),
   };
 }
 
 function fleetMetrics({ histogram, mirror }: Makers) {
   return {
-    tasks: mirror("hookpolicy_tasks", "HookTasks of operations that are not over, by phase.", ["phase"]),
-    taskDuration: histogram(
-      "hookpolicy_task_duration_seconds",
-      "Time from the beginning of a task's first attempt to its end, by its phase then.",
-      TASK_BUCKETS,
-      ["phase"],
-    ),
-    rolloutClusters: mirror(
-      "hookpolicy_rollout_clusters",
-      "Clusters of HookRollouts by stage and state, for the target that is rolled out.",
-      ["rollout", "stage", "state"],
-    ),
-    rolloutHalted: mirror(
-      "hookpolicy_rollout_halted",
-      "Whether failures have halted the HookRollout: 1 or 0.",
-      ["rollout"],
-    ),
-    policies: mirror(
-      "hookpolicy_policies",
-      "Policies by kind, mode and the status of their Ready condition.",
-      ["kind", "mode", "ready"],
-    ),
-    policiesNotCalled: mirror(
-      "hookpolicy_policies_not_called",
-      "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
-      ["reason"],
-    ),
-    clusters: mirror(
-      "hookpolicy_clusters",
-      "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
-      ["coverage"],
-    ),
-    bypasses: mirror(
-      "hookpolicy_cluster_bypasses",
-      "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
-      ["annotation"],
-    ),
+    tasks: mirror("hookpolicy_tasks", {
+      help: "HookTasks of operations that are not over, by phase.",
+      labelNames: ["phase"],
+    }),
+    taskDuration: histogram("hookpolicy_task_duration_seconds", {
+      help: "Time from the beginning of a task's first attempt to its end, by its phase then.",
+      buckets: TASK_BUCKETS,
+      labelNames: ["phase"],
+    }),
+    rolloutClusters: mirror("hookpolicy_rollout_clusters", {
+      help: "Clusters of HookRollouts by stage and state, for the target that is rolled out.",
+      labelNames: ["rollout", "stage", "state"],
+    }),
+    rolloutHalted: mirror("hookpolicy_rollout_halted", {
+      help: "Whether failures have halted the HookRollout: 1 or 0.",
+      labelNames: ["rollout"],
+    }),
+    policies: mirror("hookpolicy_policies", {
+      help: "Policies by kind, mode and the status of their Ready condition.",
+      labelNames: ["kind", "mode", "ready"],
+    }),
+    policiesNotCalled: mirror("hookpolicy_policies_not_called", {
+      help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+      labelNames: ["reason"],
+    }),
+    clusters: mirror("hookpolicy_clusters", {
+      help: "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
+      labelNames: ["coverage"],
+    }),
+    bypasses: mirror("hookpolicy_cluster_bypasses", {
+      help: "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
+      labelNames: ["annotation"],
+    }),
   };
 }
 
