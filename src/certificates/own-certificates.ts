@@ -6,8 +6,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
-import type { Logger } from "../lib/logger.ts";
-import { SayOnce } from "../lib/logger.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import { pause } from "../lib/signals.ts";
 import { ownWebhooks } from "./ca-bundle.ts";
 import { createAuthority, issueLeaf } from "./issue.ts";

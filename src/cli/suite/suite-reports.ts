@@ -12,6 +12,7 @@ import {
   countOverrides,
   openWindows,
 } from "../../report/gauges.ts";
+import type { Sample } from "../../report/metric-makers.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { MAX_LOOKS, TooManyChanges } from "../../operations/timeline.ts";
@@ -19,11 +20,6 @@ import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";
-
-interface MetricSample {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
 
 export interface ReportedEvent extends EventText {
   readonly at: Date;
@@ -54,10 +50,10 @@ export class SuiteReports {
   }
 
   /** The series of a metric, as a scrape at this instant would show them. */
-  samples(name: MetricSpec["name"], rollouts: readonly HookRollout[], now: Date): readonly MetricSample[] {
+  samples(name: MetricSpec["name"], rollouts: readonly HookRollout[], now: Date): readonly Sample<string>[] {
     const { overrides, policies } = this.#memory;
     const entries = [...policies.entries()];
-    const samples: Readonly<Record<MetricSpec["name"], () => readonly MetricSample[]>> = {
+    const samples: Readonly<Record<MetricSpec["name"], () => readonly Sample<string>[]>> = {
       hookpolicy_policy_decisions: () => entries.flatMap(countDecisions),
       hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
       hookpolicy_window_open: () => entries.flatMap(openWindows),
