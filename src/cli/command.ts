@@ -41,6 +41,12 @@ export function programName(command: Command): string {
   return command.parent === null ? command.name() : programName(command.parent);
 }
 
+/** The flags that say how a command prints: -o, and --no-color of the program. */
+export interface Printing<Formats extends readonly string[]> {
+  readonly output: Formats[number];
+  readonly color: boolean;
+}
+
 /** An option such as `-o json`, whose default is the first of `values`. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   const [standard] = values;

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
-import { addExamples, choice, collect, CommandError, FAILED, hookOption } from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, hookOption, type Printing } from "../command.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
@@ -21,7 +21,7 @@ import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly hook?: HookName;
   readonly namespace?: string;
   readonly namespaceMark: readonly string[];
@@ -29,8 +29,6 @@ interface Flags extends ConnectionFlags {
   readonly wait: boolean;
   readonly timeout: number;
   readonly yes?: true;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -1,7 +1,7 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
-import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE, type Printing } from "../command.ts";
 import type { Check, Evidence, Settings } from "./finding.ts";
 import { type FlagValues, parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
@@ -16,10 +16,8 @@ interface DoctorFlags extends ConnectionFlags {
   readonly capiVersion?: string;
 }
 
-interface Flags extends DoctorFlags {
-  readonly output: (typeof FORMATS)[number];
+interface Flags extends DoctorFlags, Printing<typeof FORMATS> {
   readonly failOn: (typeof FAIL_ON)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

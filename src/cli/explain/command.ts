@@ -10,6 +10,7 @@ import {
   INSTANTS,
   programName,
   version,
+  type Printing,
 } from "../command.ts";
 import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
@@ -24,14 +25,12 @@ import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
-interface Flags extends ConnectionFlags, Omit<ExplainWish, "request"> {
+interface Flags extends ConnectionFlags, Omit<ExplainWish, "request">, Printing<typeof FORMATS> {
   readonly all?: true;
   readonly admission?: RequestName;
   readonly filename?: readonly string[];
   readonly capiVersion?: string;
   readonly namespace?: string;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -1,7 +1,7 @@
 /** `hookpolicy get`: what policies and rollouts hold across the fleet. */
 
 import { type Command, Option } from "commander";
-import { addExamples, choice, programName } from "../command.ts";
+import { addExamples, choice, programName, type Printing } from "../command.ts";
 import type { HeldFleet } from "../fleet/held.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -12,13 +12,11 @@ import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly allNamespaces?: true;
   readonly namespace?: string;
   readonly watch?: true;
   readonly by: Grouping;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

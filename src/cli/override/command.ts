@@ -13,6 +13,7 @@ import {
   hookName,
   hookOption,
   oneOf,
+  type Printing,
 } from "../command.ts";
 import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
 import { parseOptions } from "../../operator/options.ts";
@@ -26,7 +27,7 @@ import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly hook: readonly HookName[];
   readonly namespace?: string;
   readonly reason: string;
@@ -34,8 +35,6 @@ interface Flags extends ConnectionFlags {
   readonly policy?: readonly string[];
   readonly dryRun?: true;
   readonly yes?: true;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -16,6 +16,7 @@ import {
   instant,
   USAGE,
   version,
+  type Printing,
 } from "../command.ts";
 import {
   addConnectionFlags,
@@ -34,7 +35,7 @@ const ACTIONS = ["status", "plan", "pause", "resume"] as const;
 type Action = (typeof ACTIONS)[number];
 const FORMATS = ["text", "json", "svg"] as const;
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly watch?: true;
   readonly filename?: readonly string[];
   readonly duration?: number;
@@ -43,8 +44,6 @@ interface Flags extends ConnectionFlags {
   readonly plan?: string;
   readonly reason?: string;
   readonly yes?: true;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -14,6 +14,7 @@ import {
   INSTANTS,
   USAGE,
   version,
+  type Printing,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
@@ -34,7 +35,7 @@ const FORMATS = ["text", "json", "yaml", "markdown"] as const;
 const FAIL_ON = ["never", ...CHANGES, "any"] as const;
 const LIVE = "live";
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly filename: readonly string[];
   readonly against: string;
   readonly at?: Date;
@@ -45,9 +46,7 @@ interface Flags extends ConnectionFlags {
   readonly fromVersion?: string;
   readonly prune?: true;
   readonly failOn: (typeof FAIL_ON)[number];
-  readonly output: (typeof FORMATS)[number];
   readonly capiVersion?: string;
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber, type Printing } from "../command.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import type { SuiteResult } from "./result.ts";
@@ -12,8 +12,7 @@ import type { FileProblem } from "../files/parsed.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
 
-interface Flags {
-  readonly output: (typeof FORMATS)[number];
+interface Flags extends Printing<typeof FORMATS> {
   readonly requireTests?: true;
   readonly coverage?: true;
   readonly mutate?: true;
@@ -23,7 +22,6 @@ interface Flags {
   readonly timeout: number;
   readonly record?: string;
   readonly write?: string;
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

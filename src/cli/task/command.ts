@@ -12,6 +12,7 @@ import {
   CommandError,
   FAILED,
   programName,
+  type Printing,
 } from "../command.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { inNamespace, shortName, type ShortName } from "../fleet/cluster-argument.ts";
@@ -24,13 +25,11 @@ const ACTIONS = ["list", "show", "retry"] as const;
 type Action = (typeof ACTIONS)[number];
 const FORMATS = ["text", "json", "yaml"] as const;
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly allNamespaces?: true;
   readonly namespace?: string;
   readonly forCluster?: ClusterName;
   readonly all?: true;
-  readonly output: (typeof FORMATS)[number];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { Progress } from "../terminal/progress-line.ts";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, USAGE, type Printing } from "../command.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";
 import type { ValidationOptions } from "./validation.ts";
@@ -14,14 +14,12 @@ import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json", "github", "sarif"] as const;
 
-interface Flags {
-  readonly output: (typeof FORMATS)[number];
+interface Flags extends Printing<typeof FORMATS> {
   readonly capiVersion?: string;
   readonly strict?: true;
   readonly watch?: true;
   readonly exclude?: readonly string[];
   readonly schema?: readonly string[];
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\

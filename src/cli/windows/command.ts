@@ -11,6 +11,7 @@ import {
   instant,
   meantText,
   wholeNumber,
+  type Printing,
 } from "../command.ts";
 import type { WindowHolder } from "./window-list.ts";
 import { UsageError } from "../../lib/thrown.ts";
@@ -24,15 +25,13 @@ import { stderr, stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly filename?: readonly string[];
   readonly next: number;
   readonly zone?: string;
   readonly at?: Date;
-  readonly output: (typeof FORMATS)[number];
   readonly namespace?: string;
   readonly allNamespaces?: true;
-  readonly color: boolean;
 }
 
 const EXAMPLES = `\
