@@ -43,8 +43,9 @@ export class FairQueue<T extends WaitingWork> {
 
   add(group: string, member: string, work: T): void {
     const { members } = entryOf(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
-    entryOf(members, member, () => ({ waiting: new Set(), underWay: 0 })).waiting.add(work);
-    this.#size += 1;
+    const { waiting } = entryOf(members, member, () => ({ waiting: new Set<T>(), underWay: 0 }));
+    if (!waiting.has(work)) this.#size += 1;
+    waiting.add(work);
   }
 
   /** `undefined`: nothing may begin now. The caller calls `end` when the place is free again. */

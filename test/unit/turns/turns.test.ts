@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { FairQueue } from "../../../src/turns/fair-queue.ts";
 import { Turns } from "../../../src/turns/turns.ts";
 
 /** Asks for a turn for each name at once; `end` ends the work that began first. */
@@ -69,4 +70,13 @@ test("work that fails rejects, and ends its turn", async () => {
   const next = turns.run("a", () => "next");
   await assert.rejects(failed, /no/);
   assert.deepEqual(await next, { result: "next" });
+});
+
+test("work that is queued twice for one member waits once", () => {
+  const queue = new FairQueue();
+  const work = { begin: () => undefined };
+  for (const member of ["a", "a", "b"]) queue.add("group", member, work);
+  assert.equal(queue.size, 2);
+  for (const _ of ["a", "b"]) queue.take()?.end();
+  assert.equal(queue.size, 0);
 });
