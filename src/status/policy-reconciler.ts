@@ -61,7 +61,7 @@ export class PolicyReconciler {
         : undefined;
     if (!store.loaded && clustersUnavailable() === undefined) return finish(failure);
     const wait = (this.#written.get(entry) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
-    if (wait > 0) return { requeueAfterMs: wait };
+    if (wait > 0) return finish(failure, { requeueAfterMs: wait });
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });

@@ -90,6 +90,8 @@ describe("the status", () => {
       },
     });
     await assert.rejects(reconciler.reconcile(keyOf(hookPolicy())), /forbidden/);
+    // Too soon for another write.
+    await assert.rejects(reconciler.reconcile(keyOf(hookPolicy())), /forbidden/);
     assert.equal(written, 1);
   });
 
