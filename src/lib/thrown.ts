@@ -34,6 +34,24 @@ export async function unless<T>(
   }
 }
 
+const MAX_REPEATS = 5;
+
+/** Repeats `work` a few times while it fails with an expected error, each time after `prepare`. */
+export async function despite<T>(
+  isExpected: (thrown: unknown) => boolean,
+  work: () => Promise<T>,
+  prepare: (thrown: unknown) => Promise<void>,
+): Promise<T> {
+  for (let repeats = 0; ; repeats += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isExpected(error) || repeats >= MAX_REPEATS) throw error;
+      await prepare(error);
+    }
+  }
+}
+
 const MAX_CAUSES = 4;
 
 /** The messages of an error and its causes; the code of an error without a message. */

@@ -8,13 +8,14 @@ import {
   type OverrideUse,
 } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
+import { despite } from "../lib/thrown.ts";
 import { isNews } from "../views/cluster.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import { despiteConflicts, type PolicyApi } from "./policy-api.ts";
+import type { PolicyApi } from "./policy-api.ts";
 import { stubOverride } from "../memory/stored-views.ts";
 
 export async function reconcileOverride(
@@ -31,10 +32,11 @@ export async function reconcileOverride(
     const leftMs = +entry.compiled.expiresAt - +at;
     return leftMs > 0 ? { requeueAfterMs: leftMs } : {};
   };
-  return await despiteConflicts(writer, write, async () => {
+  const read = async (): Promise<void> => {
     const entry = store.overrides.get(key);
     if (entry !== undefined) learn(store, entry, await writer.getOverride(entry));
-  });
+  };
+  return await despite((error) => writer.isConflict(error), write, read);
 }
 
 /** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */

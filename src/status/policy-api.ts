@@ -20,21 +20,3 @@ export interface PolicyApi {
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
 }
-
-const MAX_CONFLICTS = 5;
-
-/** Tries a write again once `read` has brought to memory what another client has written meanwhile. */
-export async function despiteConflicts<T>(
-  api: Pick<PolicyApi, "isConflict">,
-  write: () => Promise<T>,
-  read: () => Promise<void>,
-): Promise<T> {
-  for (let conflicts = 0; ; conflicts += 1) {
-    try {
-      return await write();
-    } catch (error) {
-      if (!api.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
-      await read();
-    }
-  }
-}

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { EventText } from "../api/event-text.ts";
 import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
+import { despite } from "../lib/thrown.ts";
 import { isNews } from "../views/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -15,7 +16,7 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged } from "../memory/policy-events.ts";
 import type { StoreOptions, Unavailable } from "../memory/memory.ts";
-import { despiteConflicts, type PolicyApi } from "./policy-api.ts";
+import type { PolicyApi } from "./policy-api.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { stubPolicy } from "../memory/stored-views.ts";
 
@@ -65,8 +66,8 @@ export class PolicyReconciler {
     const behindMs = this.#behindMs(entry);
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
-    await despiteConflicts(
-      writer,
+    await despite(
+      (error) => writer.isConflict(error),
       async () => await this.#reconcileStatus(entry),
       async () => {
         onStatusWrite(entry.compiled.ref.kind, "conflict");

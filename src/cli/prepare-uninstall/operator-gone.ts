@@ -6,6 +6,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject, Resource } from "../../kube/resource.ts";
 import { timestamp } from "../../lib/instant.ts";
+import { despite } from "../../lib/thrown.ts";
 
 const GONE = {
   type: CONDITION.Ready,
@@ -40,15 +41,16 @@ export async function writeWhile(
   { resource, object }: { readonly resource: Resource; readonly object: KubeObject },
   write: (current: KubeObject) => Promise<unknown>,
 ): Promise<void> {
-  for (let current: KubeObject | undefined = object; current !== undefined && needs(current);) {
-    try {
-      await unlessNotFound(write(current));
-      return;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
+  let current: KubeObject | undefined = object;
+  await despite(
+    isConflict,
+    async () => {
+      if (current !== undefined && needs(current)) await unlessNotFound(write(current));
+    },
+    async () => {
       current = await unlessNotFound(client.get(resource, object.metadata));
-    }
-  }
+    },
+  );
 }
 
 function conditionAfter(condition: Condition): readonly Condition[] {

@@ -7,11 +7,9 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict } from "../../kube/kube-error.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { after, timestamp, wholeSecond } from "../../lib/instant.ts";
+import { despite } from "../../lib/thrown.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
-
-/** How often to try to write a rollout whose status changes each time. */
-const MAX_ATTEMPTS = 5;
 
 export function isHalted(rollout: HookRollout): boolean {
   return conditionOf(rollout, CONDITION.Halted)?.status === "True";
@@ -45,17 +43,19 @@ export async function resumeRollout(client: KubeClient, shown: HookRollout, now:
     return await write(client, shown, { metadata: { uid, annotations }, spec: { paused: false } });
   }
   const ignoreFailuresBefore = timestamp(wholeSecond(after(now, 1000)));
-  for (let rollout = shown, attempt = 1; ; attempt += 1) {
-    const { uid, resourceVersion } = rollout.metadata;
-    const metadata = { uid, resourceVersion, annotations };
-    try {
-      return await write(client, shown, { metadata, spec: { paused: false, ignoreFailuresBefore } });
-    } catch (error) {
-      if (!(error instanceof CommandError) || attempt === MAX_ATTEMPTS) throw error;
+  let rollout = shown;
+  await despite(
+    (error) => error instanceof CommandError,
+    async () => {
+      const { uid, resourceVersion } = rollout.metadata;
+      const metadata = { uid, resourceVersion, annotations };
+      await write(client, shown, { metadata, spec: { paused: false, ignoreFailuresBefore } });
+    },
+    async (error) => {
       rollout = viewRollout(await client.get(ROLLOUTS, { name: shown.metadata.name }));
       if (!sameFailures(rollout, shown)) throw error;
-    }
-  }
+    },
+  );
 }
 
 function sameFailures(a: HookRollout, b: HookRollout): boolean {

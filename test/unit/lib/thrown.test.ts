@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { codeOf } from "../../../src/lib/thrown.ts";
+import { codeOf, despite } from "../../../src/lib/thrown.ts";
 
 const CODES: Readonly<Record<string, { readonly thrown: unknown; readonly code: string }>> = {
   "a system error": { thrown: coded("ENOENT"), code: "ENOENT" },
@@ -16,3 +16,21 @@ for (const [name, { thrown, code }] of Object.entries(CODES)) {
 function coded(code: unknown): Error {
   return Object.assign(new Error("failed"), { code });
 }
+
+test("work that fails with an expected error is repeated after a preparation, but not for ever", async () => {
+  const conflict = new Error("conflict");
+  let prepared = 0;
+  const afterFailures = async (count: number, error = conflict): Promise<number> => {
+    prepared = 0;
+    return await despite(
+      (thrown) => thrown === conflict,
+      async () => (prepared < count ? await Promise.reject(error) : prepared),
+      async () => void (prepared += 1),
+    );
+  };
+  assert.equal(await afterFailures(2), 2);
+  await assert.rejects(afterFailures(100), conflict);
+  assert.equal(prepared, 5);
+  await assert.rejects(afterFailures(1, new Error("forbidden")), /forbidden/);
+  assert.equal(prepared, 0);
+});
