@@ -100,10 +100,11 @@ const MAX_WARNINGS = 4000;
 export function joinWarnings(warnings: readonly string[]): string[] {
   const shown: string[] = [];
   let left = MAX_WARNINGS - MAX_WARNING;
-  for (const [index, raw] of [...new Set(warnings)].entries()) {
+  const unique = [...new Set(warnings)];
+  for (const [index, raw] of unique.entries()) {
     const warning = truncate(printable(raw), MAX_WARNING);
     left -= warning.length;
-    if (left < 0) return [...shown, `and ${warnings.length - index} more warnings`];
+    if (left < 0) return [...shown, `and ${unique.length - index} more warnings`];
     shown.push(warning);
   }
   return shown;
