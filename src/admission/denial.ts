@@ -4,6 +4,7 @@ import { GROUP } from "../api/hook-policy.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
+import type { UndecodableReason } from "../server/hook-server.ts";
 
 /** The subject of a review, as far as refusals name it. */
 export interface Subject {
@@ -63,20 +64,28 @@ export function denialOf(
   return { ...status, message: truncate(printable(message), MAX_MESSAGE), details };
 }
 
-/** Nothing is known of the object, because its review was not read. */
-export const UNREAD: Denial = {
-  code: 422,
-  reason: "Invalid",
-  message:
-    "the object is too large to be checked (labels, managed fields and spec together): remove what it does not need",
-  details: { group: GROUP },
-};
-
 export const TOO_SLOW: Denial = {
   code: 503,
   reason: "ServiceUnavailable",
-  message: "the policy was not checked in time: try again, and make several of it if that happens each time",
+  message: "the object was not checked in time: try again, and make several of it if that happens each time",
   details: { group: GROUP },
+};
+
+/** Nothing is known of the object, which can be a policy or a Cluster: its review was not read, or not answered. */
+export const UNANSWERED: Readonly<Partial<Record<UndecodableReason, Denial>>> = {
+  "too-large": {
+    code: 422,
+    reason: "Invalid",
+    message:
+      "the object is too large to be checked (labels, managed fields and spec together): remove what it does not need",
+    details: { group: GROUP },
+  },
+  "no-room": tooBusy("large objects"),
+  internal: {
+    code: 503,
+    reason: "ServiceUnavailable",
+    message: "HookPolicy could not check the object because of an internal error (see the operator's log)",
+  },
 };
 
 /** The review was not examined. */

@@ -14,7 +14,7 @@ import { sizeErrors } from "../policy/validation/spec-size.ts";
 import type { UndecodableReason } from "../server/hook-server.ts";
 import { Turns } from "../turns/turns.ts";
 import { type AccessFinding, type AccessRequest, reviewAccess } from "./access.ts";
-import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNREAD } from "./denial.ts";
+import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNANSWERED } from "./denial.ts";
 import { accountOf, type GatedObject, newGates } from "./needed-rights.ts";
 import { reviewOverride } from "./override-review.ts";
 import { checkPolicy, type PolicyFindings, selectsNothing } from "./policy-review.ts";
@@ -156,18 +156,13 @@ function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
     : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
 }
 
-const DENIALS: Readonly<Partial<Record<UndecodableReason, Denial>>> = {
-  "too-large": UNREAD,
-  "no-room": tooBusy("large objects"),
-  internal: TOO_SLOW,
-};
-
 /**
- * Refuses a review that was not read; `head` is the beginning of its body, which has the uid. An answer without the uid
- * would be a failed call, after which the API server stores the policy unreviewed: a reason to make a policy too large.
+ * Refuses a review that was not read, or not answered; `head` is the beginning of its body, which has the uid. An answer
+ * without the uid would be a failed call, after which the API server stores the policy unreviewed: a reason to make a policy
+ * too large.
  */
 export function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
   const uid = readHead(head)?.uid;
-  const denial = DENIALS[reason];
+  const denial = UNANSWERED[reason];
   return uid === undefined || denial === undefined ? NOT_REVIEWED : encodeVerdict(uid, { denial });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assert as assertProperty, jsonValue, property, string, uint8Array } from "fast-check";
 import { decodeReview, encodeVerdict, readHead } from "../../../src/admission/review.ts";
+import { refuseUnread } from "../../../src/admission/review-handler.ts";
 import { runs } from "../../generated.ts";
 import { clusterHookPolicy, hookPolicy, rule } from "../builders.ts";
 import { JANE, reviewOf, webhook } from "./reviews.ts";
@@ -79,6 +80,16 @@ test("warnings are bounded one by one and together, said once, and on one line e
   assert.ok(long.join("").length < 4096);
   assert.match(long.at(-1) ?? "", /^and \d+ more warnings$/);
   assert.equal(long.length - 1 + Number(/\d+/.exec(long.at(-1) ?? "")?.[0]), 40);
+});
+
+test("a review that a bug left without an answer is refused, and says so whatever its object is", () => {
+  const head = Buffer.from(JSON.stringify(reviewOf(hookPolicy())));
+  const { response } = JSON.parse(refuseUnread("", "internal", head));
+  assert.equal(response.allowed, false);
+  assert.match(
+    response.status.message,
+    /^HookPolicy could not check the object because of an internal error/,
+  );
 });
 
 test("who pays for a review is told by what stands before the objects", () => {
