@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
+import { withinBudget } from "../lib/signals.ts";
 import { type Attempt, attemptsOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Decisions } from "../decisions/decisions.ts";
@@ -55,9 +56,11 @@ const LARGE_BYTES = 100 * 1024;
 /** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
 const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
 const PAUSES_MS = [50, 200, 500];
-/** Counts from the arrival of the review. A confirmation takes up to 3 s more, and the webhook times out after 5 s. */
+/** For the whole review, from its arrival: the webhook times out after 5 s, and its user would not learn why. */
+const WITHIN_MS = 4500;
+/** Counts from the arrival, too: a confirmation takes up to 3 s more. */
 const LAST_BEGIN_MS = 1500;
-/** The webhook times out after 5 s, and each attempt is confirmed by itself. */
+/** Each attempt is confirmed by itself. */
 const MAX_ATTEMPTS = 8;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
@@ -75,9 +78,12 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
     const warnings: string[] = [];
     const isTooMuch = attempts.length > MAX_ATTEMPTS;
     for (const attempt of attempts) {
+      const decide = async (): Promise<AdmissionOutcome> =>
+        await caughtUp(started, async () => await judge(attempt, deps));
+      const leftMs = WITHIN_MS - (performance.now() - started);
       const outcome = isTooMuch
         ? without(attempt, "TooManyVersions")
-        : await caughtUp(started, async () => await judge(attempt, deps));
+        : await withinBudget(leftMs, without(attempt, "NotConfirmed", "Timeout"), decide);
       deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
       if (outcome.denial !== undefined) return encodeVerdict(review.uid, outcome);
       warnings.push(...(outcome.warnings ?? []));

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { RuleSpec } from "../../../src/api/hook-policy.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { NOW, UPGRADE, world } from "../builders.ts";
 import { deny, lab, review } from "./cluster-lab.ts";
 
 type Pins = Readonly<Record<string, string | undefined>>;
@@ -112,6 +114,34 @@ describe("a request that changes several versions", () => {
     const none = lab({ policies: [] });
     assert.equal((await none.ask(asks(before, after))).allowed, true);
     assert.equal(none.outcomes.length, 3);
+  });
+
+  test("is refused with a reason where the API server would not wait for all of them", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let clock = 0;
+    t.mock.method(performance, "now", () => clock);
+    const { ask, outcomes } = lab({
+      policies: [],
+      decisions: {
+        confirmRequest: async () => {
+          await new Promise((resolve) => setTimeout(resolve, 3000));
+          return { ok: true, decision: decide([], world(), UPGRADE, NOW) };
+        },
+      },
+    });
+    const asked = ask(asks(before, { version: "v1.35.0", pins: { a: "v1.34.0", b: "v1.34.0" } }));
+    for (const ms of [3000, 1500]) {
+      await new Promise((resolve) => setImmediate(resolve));
+      clock += ms;
+      t.mock.timers.tick(ms);
+    }
+    const { allowed, status } = await asked;
+    assert.equal(allowed, false);
+    assert.match(status?.message ?? "", /could not confirm its decision .*\(Timeout\): try again$/);
+    assert.deepEqual(
+      outcomes.map(({ verdict }) => verdict),
+      ["Allowed", "NotConfirmed"],
+    );
   });
 
   test("in more ways than are reviewed is refused", async () => {
