@@ -110,14 +110,17 @@ export class OwnedObjects {
     return watch;
   }
 
-  /** In the version that the API server prefers. A kind that a Cluster names need not exist, and is then not tried again. */
+  /**
+   * In the version that the API server prefers. Clusters can name any number of kinds that do not exist, so one that was never
+   * listed is not tried again. Another one may come back: its definition can have been replaced.
+   */
   async #resolve({ group, kind }: Kind, watch: Watch, signal: AbortSignal): Promise<Resource> {
     const { client } = this.#options;
     try {
       const [version = ""] = versionsOf(await client.getPath(`/apis/${group}`, { signal }));
       return await discoverResource(client, { apiVersion: `${group}/${version}`, kind }, signal);
     } catch (error) {
-      if (isNotFound(error)) watch.stop();
+      if (isNotFound(error) && !watch.informer.synced()) watch.stop();
       throw error;
     }
   }

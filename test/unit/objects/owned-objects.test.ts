@@ -14,6 +14,7 @@ import { MemoryLogger, until } from "../kube/fixtures.ts";
 
 const PART: OwnedPart = { group: "infrastructure.cluster.x-k8s.io", kind: "LabCluster", name: "c1" };
 const FORBIDDEN = new KubeError("list labclusters: forbidden", { code: 403, reason: "Forbidden" });
+const NOT_FOUND = new KubeError("get /apis: not found", { code: 404, reason: "NotFound" });
 const VERBS = ["create", "delete", "list", "watch"];
 
 const owning = (...parts: OwnedPart[]): Cluster => ({ ...cluster({ namespace: "team-a" }), parts });
@@ -31,15 +32,19 @@ interface Lab {
   readonly asked: string[];
   readonly changes: string[];
   readonly send: (event: WatchEvent) => void;
+  /** Whether the API server has the kind's definition. */
+  readonly definition: { isServed: boolean };
 }
 
 function lab(t: TestContext, list: () => readonly KubeObject[], lagMs = 0): Lab {
   const asked: string[] = [];
   const changes: string[] = [];
+  const definition = { isServed: true };
   let send: Lab["send"] = () => assert.fail("no watch is open");
   const client = {
     getPath: async (path: string) => {
       asked.push(path);
+      if (!definition.isServed) throw NOT_FOUND;
       const resources = [{ name: "labclusters", kind: "LabCluster", namespaced: true, verbs: VERBS }];
       return path.endsWith("/v1beta2") ? { resources } : { versions: [{ version: "v1beta2" }] };
     },
@@ -73,7 +78,7 @@ function lab(t: TestContext, list: () => readonly KubeObject[], lagMs = 0): Lab 
     stop.abort();
     await done;
   });
-  return { owned, log, asked, changes, send: (event) => send(event) };
+  return { owned, log, asked, changes, send: (event) => send(event), definition };
 }
 
 test("nothing is asked of the API server before a Cluster may be held, and after the last one", async (t) => {
@@ -141,4 +146,16 @@ test("does not watch other groups, or kinds that do not exist, which tenants nam
   await until("discovery", () => asked.length === 2);
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(asked.length, 2);
+});
+
+test("a kind whose definition is replaced is watched again", async (t) => {
+  const { owned, asked, send, definition } = lab(t, () => [labCluster("1")]);
+  const count = (what: string): number => asked.filter((each) => each === what).length;
+  owned.clusterChanged(undefined, owning(PART));
+  await until("a watch", () => count("watch") === 1);
+  definition.isServed = false;
+  send({ type: "ERROR", error: NOT_FOUND });
+  await until("a look for the kind", () => count(`/apis/${PART.group}`) === 2);
+  definition.isServed = true;
+  await until("another watch", () => count("watch") === 2);
 });
