@@ -73,7 +73,7 @@ export class LastAnswers {
   /** By uid of the Cluster, the oldest first. */
   readonly #last = new Map<string, LastAnswer>();
 
-  /** The answer to a request about the subject, if its decision is still valid; otherwise it is forgotten. */
+  /** The answer to a request about the subject, if its decision is still valid; one that is not is forgotten. */
   current(asked: Subject, now: Date): LastAnswer | undefined {
     const answer = this.#last.get(asked.clusterUID);
     if (answer === undefined || !isAbout(answer, asked)) return undefined;

@@ -141,7 +141,7 @@ export function deadlineStep(
   const near =
     step === "Near"
       ? `its deadline, ${at}, is near`
-      : `${step} % of the time until its deadline, ${at}, have passed`;
+      : `${step} % of the time until its deadline, ${at}, has passed`;
   const coming = `${hook} is held by ${holder}; ${near}: ${releases ? "it proceeds then" : "it stays held then, too"}`;
   const over = releases
     ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`

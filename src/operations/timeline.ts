@@ -72,8 +72,8 @@ export function remembered<T extends OperationState>(operation: OperationInputs<
 const MAX_AHEAD = 10;
 
 /**
- * The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. Each
- * while it holds, when the last gate of the one before opens that opens at a known time.
+ * The decisions that follow when time alone ends what holds an operation: after a freeze, a window can be closed. Each is made
+ * when all gates of the one before have opened whose time is known. The first decision that does not hold ends the search.
  */
 export function* decisionsAhead(
   operation: OperationInputs,

@@ -20,7 +20,7 @@ const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
 const INTERVAL_MS = 300_000;
 const REMEDY = `apply the CRDs of the operator's version: ${APPLY_CRDS}`;
 
-/** Tells what has changed, now and every five minutes: who upgrades may apply the CRDs before or after. Never rejects. */
+/** Logs what has changed, now and every five minutes: the CRDs may be applied before or after the operator. Never rejects. */
 export async function tellOlderCrds(
   client: Pick<KubeClient, "getPath">,
   log: Logger,

@@ -1,4 +1,7 @@
-/** The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. */
+/**
+ * The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. The steps of the decision
+ * that is being made are counted in a variable of the process (cel/meter.ts), which each decision sets anew.
+ */
 
 import { compareText } from "../lib/compare-text.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";

@@ -67,7 +67,7 @@ interface Limits {
   readonly rests?: boolean;
 }
 
-/** `TooMany`: of the share wait already. */
+/** `TooMany`: too much work of the share waits already. `TooLate`: the work did not begin in time. */
 type Outcome<T> = { readonly result: T } | { readonly refused: "TooMany" | "TooLate" };
 
 /** Shares take turns, and nothing waits longer than a limit. */

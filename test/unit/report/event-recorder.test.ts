@@ -158,7 +158,7 @@ describe("the text", () => {
     "of a deadline that comes nearer": {
       text: deadline(),
       reason: "DeadlineApproaching",
-      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it proceeds then$/,
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, has passed: it proceeds then$/,
     },
     "of a deadline that is as near as its rule wants to be warned": {
       text: deadline({ step: "Near" }),
