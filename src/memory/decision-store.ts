@@ -137,7 +137,7 @@ export class DecisionStore {
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
       this.#operations.forgetPolicy(before.compiled.uid);
-      this.#revisions.namespaceChanged(before.compiled.ref.namespace);
+      this.#revisions.changed(before.compiled.ref.namespace);
     }
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
@@ -196,7 +196,7 @@ export class DecisionStore {
     const wasTooLarge = before?.compiled.tooLarge;
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
-    this.#revisions.namespaceChanged(compiled.ref.namespace);
+    this.#revisions.changed(compiled.ref.namespace);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     this.#tooLargeChanged(key, entry, wasTooLarge);
     if (this.#loaded) this.#evaluator.compareAll(entry);
@@ -211,7 +211,7 @@ export class DecisionStore {
   /** Messages of HookPolicies have no command for a mark that the platform's gates read. */
   #readersChanged(before: MarkReaders | undefined): void {
     if (isDeepStrictEqual(before, this.#readers())) return;
-    this.#revisions.namespaceChanged(undefined);
+    this.#revisions.changed(undefined);
     for (const cluster of this.#options.clusters.list())
       if (this.#operations.has(cluster.metadata.uid)) this.#evaluator.evaluate(cluster);
   }
@@ -235,9 +235,8 @@ export class DecisionStore {
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
-    if (now !== undefined) this.#revisions.clusterChanged(clusterKey(now));
-    else if (before !== undefined)
-      this.#revisions.clusterGone(before.metadata.namespace ?? "", clusterKey(before));
+    const changed = now ?? before;
+    if (changed !== undefined) this.#revisions.changed(clusterKey(changed));
     this.#scheduler.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }
 
@@ -274,8 +273,7 @@ export class DecisionStore {
 
   /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */
   namespaceChanged(name: string): void {
-    if (this.#options.namespaces.get(name) === undefined) this.#revisions.namespaceGone(name);
-    else this.#revisions.namespaceChanged(name);
+    this.#revisions.changed(name);
     if (!this.#loaded) return;
     for (const entry of this.policies.entries()) if (entry.selectsNamespaces) this.#setStale(entry);
     this.#scheduler.because(this.#options.now(), () => {
@@ -306,7 +304,7 @@ export class DecisionStore {
     const key = overrideKey(name);
     const before = this.overrides.get(key);
     const clusters = this.overrides.set(name, object);
-    for (const cluster of clusters) this.#revisions.clusterChanged(cluster);
+    for (const cluster of clusters) this.#revisions.changed(cluster);
     if (before === undefined || object === undefined || !isSameSpec(before.object, object))
       for (const cluster of clusters) this.#evaluateLater(cluster);
     this.#options.enqueue(key);

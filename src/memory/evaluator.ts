@@ -216,7 +216,7 @@ export class Evaluator {
   #put(operation: PendingOperation, before?: PendingOperation): void {
     if (operation === before) return;
     this.#memory.operations.put(operation);
-    this.#revisions.clusterChanged(clusterOfRow(operation));
+    this.#revisions.changed(clusterOfRow(operation));
   }
 
   #report(

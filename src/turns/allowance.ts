@@ -26,7 +26,7 @@ export type TimeAllowance = Pick<Allowance, "spend" | "restMs">;
 export class Allowance {
   readonly #clock: () => number;
   readonly #rate: Rate;
-  /** Owners that have used something lately. */
+  /** Of the owners that have used something lately. */
   readonly #accounts = new Map<string, Account>();
 
   /** `clock`: in milliseconds, monotonic. */
@@ -36,7 +36,9 @@ export class Allowance {
   }
 
   spend(owner: string, amount: number): void {
-    const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
+    // Owners of accounts that are full again may not come back.
+    for (const each of this.#accounts.keys()) this.#refilled(each);
+    const account = this.#accounts.get(owner) ?? { used: 0, at: this.#clock() };
     account.used = Math.min(account.used + amount, this.#rate.burst + this.#rate.debt);
     this.#accounts.set(owner, account);
   }

@@ -5,12 +5,15 @@ import test from "node:test";
 import { Revisions } from "../../../src/memory/memory.ts";
 
 const CHANGES: Readonly<Record<string, { change: (revisions: Revisions) => void; other: boolean }>> = {
-  "the Cluster changes": { change: (all) => all.clusterChanged("team-a/prod"), other: false },
-  "the Cluster is gone": { change: (all) => all.clusterGone("team-a", "team-a/prod"), other: false },
-  "its Namespace changes": { change: (all) => all.namespaceChanged("team-a"), other: false },
-  "its Namespace is gone": { change: (all) => all.namespaceGone("team-a"), other: true },
-  "all namespaces change": { change: (all) => all.namespaceChanged(undefined), other: true },
+  "the Cluster changes": { change: (all) => all.changed("team-a/prod"), other: false },
+  "its Namespace changes": { change: (all) => all.changed("team-a"), other: false },
+  "all namespaces change": { change: (all) => all.changed(undefined), other: true },
+  "more has changed than is kept": { change: changeMany, other: true },
 };
+
+function changeMany(all: Revisions): void {
+  for (let n = 0; n < 25_000; n += 1) all.changed(`team-a/gone-${n}`);
+}
 
 for (const [what, { change, other }] of Object.entries(CHANGES)) {
   for (const first of Object.values(CHANGES)) {
