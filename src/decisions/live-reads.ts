@@ -95,8 +95,10 @@ const KINDS: readonly DefinedKind[] = ["HookPolicy", "ClusterHookPolicy", "HookR
 /** No namespace has this name. */
 const ALL_NAMESPACES = "*";
 
-/** Namespaces share the places, and within each its Clusters. */
+/** Namespaces share the places, and within each its Clusters, and the reads that all of them need. */
 type Share = readonly [group: string, member: string];
+
+const clusterMember = (name: string): string => `Cluster ${name}`;
 
 /** A read that has not begun, as FairTurns queues it. */
 interface WaitingRead extends Turn {
@@ -246,7 +248,7 @@ export class LiveReads {
     return this.#read(underWay, [ALL_NAMESPACES, what], `${what} ${at}`, start);
   }
 
-  /** What all Clusters of the namespace need. No Cluster has capital letters in its name. */
+  /** What all Clusters of the namespace need. */
   #ofNamespace<T>(
     underWay: ConfirmationUnderWay,
     kind: string,
@@ -254,11 +256,13 @@ export class LiveReads {
     start: () => Promise<T>,
   ): Promise<T> {
     const { namespace, cluster } = underWay.share;
-    return this.#read(underWay, [namespace, cluster === "" ? "" : kind], `${kind} of ${which}`, start);
+    const member = cluster === "" ? clusterMember("") : `all ${kind}`;
+    return this.#read(underWay, [namespace, member], `${kind} of ${which}`, start);
   }
 
   #ofCluster<T>(underWay: ConfirmationUnderWay, key: string, start: () => Promise<T>): Promise<T> {
-    return this.#read(underWay, [underWay.share.namespace, underWay.share.cluster], key, start);
+    const { namespace, cluster } = underWay.share;
+    return this.#read(underWay, [namespace, clusterMember(cluster)], key, start);
   }
 
   #read<T>(underWay: ConfirmationUnderWay, share: Share, key: string, start: () => Promise<T>): Promise<T> {

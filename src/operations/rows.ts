@@ -104,7 +104,8 @@ const COMMAND_BEGUN = / \((?:kubectl|hookpolicy) [^()]*\u2026$/;
  * first command are left out; or else the commands.
  */
 function ruleMessage(rule: RuleTrace, message: string): string {
-  const whole = printable(afterWords(rule, message));
+  const withWords = (text: string): string => printable(afterWords(rule, text));
+  const whole = withWords(message);
   if (fits(whole)) return whole;
   const unmet = unmetGates(rule);
   const commands = unmet.flatMap(({ gate, remedy, members = [] }) =>
@@ -114,12 +115,13 @@ function ruleMessage(rule: RuleTrace, message: string): string {
   );
   const [first] = commands;
   const more = unmet.length > 1 ? `, and ${unmet.length - 1} more` : "";
-  const brief = first && printable(afterWords(rule, `gate ${first.gate} waits (${first.command})${more}`));
+  const brief = first && withWords(`gate ${first.gate} waits (${first.command})${more}`);
   if (brief !== undefined && fits(brief)) return brief;
   const text = commands.reduce((left, { command }) => left.replaceAll(` (${command})`, ""), message);
   const cut = shownMessage(afterWords(rule, text));
-  const begun = cut.search(COMMAND_BEGUN);
-  return begun < printable(afterWords(rule, "")).length ? cut : `${cut.slice(0, begun)}…`;
+  // Words of the author that look like a command stay.
+  const words = withWords("").length;
+  return cut.slice(0, words) + cut.slice(words).replace(COMMAND_BEGUN, "…");
 }
 
 function fits(text: string): boolean {

@@ -65,7 +65,7 @@ export function viewRegistration(raw: unknown): Registration {
     ...(typeof status === "string" && { discovered: status }),
     message: textOf(message),
     current: typeof observedGeneration !== "number" || observedGeneration >= (metadata.generation ?? 0),
-    handlers: listOf(fieldsOf(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
+    handlers: listOf(fieldsOf(object["status"])["handlers"]).map(viewHandler),
   };
 }
 
@@ -81,9 +81,10 @@ function discoveredIn(status: Fields): Fields {
   return fieldsOf(conditions.find((each) => fieldsOf(each)["type"] === "Discovered"));
 }
 
-function viewHandler(raw: unknown, extension: string): Handler {
+/** Cluster API appends the name of the ExtensionConfig to the handler's own, which is a DNS label and has no dot. */
+function viewHandler(raw: unknown): Handler {
   const { name, requestHook } = fieldsOf(raw);
-  return { name: textOf(name).replace(`.${extension}`, ""), hook: textOf(fieldsOf(requestHook)["hook"]) };
+  return { name: textOf(name).replace(/\..*/, ""), hook: textOf(fieldsOf(requestHook)["hook"]) };
 }
 
 /** Recognized by its name or Service, or by its discovered handlers if all of them are HookPolicy's. */
