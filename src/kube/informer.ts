@@ -79,7 +79,10 @@ export class Informer<T extends InformerObject> {
   readonly #tuning: InformerTuning;
   readonly #recovery: Recovery;
   readonly #store: Store<T>;
-  #projectionFailures = 0;
+  /** Counts failed projections; an object counts each time it fails. */
+  projectionFailures = 0;
+  /** Keys of objects whose newest copy could not be projected: the store has an older one, or none. */
+  readonly #unread = new Set<string>();
   readonly #stubs: ObjectStubs<T> | undefined;
   /** What the list that is under way has brought so far. */
   #listing = new Map<string, Entry<T>>();
@@ -165,18 +168,12 @@ export class Informer<T extends InformerObject> {
    * change in order. `undefined`: not known.
    */
   get version(): string | undefined {
-    // The store may keep an older copy of an object that could not be projected.
-    return this.projectionFailures > 0 ? undefined : this.#position?.resourceVersion;
+    return this.#unread.size > 0 ? undefined : this.#position?.resourceVersion;
   }
 
   /** Resolves when `version` has changed, and the store with it. */
   async moved(): Promise<void> {
     await this.#moved.promise;
-  }
-
-  /** Counts failed projections; an object counts each time it fails. */
-  get projectionFailures(): number {
-    return this.#projectionFailures;
   }
 
   /** Why the store may be out of date; undefined while a watch is open. 404: the kind is not served. */
@@ -229,6 +226,7 @@ export class Informer<T extends InformerObject> {
     this.#asked = undefined;
     const resource = typeof served === "function" ? await served(signal) : served;
     this.#asked = resource;
+    this.#unread.clear();
     const project = (raw: KubeObject): Entry<T> => {
       const entry = this.#entry(raw);
       this.#listing.set(entry.key, entry);
@@ -297,6 +295,7 @@ export class Informer<T extends InformerObject> {
     this.#moveTo({ resource, resourceVersion: event.object.metadata.resourceVersion });
     if (event.type === "DELETED") {
       const key = namespacedName(event.object.metadata);
+      this.#unread.delete(key);
       this.#deliver(this.#store.remove(key));
       this.#stubs?.drop(key);
       return;
@@ -312,9 +311,11 @@ export class Informer<T extends InformerObject> {
       ({ uid } = raw.metadata);
       key = namespacedName(raw.metadata);
       const object = this.#options.project(raw, knownIn?.get(key));
+      this.#unread.delete(key);
       return { key, uid, object: this.#store.known(key, this.#stubs?.keep(key, object) ?? object) };
     } catch (error) {
-      this.#projectionFailures++;
+      this.projectionFailures++;
+      this.#unread.add(key);
       this.#options.log.error("Object cannot be read", { key, error: String(error) });
       return { key, uid, object: undefined };
     }

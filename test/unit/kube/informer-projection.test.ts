@@ -62,6 +62,36 @@ test("an object that cannot be projected any more keeps its last copy, until it 
   await until("deleted", () => informer.size === 0);
 });
 
+test("no version is shown while an object could not be projected, and again once it could, or is gone", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t, {
+    project: (raw) => {
+      const sized = toSize(raw);
+      if (sized.size < 0) throw new Error("negative");
+      return sized;
+    },
+  });
+  const failed = async (count: number): Promise<void> => {
+    await until("it cannot be read", () => informer.projectionFailures === count);
+    assert.equal(informer.version, undefined);
+  };
+  server.put("team-a/w1", -1);
+  await failed(1);
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  assert.notEqual(informer.version, undefined);
+  server.put("team-a/w1", -1);
+  await failed(2);
+  server.remove("team-a/w1");
+  await until("deleted", () => informer.size === 0);
+  assert.notEqual(informer.version, undefined);
+  server.put("team-a/w1", -1);
+  await failed(3);
+  server.dropWatches();
+  server.remove("team-a/w1");
+  server.compact();
+  await until("relisted", () => server.count("list") === 2 && informer.version !== undefined);
+});
+
 test("a handler that throws, or rejects, costs neither the other changes nor the informer", async (t) => {
   const seen: string[] = [];
   const { server, log, caughtUp, informer } = await startInformer(t, {
