@@ -64,8 +64,9 @@ export async function follow(
       const failure = fromTransport(`watch ${resourceName(resource)}`, error);
       if (!listed || isForbidden(failure)) throw failure;
       if (!watching) onLost(failure.message);
-      await pause(RETRY_MS, signal);
     }
+    // Also after a watch that has ended regularly: a server may end each at once.
+    await pause(RETRY_MS, signal);
   }
 }
 

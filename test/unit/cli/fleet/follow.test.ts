@@ -84,3 +84,20 @@ test("what cannot be read at first fails, and so does what may not be read any m
   server.endWatches();
   await assert.rejects(done, /^KubeError: list \S+: forbidden/);
 });
+
+test("a server that ends each watch at once is not asked again without a pause", async (t) => {
+  let [lists, watches] = [0, 0];
+  const { stop } = start({
+    list: async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return { items: [], resourceVersion: String(++lists) };
+    },
+    watch: async () => {
+      watches += 1;
+      return (async function* none() {})();
+    },
+  });
+  t.after(() => stop.abort());
+  for (let turns = 0; turns < 100; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([lists, watches], [1, 1]);
+});
