@@ -262,7 +262,7 @@ function recurring(schedule: string, duration: number, timeZone: string): Cover 
       if (wall === undefined) return undefined;
       const start = clock.firstRead(wall);
       if (start + duration <= instant) return undefined;
-      endless ??= spare >= clock.largestSetBack();
+      endless ??= spare >= clock.largestSetBack(instant);
       if (endless) return Infinity;
       const last = lastStart(wall);
       const lastRead = clock.firstRead(last);

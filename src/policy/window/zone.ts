@@ -21,8 +21,8 @@ export interface WallClock {
   readonly reached: (instant: number) => number;
   /** The earliest instant at which `wall` or a later wall time is shown. */
   readonly firstRead: (wall: number) => number;
-  /** By how much clocks are set back at most, by the zone's present rules. */
-  readonly largestSetBack: () => number;
+  /** By how much clocks are set back at most, by the zone's rules at the instant. */
+  readonly largestSetBack: (instant: number) => number;
   /** The instants of this time at which clocks change. */
   readonly changes: (from: number, to: number) => readonly number[];
 }
@@ -67,8 +67,8 @@ export const wallClock = weakMemo(newWallClock);
 /** Years whose changes a clock caches: windows look some ten years ahead. */
 const MAX_YEARS = 128;
 
-/** Zones that set their clocks back do so every year. */
-const RULED_YEARS = [2026, 2027, 2028, 2029, 2030];
+/** Zones that set their clocks back do so every year; the rules of a zone rarely change. */
+const RULED_YEARS = 5;
 
 /** A period with one offset, far from every change. */
 interface Steady extends Offset {
@@ -102,8 +102,9 @@ function newWallClock(zone: string): WallClock {
     },
     firstRead: (wall) =>
       isSteady(wall - steady.offset) ? wall - steady.offset : firstRead(near(wall), wall),
-    largestSetBack: () => {
-      const offsets = RULED_YEARS.flatMap(year);
+    largestSetBack: (instant) => {
+      const first = yearOf(instant);
+      const offsets = Array.from({ length: RULED_YEARS }, (_, i) => year(first + i)).flat();
       return Math.max(0, ...offsets.slice(1).map(({ offset }, i) => (offsets[i]?.offset ?? offset) - offset));
     },
     changes: (from, to) => {

@@ -26,6 +26,12 @@ test("a time in a gap is read at its end", () => {
   assert.equal(firstRead("2026-03-29T03:00:00.001Z"), "2026-03-29T01:00:00.001Z");
 });
 
+test("by how much clocks are set back is told by the rules of the time that is asked about", () => {
+  const amman = wallClock("Asia/Amman");
+  const hours = (text: string): number => amman.largestSetBack(Date.parse(text)) / 3_600_000;
+  assert.deepEqual([hours("2019-06-01T00:00:00Z"), hours("2026-06-01T00:00:00Z")], [1, 0]);
+});
+
 /** Berlin, Casablanca, Lord Howe and Apia at changes of their clocks, and the turn of a year where UTC is far away. */
 const ZONES = [
   "Europe/Berlin",
