@@ -3,7 +3,7 @@
  * makes a lagging, stalled or restarted replica harmless.
  */
 
-import type { Logger } from "../lib/logger.ts";
+import { type Logger, rateLimited } from "../lib/logger.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
@@ -101,9 +101,11 @@ const MAX_ATTEMPTS = 3;
 export class Confirmer {
   readonly #options: ConfirmationOptions;
   readonly #reads: LiveReads;
+  readonly #logFailure: Logger["error"];
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
+    this.#logFailure = rateLimited(options.log, "error");
     this.#reads = new LiveReads(options.reader, options.log);
   }
 
@@ -124,8 +126,10 @@ export class Confirmer {
       );
     } catch (error) {
       const reason = error instanceof DefinitionReplaced ? "DefinitionChanging" : reader.reasonOf(error);
+      // A bug, or gates whose objects take too many steps to find.
+      if (reason === "InternalError") this.#logFailure("Failed to confirm a decision", { error });
       // Only a user can grant what is missing, and the error names it.
-      log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
+      else log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
       return { ok: false, reason };
     } finally {
       underWay.over = true;

@@ -18,13 +18,13 @@ export interface Logger {
 
 const REPORT_INTERVAL_MS = 60_000;
 
-/** Logs a warning at most once a minute: any caller can cause it. */
-export function rateLimited(log: Logger): Logger["warn"] {
+/** Logs a warning or an error at most once a minute: any caller can cause it. */
+export function rateLimited(log: Logger, level: "warn" | "error" = "warn"): Logger["warn"] {
   let reportedAt = -Infinity;
   return (message, fields) => {
     if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
     reportedAt = performance.now();
-    log.warn(message, fields);
+    log[level](message, fields);
   };
 }
 

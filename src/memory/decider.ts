@@ -18,7 +18,8 @@ import {
   withoutLastTasks,
 } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/watched-objects.ts";
-import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
+import { CAUSE, type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
+import { policyName } from "../policy/policy-ref.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { DecisionRequest, LiveWorld, OperationState, Override, World } from "../policy/world.ts";
 import type { CallShare } from "../turns/turns.ts";
@@ -30,19 +31,39 @@ const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 /** Shared by all reviews of Clusters that memory does not have, if any client can send reviews. */
 const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
+type Options = Pick<StoreOptions, "served" | "settings"> & Partial<Pick<StoreOptions, "log">>;
+
+/** One bug can concern every rule. */
+const MAX_TOLD = 1000;
+
 export class Decider {
   readonly #memory: Memory;
   readonly #revisions: Pick<Revisions, "of">;
-  readonly #options: Pick<StoreOptions, "served" | "settings">;
+  readonly #options: Options;
+  /** The rules whose errors were logged: a decision is made again at each call. */
+  readonly #told = new Set<string>();
 
-  constructor(
-    memory: Memory,
-    revisions: Pick<Revisions, "of">,
-    options: Pick<StoreOptions, "served" | "settings">,
-  ) {
+  constructor(memory: Memory, revisions: Pick<Revisions, "of">, options: Options) {
     this.#memory = memory;
     this.#revisions = revisions;
     this.#options = options;
+  }
+
+  /** The core has no logger, so what it caught is logged here. */
+  #decide(...inputs: Parameters<typeof decide>): Decision {
+    const decision = decide(...inputs);
+    for (const { policy, rules } of decision.trace)
+      for (const { rule, gates, [CAUSE]: cause } of rules) {
+        const error = cause ?? gates.find((gate) => CAUSE in gate)?.[CAUSE];
+        if (error !== undefined) this.#tellBug(`${policyName(policy)}, rule ${rule}`, error);
+      }
+    return decision;
+  }
+
+  #tellBug(rule: string, error: unknown): void {
+    if (this.#told.has(rule) || this.#told.size >= MAX_TOLD) return;
+    this.#told.add(rule);
+    this.#options.log?.error("Failed to evaluate a rule", { rule, error });
   }
 
   /** Whose turn a call or a review uses, so that no caller who invents names delays the Clusters that exist. */
@@ -90,7 +111,7 @@ export class Decider {
     const world = worldOf(this.#memory, cluster, answering(operation, call, now));
     const fromRequest = known === undefined && { fromRequest: true as const };
     const basis = { source: "Memory" as const, ...fromRequest, world, policies };
-    return { ...decide(policies, world, call, now), basis };
+    return { ...this.#decide(policies, world, call, now), basis };
   }
 
   /**
@@ -102,15 +123,15 @@ export class Decider {
     const policies = denying(this.#policies(cluster));
     const world = worldOf(this.#memory, cluster);
     const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
-    if (decide(policies, alone, call, now).verdict !== "Blocked") return undefined;
-    const decision = decide(policies, world, call, now);
+    if (this.#decide(policies, alone, call, now).verdict !== "Blocked") return undefined;
+    const decision = this.#decide(policies, world, call, now);
     return decision.holds ? { ...decision, basis: { source: "Memory", world, policies } } : undefined;
   }
 
   /** The policies' warnings about a request that none refuses. */
   warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
     const policies = warning(this.#policies(cluster));
-    return decide(policies, worldOf(this.#memory, cluster), call, now);
+    return this.#decide(policies, worldOf(this.#memory, cluster), call, now);
   }
 
   #policies({ metadata: { namespace } }: Cluster): readonly CompiledPolicy[] {
@@ -174,17 +195,17 @@ export class Decider {
     const worldAt = (at: Date) => ({ ...live, state: stateAt(at), readers });
     const world = worldAt(now);
     const basis = { source: "ApiServer" as const, world, policies, since };
-    const atFirst = decide(policies, worldAt(since), call, since);
-    const decision = isFirmHold(atFirst) ? atFirst : decide(policies, world, call, now);
+    const atFirst = this.#decide(policies, worldAt(since), call, since);
+    const decision = isFirmHold(atFirst) ? atFirst : this.#decide(policies, world, call, now);
     if (isFirmHold(decision)) return { ...decision, basis };
     const learnt = this.#learnt(request, world);
-    const last = decide(policies, learnt, call, now);
+    const last = this.#decide(policies, learnt, call, now);
     const found = agreed([atFirst, decision], last);
     if (found.tasksDue !== true && call.hook !== "AfterControlPlaneInitialized") return { ...found, basis };
     // Who reaches the port can write a call, and tasks act: they follow from what the Cluster and the ExtensionConfigs show.
     const { namespace = "" } = cluster.metadata;
     const shown = withSettings(shownSince(call, learnt.cluster), namespace, this.#options);
-    const rendered = decide(policies, { ...learnt, rendersTasks: true }, shown, now);
+    const rendered = this.#decide(policies, { ...learnt, rendersTasks: true }, shown, now);
     return { ...agreed([atFirst, decision, last], rendered), basis };
   }
 

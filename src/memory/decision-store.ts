@@ -11,7 +11,7 @@ import { clusterKey } from "../views/cluster.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
-import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
+import { CAUSE, type CompiledPolicy, type ObjectDemand } from "../policy/policy.ts";
 import type { MarkReaders } from "../policy/mark.ts";
 import { PendingOperations } from "../operations/operation.ts";
 import { Slice } from "../turns/slice.ts";
@@ -180,7 +180,10 @@ export class DecisionStore {
 
   /** Until the spec is compiled the old one decides, and no release is confirmed. */
   #compile(key: string, object: PolicyObject): void {
-    this.#specChanged(key, object, this.compile(key, object));
+    const compiled = this.compile(key, object);
+    const { [CAUSE]: error } = compiled;
+    if (error !== undefined) this.#options.log.error("Failed to compile a policy", { policy: key, error });
+    this.#specChanged(key, object, compiled);
     this.#options.enqueue(key);
     this.#compiled(key);
   }

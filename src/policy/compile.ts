@@ -20,7 +20,7 @@ import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
-import { type CompiledPolicy, type CompiledRule, type Deadline } from "./policy.ts";
+import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline } from "./policy.ts";
 import { UNKNOWN_FIELD } from "./strict-reasons.ts";
 import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
 import { accountOf, compileTasks } from "./tasks/compile-task.ts";
@@ -54,10 +54,11 @@ export function compilePolicy(
     const errors = sizeErrors(object.spec);
     if (errors.length === 0) return compileEachRule(kind, object, served);
     return unreadPolicy(kind, object.metadata, served, { ...outlineOf(object.spec), errors });
-  } catch {
+  } catch (error) {
     // A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded.
     const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
-    return unreadPolicy(kind, object.metadata, served, { mode: "Enforce", admission: "Deny", errors });
+    const known = { mode: "Enforce", admission: "Deny", errors } as const;
+    return { ...unreadPolicy(kind, object.metadata, served, known), [CAUSE]: error };
   }
 }
 

@@ -20,6 +20,7 @@ import { changesAtEarliest } from "../lib/instant.ts";
 import { joinMessages } from "./message.ts";
 import {
   canHoldAt,
+  CAUSE,
   type CompiledPolicy,
   type CompiledRule,
   NAMESPACE_UNKNOWN,
@@ -163,8 +164,8 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
     const finding = judgeRule(policy, rule, situation);
     const isExhausted = finding.verdict === "NotEvaluable" && finding.reason === BUDGET_EXHAUSTED;
     return isExhausted ? { ...finding, message: describeExhausted(policy.ref) } : finding;
-  } catch {
-    return notEvaluable(rule, "InternalError", "the operator failed to evaluate it");
+  } catch (error) {
+    return { ...notEvaluable(rule, "InternalError", "the operator failed to evaluate it"), [CAUSE]: error };
   }
 }
 

@@ -1,7 +1,7 @@
 /** What decide() decides, for how long it is valid, and what follows from it: plain data, no IO. */
 
 import { after, earliest } from "../lib/instant.ts";
-import type { CompiledPolicy, CompiledRule, GateResult } from "./policy.ts";
+import type { CAUSE, CompiledPolicy, CompiledRule, GateResult } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 import type { TaskIntent, TaskTrace } from "./tasks/task-trace.ts";
@@ -104,6 +104,7 @@ export interface RuleTrace {
   /** Whether the deadline releases the operation (onExpiry Allow), unless the rule is not evaluable. */
   readonly deadlineReleases?: boolean;
   readonly changesAt?: Date | "Unknown";
+  readonly [CAUSE]?: unknown;
 }
 
 /** What a rule says by itself; whether it holds the Cluster also depends on the policy's failurePolicy. */
@@ -111,6 +112,7 @@ export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export interface GateTrace extends GateResult {
   readonly gate: string;
+  readonly [CAUSE]?: unknown;
 }
 
 /**

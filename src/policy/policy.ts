@@ -14,6 +14,9 @@ import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 import type { CompiledTask } from "./tasks/compile-task.ts";
 
+/** The exception of a bug, for the log only: JSON leaves out a field whose name is a symbol. */
+export const CAUSE = Symbol("cause");
+
 export interface CompiledPolicy {
   readonly ref: PolicyRef;
   readonly uid: string;
@@ -36,6 +39,8 @@ export interface CompiledPolicy {
   readonly account?: TaskAccount;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
+  /** Why it could not be compiled. */
+  readonly [CAUSE]?: unknown;
 }
 
 export interface CompiledRule {

@@ -5,6 +5,7 @@ import type { GateTrace, RuleFinding } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import {
   canHoldAt,
+  CAUSE,
   type CompiledGate,
   type CompiledPolicy,
   type CompiledRule,
@@ -81,8 +82,9 @@ function judgeResults(rule: CompiledRule, results: readonly ExpressionResult[]):
 function judgeGate(gate: CompiledGate, situation: Situation): GateTrace {
   try {
     return { gate: gate.name, ...evaluateGate(gate, situation) };
-  } catch {
+  } catch (error) {
     return {
+      [CAUSE]: error,
       gate: gate.name,
       met: undefined,
       reason: "InternalError",

@@ -6,6 +6,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/decisions/confirmation.ts";
 import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
+import { MemoryLogger } from "../kube/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import { testConfirmer } from "./confirmer.ts";
 
@@ -228,6 +229,26 @@ describe("a release is not confirmed", () => {
       assert.deepEqual(await attempt.result, { ok: false, reason: "Timeout" });
     }
   });
+});
+
+test("a failed read is told at debug, and a bug as an error, once a minute", async () => {
+  const log = new MemoryLogger();
+  const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const reasons = { "connection refused": "ApiServerUnavailable", "a bug": "InternalError" } as const;
+  for (const [message, reason] of Object.entries(reasons)) {
+    const namespaceOf = async (): Promise<never> => await Promise.reject(new Error(message));
+    const reader = readerOf({}, { namespace: namespaceOf, reasonOf: () => reason });
+    const confirmer = testConfirmer({ store, reader, now: () => NOW, log });
+    for (const _ of [1, 2]) assert.deepEqual(await confirmer.confirm(request), { ok: false, reason });
+  }
+  assert.deepEqual(
+    log.lines.map(({ level, message }) => `${level}: ${message}`),
+    [
+      "debug: Failed to read the present state",
+      "debug: Failed to read the present state",
+      "error: Failed to confirm a decision",
+    ],
+  );
 });
 
 test("the live Cluster decides, not the request's copy", async () => {

@@ -17,6 +17,7 @@ import {
   letGo,
   heldAt,
 } from "../builders.ts";
+import { MemoryLogger } from "../kube/fixtures.ts";
 import { type Fixture, keyOf, storeWith } from "./fixtures.ts";
 
 const DELETE: HookCall = { hook: "BeforeClusterDelete" };
@@ -396,4 +397,35 @@ test("calls about invented Clusters leave nothing behind", () => {
   fixture.clock.now = new Date("2026-11-21T13:00:00Z");
   fixture.setCluster(invented);
   assert.equal(rows(fixture, creating)[0]?.firstAsked, "2026-11-21T13:00:00Z");
+});
+
+describe("a bug of the operator is told once for each rule", () => {
+  const bug = (): never => assert.fail("a bug");
+
+  test("where a gate throws", () => {
+    const log = new MemoryLogger();
+    const gate = { name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } };
+    const policies = [hookPolicy({ rules: [rule({ until: [gate] })] })];
+    const { store } = storeWith({ policies, objects: { find: bug }, clusters: [cluster()], log });
+    const request = { call: DELETE, cluster: cluster() };
+    for (const _ of [1, 2]) assert.equal(store.decider.ask(request, NOW).holds, true);
+    const lines = log.lines.filter(({ level }) => level === "error");
+    assert.deepEqual(
+      lines.map(({ message, fields }) => [message, fields["rule"], String(fields["error"])]),
+      [
+        [
+          "Failed to evaluate a rule",
+          "HookPolicy team-a/protect, rule confirmed-delete",
+          "AssertionError [ERR_ASSERTION]: a bug",
+        ],
+      ],
+    );
+  });
+
+  test("where a policy cannot be compiled", () => {
+    const log = new MemoryLogger();
+    const spec = Object.defineProperty({}, "rules", { enumerable: true, get: bug });
+    storeWith({ policies: [{ ...hookPolicy(), spec } as PolicyObject], log });
+    assert.deepEqual(log.messages("error"), ["Failed to compile a policy"]);
+  });
 });

@@ -8,7 +8,7 @@ import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { isGated, windowsOf } from "../../../src/policy/policy.ts";
+import { CAUSE, isGated, windowsOf } from "../../../src/policy/policy.ts";
 import { kindOf } from "../../corpus/corpus.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import {
@@ -201,7 +201,9 @@ test("a bug in the compiler makes a policy hold, and does not stop the others", 
   const spec = Object.defineProperty({}, "rules", { enumerable: true, get: () => assert.fail("a bug") });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as no object from an API server is
   const object = { ...clusterHookPolicy(), spec } as PolicyObject;
-  const { rules, mode, selectsNamespace, errors } = compilePolicy("ClusterHookPolicy", object, ALL_HOOKS);
+  const policy = compilePolicy("ClusterHookPolicy", object, ALL_HOOKS);
+  const { rules, mode, selectsNamespace, errors } = policy;
+  assert.match(String(policy[CAUSE]), /a bug/);
   assert.equal(mode, "Enforce");
   assert.equal(selectsNamespace?.({}), true);
   assert.deepEqual(rules[0]?.hooks, ALL_HOOKS.blocking);

@@ -6,6 +6,7 @@ import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
 import { compileGate } from "../../../../src/policy/gates/gates.ts";
+import { CAUSE } from "../../../../src/policy/policy.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { at, cluster, DELETE, gated, namespace, NOW, Operation, UPGRADE, world } from "../../builders.ts";
 
@@ -178,7 +179,10 @@ describe("any gate", () => {
     const { verdict, holds, message, trace } = decided({ object }, { objects: throwing });
     assert.deepEqual([verdict, holds], ["NotEvaluable", true]);
     assert.doesNotMatch(message, /a bug/);
-    assert.equal(trace[0]?.rules[0]?.gates[0]?.reason, "InternalError");
+    const gate = trace[0]?.rules[0]?.gates[0];
+    assert.equal(gate?.reason, "InternalError");
+    assert.match(String(gate[CAUSE]), /a bug/);
+    assert.doesNotMatch(JSON.stringify(trace), /a bug|cause/);
   });
 
   const kinds: Record<string, object> = {
