@@ -6,10 +6,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
+import { every } from "../lib/signals.ts";
 import { createDecisions, type Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
-import { type Unavailable, withoutTooLarge } from "../memory/memory.ts";
+import { type StoreOptions, type Unavailable, withoutTooLarge } from "../memory/memory.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -62,6 +63,7 @@ export class Controller {
   readonly #informers: Informers;
   readonly #objects: ObjectInformers;
   readonly #registrations: Registrations;
+  readonly #rollouts: Rollouts;
   readonly #tasks: Tasks;
   readonly #queue: WorkQueue;
   /** Without these, nothing is decided. */
@@ -70,45 +72,44 @@ export class Controller {
   readonly #others: readonly Pick<WorkQueue, "run">[];
 
   constructor(options: ControllerOptions) {
-    const { client, place, metrics, events, log } = options;
+    const { client, place, events, log } = options;
     this.#options = options;
-    // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
-    const { now } = client.serverClock;
+    // These parts call each other through `this`, and none is called before all of them exist.
     const [budget, clusterResource] = [new MemoryBudget(log), new ClusterResource(client)];
-    // Informers, store and queue call each other; each is called only when all of them exist.
-    const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
+    const changed = (kind: ObjectKind): void => this.memory.store.objectsChanged(kind);
     const objects = new ObjectInformers({ client, budget, log, onChange: changed, onAvailability: changed });
-    const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
-    const present = (): Informers["clusters"] => this.#informers.clusters;
-    const api = new ApiServerAdapter({ client, clusters: clusterResource, objects, memory: present });
-    const lookAgain = (namespace: string): void => this.#lookAgain(namespace);
-    const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
-    this.#informers = createInformers({ client, budget, log }, clusterResource, listeners);
+    const partsChanged = (namespace: string): void => this.memory.store.partsChanged(namespace);
+    const owned = new OwnedObjects({ client, log, onChange: partsChanged });
+    this.#objects = objects;
+    this.#informers = createInformers({ client, budget, log }, clusterResource, {
+      store: () => this.memory.store,
+      rollouts: () => this.#rollouts,
+      tasks: () => this.#tasks,
+      owned,
+      lookAgain: (namespace) => this.#lookAgain(namespace),
+    });
     this.#named = nameInformers(this.#informers);
     const { clusters, policies } = this.#informers;
     const namespaces = withoutTooLarge(this.#informers.namespaces);
     const onRegistered = (): void => this.#registered();
     this.#registrations = new Registrations({ client, namespaces, place, log, onChange: onRegistered });
+    const api = new ApiServerAdapter({ client, clusters: clusterResource, objects, memory: () => clusters });
     const onEvent = (event: EventText): void => events.record(event);
-    const onDemands = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
+    const onDemands = oncePerTurn(() =>
+      objects.want([...this.#rollouts.demands(), ...this.memory.store.demands()]),
+    );
+    // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
+    const { now } = client.serverClock;
     const shared = { ...options, objects, clusters, namespaces, onEvent, onDemands, now };
-    const store = new DecisionStore({
-      ...shared,
-      tasks: { count: (scope) => tasks.memory.count(scope), find: (scope) => tasks.memory.find(scope) },
-      settings: this.#registrations.settings,
-      isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
-      enqueue: (key) => this.#queue.add(key),
-      onStatusWritten: (key) => this.#queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-      onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
-    });
+    const store = this.#createStore(shared, owned);
     this.memory = { store, clusters, namespaces };
-    const lacksSlot: Rollouts["lacksSlot"] = (cluster, hook) => rollouts.lacksSlot(cluster, hook);
-    const onTasksChanged = (): void => rollouts.membersChanged();
-    const tasks: Tasks = new Tasks({ ...shared, api, store: () => store, lacksSlot, onTasksChanged });
+    const lacksSlot: Rollouts["lacksSlot"] = (...asked) => this.#rollouts.lacksSlot(...asked);
+    const onTasksChanged = (): void => this.#rollouts.membersChanged();
+    const tasks = new Tasks({ ...shared, api, store: () => store, lacksSlot, onTasksChanged });
+    this.#tasks = tasks;
     const onStale = (): void => this.#informers.rollouts.refresh();
     const { rollouts, queue } = createRollouts({ ...shared, api, store, tasks: tasks.slots, onStale });
-    this.#objects = objects;
-    this.#tasks = tasks;
+    this.#rollouts = rollouts;
     this.#queue = this.#createQueue(api, onEvent);
     this.#others = [this.#queue, queue, owned, tasks];
     this.decisions = createDecisions({
@@ -120,7 +121,26 @@ export class Controller {
       mayHaveTasks: () => mayHaveTasks(policies),
       onStale: (kinds) => kinds.forEach((kind) => policies[kind].refresh()),
     });
-    this.#follow(rollouts, now);
+    this.#follow();
+  }
+
+  #createStore(
+    shared: Omit<StoreOptions, "tasks" | "settings" | "isBeingDeleted" | "enqueue" | "onStatusWritten">,
+    owned: OwnedObjects,
+  ): DecisionStore {
+    const { decisionLatency } = this.#options.metrics;
+    return new DecisionStore({
+      ...shared,
+      tasks: {
+        count: (scope) => this.#tasks.memory.count(scope),
+        find: (scope) => this.#tasks.memory.find(scope),
+      },
+      settings: this.#registrations.settings,
+      isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
+      enqueue: (key) => this.#queue.add(key),
+      onStatusWritten: (key) => this.#queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+      onAnswerChanged: (latencyMs) => decisionLatency.observe(latencyMs / 1000),
+    });
   }
 
   /** The kinds whose first list is still missing. */
@@ -135,7 +155,6 @@ export class Controller {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const polling = setInterval(this.#watchAvailability(), AVAILABILITY_POLL_MS);
     const informing = [
       ...this.#named.map(([, informer]) => informer),
       this.#registrations.informer,
@@ -146,21 +165,23 @@ export class Controller {
     await Promise.all([
       this.#load(signal),
       tellOlderCrds(client, log, signal),
+      every(AVAILABILITY_POLL_MS, signal, this.#watchAvailability()),
       ...parts.map((part) => part.run(signal)),
     ]);
-    clearInterval(polling);
     this.memory.store.stop();
   }
 
   async #load(signal: AbortSignal): Promise<void> {
     const { store } = this.memory;
+    const { log } = this.#options;
     try {
       await this.#whenRead(signal);
-    } catch {
-      return; // Stopped before everything was read.
+    } catch (error) {
+      if (!signal.aborted) log.error("Failed to load policies, Clusters and Namespaces", { error });
+      return;
     }
     store.load();
-    this.#options.log.info("Loaded policies, Clusters and Namespaces", {
+    log.info("Loaded policies, Clusters and Namespaces", {
       policies: [...store.policies.entries()].length,
       clusters: this.#informers.clusters.size,
     });
@@ -259,17 +280,18 @@ export class Controller {
     });
   }
 
-  #follow(rollouts: Rollouts, now: () => Date): void {
-    const { metrics } = this.#options;
+  #follow(): void {
+    const { metrics, client } = this.#options;
     const { store } = this.memory;
     const { clusters, policies } = this.#informers;
-    const [registrations, objects, queue] = [this.#registrations, this.#objects, this.#queue];
+    const { informer, notCalled } = this.#registrations;
+    const [rollouts, queue, objects] = [this.#rollouts, this.#queue, this.#objects];
     const named = (): InformerEntry[] => [
       ...this.#named,
-      ...withoutWaiting(policies, registrations.informer, this.#tasks.informer),
+      ...withoutWaiting(policies, informer, this.#tasks.informer),
     ];
-    followMemory(metrics, { store, rollouts, queue, named, objects, now });
-    followCoverage(metrics, { store, clusters, notCalled: registrations.notCalled });
+    followMemory(metrics, { store, rollouts, queue, named, objects, now: client.serverClock.now });
+    followCoverage(metrics, { store, clusters, notCalled });
   }
 }
 
