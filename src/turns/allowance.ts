@@ -36,9 +36,10 @@ export class Allowance {
   }
 
   spend(owner: string, amount: number): void {
-    // Owners of accounts that are full again may not come back.
-    for (const each of this.#accounts.keys()) this.#refilled(each);
-    const account = this.#accounts.get(owner) ?? { used: 0, at: this.#clock() };
+    // The owner of the oldest account may not come back.
+    const [oldest = owner] = this.#accounts.keys();
+    this.#refilled(oldest);
+    const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
     account.used = Math.min(account.used + amount, this.#rate.burst + this.#rate.debt);
     this.#accounts.set(owner, account);
   }
