@@ -74,12 +74,12 @@ export class TaskReconciler {
   readonly #options: TaskReconcilerOptions;
   /** The tasks whose attempt is being begun: by policy, rule, task and Cluster. */
   readonly #beginning = new Set<string>();
-  /** Since when the operation has been over as memory knows, by uid; monotonic milliseconds. */
+  /** Since when the operation has been over as memory knows, by the key of its HookTask; monotonic milliseconds. */
   readonly #overSince = new Map<string, number>();
   /** The tasks whose next attempt has an earlier one's object in its way, by key. */
   readonly #inTheWay = new Map<string, InTheWay>();
-  /** What was removed after a success, by uid. */
-  readonly #cleanedUp = new Set<string>();
+  /** What was removed after a success: the uids of HookTasks, by key. */
+  readonly #cleanedUp = new Map<string, string>();
 
   constructor(options: TaskReconcilerOptions) {
     this.#options = options;
@@ -90,12 +90,14 @@ export class TaskReconciler {
     const known = memory.get(key);
     if (known === undefined) {
       polls.forget(key);
+      this.#overSince.delete(key);
       this.#inTheWay.delete(key);
+      this.#cleanedUp.delete(key);
       return {};
     }
     if (!leading() || !loaded()) {
       // Changes in memory are ignored until then.
-      this.#overSince.delete(known.metadata.uid);
+      this.#overSince.delete(key);
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
     const { outline } = known;
@@ -116,13 +118,14 @@ export class TaskReconciler {
     const { permits, now } = this.#options;
     const isDone = hasFinished(task);
     const isOver = permits.isOver(task.spec, isDone);
-    if (!isOver) this.#overSince.delete(task.metadata.uid);
+    const key = keyOf(task);
+    if (!isOver) this.#overSince.delete(key);
     return nextStep({
       task,
       permit: isDone ? NO_PERMIT : this.#permit(task),
       isOver,
       altered: known.altered,
-      keepMs: this.#cleanedUp.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
+      keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? Infinity : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
       now: now(),
     });
@@ -181,14 +184,13 @@ export class TaskReconciler {
     const waitMs = this.#untilOver(task);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
-    this.#overSince.delete(task.metadata.uid);
     return await this.#write(task, operationOver(task.status ?? {}, now()));
   }
 
-  #untilOver({ spec, metadata: { uid } }: HookTask): number {
-    if (this.#options.permits.isTakenBack(spec)) return 0;
+  #untilOver(task: HookTask): number {
+    if (this.#options.permits.isTakenBack(task.spec)) return 0;
     const nowMs = performance.now();
-    const since = entryOf(this.#overSince, uid, () => nowMs);
+    const since = entryOf(this.#overSince, keyOf(task), () => nowMs);
     return since + OVER_MS - nowMs;
   }
 
@@ -299,10 +301,9 @@ export class TaskReconciler {
         });
       });
     }
-    this.#cleanedUp.add(task.metadata.uid);
+    this.#cleanedUp.set(keyOf(task), task.metadata.uid);
     if (!deleteHookTask) return { requeueAfterMs: FOLLOW_MS };
     await store.delete(task);
-    this.#cleanedUp.delete(task.metadata.uid);
     return {};
   }
 
@@ -312,8 +313,10 @@ export class TaskReconciler {
     const { store, memory, onStored } = this.#options;
     const stored = await store.replaceStatus(task, status);
     if (stored === undefined) return {};
-    memory.learn(storedTask(stored));
     onStored(task, stored);
+    // It was deleted meanwhile: learnt now, it would never leave memory.
+    if (memory.get(keyOf(task))?.metadata.uid !== task.metadata.uid) return {};
+    memory.learn(storedTask(stored));
     return { task: stored };
   }
 }

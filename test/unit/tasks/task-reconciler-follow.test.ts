@@ -18,6 +18,12 @@ interface Leader {
   leading: boolean;
   loaded: boolean;
   isOver: boolean;
+  /** Before the answer to the write of a status arrives. */
+  whileWriting: () => void;
+  readonly memory: TaskMemory;
+  readonly key: string;
+  /** Another HookTask has its name from now on. */
+  readonly replace: (uid: string) => void;
   readonly stored: () => HookTaskStatus | undefined;
   /** When it looks again. */
   readonly look: (afterMs?: number) => Promise<number | undefined>;
@@ -39,8 +45,10 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
     store: {
       find: async () => await Promise.resolve(task),
       replaceStatus: async (_: HookTask, now: HookTaskStatus) => {
-        task = { ...task, status: now };
-        return await Promise.resolve(task);
+        const stored = { ...task, status: now };
+        task = stored;
+        leader.whileWriting();
+        return await Promise.resolve(stored);
       },
     },
     permits: {
@@ -64,10 +72,17 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
     leading: true,
     loaded: true,
     isOver: false,
+    whileWriting: () => undefined,
+    memory,
+    key: namespacedName(task.metadata),
+    replace: (uid) => {
+      task = { ...task, metadata: { ...task.metadata, uid } };
+      memory.changed(leader.key, storedTask(task));
+    },
     stored: () => task.status,
     look: async (afterMs = 0) => {
       ms += afterMs;
-      return (await reconciler.reconcile(namespacedName(task.metadata))).requeueAfterMs;
+      return (await reconciler.reconcile(leader.key)).requeueAfterMs;
     },
   };
   return leader;
@@ -113,4 +128,23 @@ test("nor does the time count while another replica leads", async (t) => {
   await leader.look(4000);
   leader.leading = true;
   assert.equal(await leader.look(4000), 5000);
+});
+
+test("what is deleted while its status is written is not known again, nor in place of another of its name", async (t) => {
+  const leader = replica(t, ENDED);
+  const { memory, key } = leader;
+  leader.isOver = true;
+  await leader.look();
+  leader.whileWriting = () => memory.changed(key, undefined);
+  await leader.look(5000);
+  assert.notEqual(leader.stored()?.over, undefined);
+  assert.equal(memory.get(key), undefined);
+
+  const next = replica(t, ENDED);
+  next.isOver = true;
+  await next.look();
+  next.whileWriting = () => next.replace("another");
+  await next.look(5000);
+  assert.notEqual(next.stored()?.over, undefined);
+  assert.equal(next.memory.get(next.key)?.metadata.uid, "another");
 });
