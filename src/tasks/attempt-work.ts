@@ -319,13 +319,32 @@ export async function whyNotGone(
     return (await remove(objects, task, attempt)) ? undefined : "it still exists";
   } catch (error) {
     // It was never seen, and who may not read it, or cannot name its kind, has not created it.
-    const mayNever = isForbidden(error) || isNotFound(error) || refusalOf(error) === "Refused";
-    return attempt.uid === undefined && mayNever ? undefined : reasonOf(error);
+    return attempt.uid === undefined && isRefused(error) ? undefined : reasonOf(error);
   }
 }
 
+/** Deletes what the attempts have created; `onRefused`: what is left, as the account or the operator has lost its rights. */
+export async function removeAll(
+  objects: Objects,
+  task: HookTask,
+  onRefused: (attempt: TaskAttempt, error: unknown) => void,
+): Promise<void> {
+  for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
+    if (attempt.uid === undefined) continue;
+    await remove(objects, task, attempt).catch((error: unknown) => {
+      if (!isRefused(error)) throw error;
+      onRefused(attempt, error);
+    });
+  }
+}
+
+/** The account may not do it, or there is no such kind: another try soon would be answered alike. */
+function isRefused(error: unknown): boolean {
+  return isForbidden(error) || isNotFound(error) || refusalOf(error) === "Refused";
+}
+
 /** Deletes the attempt's object if it is there; returns whether it is gone. */
-export async function remove(objects: Objects, task: HookTask, attempt: TaskAttempt): Promise<boolean> {
+async function remove(objects: Objects, task: HookTask, attempt: TaskAttempt): Promise<boolean> {
   const account = accountOf(task);
   const ref = refOf(task, attempt);
   const found = await objects.find(account, ref);

@@ -10,7 +10,7 @@ import type { Logger } from "../lib/logger.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
-import { type AttemptWork, carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
+import { type AttemptWork, carryOut, nextAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
 import { mayBeAtWork, type NextStep, nextStep } from "./next-step.ts";
 import type { Permit } from "./permit.ts";
@@ -291,16 +291,9 @@ export class TaskReconciler {
 
   async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
     const { objects, store, log } = this.#options;
-    for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
-      if (attempt.uid === undefined) continue;
-      await remove(objects, task, attempt).catch((error: unknown) => {
-        // The account may have lost its rights, or the operator the right to act as it.
-        log.warn("Failed to remove what a task has created", {
-          object: attempt.name,
-          error: messageOf(error),
-        });
-      });
-    }
+    await removeAll(objects, task, ({ name: object }, error) =>
+      log.warn("Failed to remove what a task has created", { object, error: messageOf(error) }),
+    );
     this.#cleanedUp.set(keyOf(task), task.metadata.uid);
     if (!deleteHookTask) return { requeueAfterMs: FOLLOW_MS };
     await store.delete(task);

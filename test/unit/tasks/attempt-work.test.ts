@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { carryOut, nextAttempt, observe, remove, whyNotGone } from "../../../src/tasks/attempt-work.ts";
+import { carryOut, nextAttempt, observe, whyNotGone } from "../../../src/tasks/attempt-work.ts";
 import type { TaskObject, TaskObjects } from "../../../src/tasks/task-objects.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
@@ -97,7 +97,7 @@ describe("an attempt", () => {
       workOf(running({ askedAt: ago(1000) })),
     );
     assert.deepEqual([late.attempts?.[0]?.uid, late.attempts?.[0]?.outcome], [undefined, "TimedOut"]);
-    assert.equal(await remove(foreign, running(), attempt()), true);
+    assert.equal(await whyNotGone(foreign, running(), attempt()), undefined);
     assert.deepEqual(foreign.seen, [], "it is not deleted");
   });
 
@@ -295,9 +295,9 @@ describe("an attempt", () => {
 
   test("is removed with its uid, and is gone when another one has its name", async () => {
     const api = server({ find: async () => await Promise.resolve(object("job-1")) });
-    assert.equal(await remove(api, hookTask(), attempt({ uid: "job-1" })), false);
+    assert.equal(await whyNotGone(api, hookTask(), attempt({ uid: "job-1" })), "it still exists");
     assert.deepEqual(api.seen, ["delete clean-0123456789 job-1"]);
-    assert.equal(await remove(api, hookTask(), attempt({ uid: "job-0" })), true);
+    assert.equal(await whyNotGone(api, hookTask(), attempt({ uid: "job-0" })), undefined);
     assert.equal(api.seen.length, 1);
   });
 });

@@ -292,3 +292,22 @@ test("what cannot be carried out is asked for once in a turn, whatever each answ
   for (let looks = 0; looks < 5; looks += 1) await reconcile();
   assert.deepEqual([asked, task().status?.message], [["create", "create"], "no 2"]);
 });
+
+test("what a success has created is removed once the API server answers, and left where it refuses", async (t) => {
+  const ended = attempt({ uid: "job-1", endedAt: ago(HOUR), outcome: "Succeeded" });
+  const succeeded = named({ phase: "Succeeded", begun: 1, endedAt: ago(HOUR), attempts: [ended] });
+  let find: TaskObjects["find"] = refuses(503, "ServiceUnavailable");
+  const silent = lab(t, { task: succeeded, find: async (...rest) => await find(...rest) });
+  await assert.rejects(silent.reconcile(), /it says ServiceUnavailable/);
+  find = async () => await Promise.resolve(job("job-1"));
+  for (let looks = 0; looks < 3; looks += 1) await silent.reconcile();
+  assert.deepEqual(silent.asked, ["find", "find", "delete clean-0123456789", "find"]);
+  for (const [code, reason] of [
+    [403, "Forbidden"],
+    [404, "KindNotServed"],
+  ] as const) {
+    const refused = lab(t, { task: succeeded, find: refuses(code, reason) });
+    for (let looks = 0; looks < 3; looks += 1) await refused.reconcile();
+    assert.deepEqual(refused.asked, ["find"]);
+  }
+});
