@@ -87,13 +87,9 @@ export class Permits {
   }
 
   fromMemory(task: HookTask): Permit {
-    const { namespaces, store } = this.#options;
     const { clusterRef } = task.spec;
-    const cluster = this.clusterOf(clusterRef);
-    // Memory may be behind; it is read before anything is cancelled.
-    if (cluster === undefined) return { may: "Begin" };
-    const overrides = store.overrides.ofCluster(cluster);
-    return this.#permit(task, { cluster, namespace: namespaces.get(clusterRef.namespace), overrides });
+    const namespace = this.#options.namespaces.get(clusterRef.namespace);
+    return this.#permit(task, { cluster: this.clusterOf(clusterRef), namespace });
   }
 
   /** Waits where memory does not have the policy or the overrides as they are: their specs are compiled from there. */
@@ -109,17 +105,15 @@ export class Permits {
     if (policy?.uid !== policyRef.uid) return { may: "Never", why: "the policy is gone" };
     const known = this.#policyOf(task.spec);
     if (known?.uid !== policy.uid || known.generation !== policy.generation) return { may: "Wait" };
-    const ofCluster = cluster === undefined ? [] : store.overrides.ofCluster(cluster);
     const areKnown = overrides.every(({ name, uid, generation }) => {
       const compiled = store.overrides.get(overrideKey(name))?.compiled;
       return compiled === undefined ? false : compiled.uid === uid && compiled.generation === generation;
     });
-    if (!areKnown) return { may: "Wait" };
-    return this.#permit(task, { cluster, namespace, overrides: ofCluster });
+    return areKnown ? this.#permit(task, { cluster, namespace }) : { may: "Wait" };
   }
 
-  #permit(task: HookTask, world: Pick<PermitInput, "cluster" | "namespace" | "overrides">): Permit {
-    const { memory, served, now, lacksSlot } = this.#options;
+  #permit(task: HookTask, world: Pick<PermitInput, "cluster" | "namespace">): Permit {
+    const { memory, store, served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;
     return permitOf({
@@ -127,6 +121,7 @@ export class Permits {
       spec,
       home: metadata.namespace ?? "",
       policy: this.#policyOf(spec),
+      overrides: cluster === undefined ? [] : store.overrides.ofCluster(cluster),
       served,
       now: now(),
       mustWait: mustWait(task, memory, (each) => this.#policyOf(each)),

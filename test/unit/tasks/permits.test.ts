@@ -15,9 +15,10 @@ function permitsOf(tasks: readonly StoredTask[]): Permits {
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   for (const task of tasks) memory.learn(task);
   const nothing = { get: () => undefined };
-  const options: Partial<PermitsOptions> = { clusters: nothing, namespaces: nothing, now: () => NOW, memory };
+  const store = { policies: nothing, overrides: nothing };
+  const options = { clusters: nothing, namespaces: nothing, store, now: () => NOW, memory };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the tests need of it
-  return new Permits(options as PermitsOptions);
+  return new Permits(options as unknown as PermitsOptions);
 }
 
 const runs = (count: number, run: (index: number) => HookTask): readonly StoredTask[] =>
@@ -77,4 +78,9 @@ test("what other runs have left behind is read of this task alone", (t) => {
     [["clean", 1, "TimedOut"]],
   );
   assert.equal(parse.mock.callCount(), 1);
+});
+
+test("nothing may begin for a Cluster that memory does not know", () => {
+  const permit = permitsOf([]).fromMemory(named(hookTask()));
+  assert.deepEqual(permit, { may: "Never", why: "the Cluster is gone" });
 });
