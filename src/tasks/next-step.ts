@@ -1,8 +1,9 @@
 /** What the leader does next for a HookTask. Pure. */
 
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
-import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
+import { DAY_MS, durationOrNever } from "../lib/duration.ts";
 import { after, readTimestamp } from "../lib/instant.ts";
+import { RETRY_DELAYS_MS } from "../policy/tasks/compile-task.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
 import type { Permit } from "./permit.ts";
@@ -49,11 +50,8 @@ export type NextStep =
 /** On the HookTask: a person wants one more attempt. */
 export const RETRY_ANNOTATION = "hookpolicy.dev/retry";
 
-/** Before the attempts that `retries` allows. */
-const RETRY_DELAYS_MS = [30_000, 60_000, 120_000];
 /** How long a HookTask stays that no longer counts, from the later of its own end and the operation's. */
-const KEEP_FAILED_MS = 7 * 24 * HOUR_MS;
-const KEEP_MS = 24 * HOUR_MS;
+const [FAILED_STAYS_MS, STAYS_MS] = [7 * DAY_MS, DAY_MS];
 /** Without a permit: what is missing comes with an event, which may be missed. */
 const RECHECK_MS = 10_000;
 
@@ -145,9 +143,9 @@ function untilHookTaskDeletedMs(
   const { phase, over, endedAt } = status;
   if (over === undefined) return Infinity;
   if (isSurplus) return 0;
-  const keptMs = phase === "Failed" ? KEEP_FAILED_MS : KEEP_MS;
+  const staysMs = phase === "Failed" ? FAILED_STAYS_MS : STAYS_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));
-  return Math.max(keptMs - sinceEndMs, cleanUpInMs === Infinity ? 0 : cleanUpInMs);
+  return Math.max(staysMs - sinceEndMs, cleanUpInMs === Infinity ? 0 : cleanUpInMs);
 }
 
 function sinceMs(at: string | undefined, now: Date): number {

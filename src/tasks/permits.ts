@@ -4,6 +4,7 @@ import type { HookTask, HookTaskSpec, TaskAttempt } from "../api/hook-policy.ts"
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { compareText } from "../lib/compare-text.ts";
+import { durationOrNever } from "../lib/duration.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { overrideKey } from "../memory/override-set.ts";
 import { policyKey } from "../memory/policy-set.ts";
@@ -14,6 +15,7 @@ import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
+import { TASK_DEFAULTS } from "../policy/tasks/compile-task.ts";
 import {
   isOperationOver,
   type Permit,
@@ -77,8 +79,9 @@ export class Permits {
     return isOperationOver(spec, await reader.findCluster(namespace, name), served, hasFinished);
   }
 
+  /** The default for a task that its policy does not have any more. */
   keepMs(spec: TaskOrigin): number {
-    return taskIn(this.#policyOf(spec), spec)?.keepMs ?? KEEP_MS;
+    return taskIn(this.#policyOf(spec), spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
   }
 
   isSurplus(task: StoredTask): boolean {
@@ -189,6 +192,3 @@ export function surplusLike(
     .toSorted((a, b) => b.endMs - a.endMs || compareText(b.metadata.name, a.metadata.name))
     .slice(MAX_OVER);
 }
-
-/** The default of `keep`, for a task that its policy does not have any more. */
-const KEEP_MS = 24 * 3_600_000;

@@ -31,7 +31,16 @@ export interface CompiledTask extends Readonly<
 
 export type TaskVerb = "create" | "apply" | "delete";
 
-export const TASK_DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
+export const TASK_DEFAULTS = {
+  begins: "Last",
+  timeout: "1h",
+  retries: 0,
+  onFailure: "Hold",
+  keep: "24h",
+} as const;
+
+/** The pauses before the attempts that `retries` allows. */
+export const RETRY_DELAYS_MS: readonly number[] = [30_000, 60_000, 120_000];
 
 type Accounts = Partial<
   Pick<HookPolicySpec, "serviceAccountName"> & Pick<ClusterHookPolicySpec, "serviceAccount">
@@ -54,7 +63,7 @@ export function compileTasks(
 }
 
 function compileTask(spec: TaskSpec, account: TaskAccount | undefined): CompiledTask {
-  const { name, when, begins, succeeded, failed, timeout, retries, onFailure } = {
+  const { name, when, begins, succeeded, failed, timeout, retries, onFailure, keep } = {
     ...TASK_DEFAULTS,
     ...spec,
   };
@@ -77,13 +86,8 @@ function compileTask(spec: TaskSpec, account: TaskAccount | undefined): Compiled
     retries,
     onFailure,
     ...(validForMs !== undefined && { validForMs }),
-    keepMs: keepOf(spec),
+    keepMs: /[1-9]/.test(keep) ? durationOrNever(keep) : 0,
   };
-}
-
-function keepOf({ keep }: TaskSpec): number {
-  if (keep === undefined) return DAY_MS;
-  return /[1-9]/.test(keep) ? durationOrNever(keep) : 0;
 }
 
 /** What a task does; of a spec that fits the schema, exactly one. */

@@ -5,7 +5,7 @@ import { compileExpression } from "../cel/expression.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
-import { TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
+import { RETRY_DELAYS_MS, TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
 import { groupOf } from "../watched-objects.ts";
 import { contentsOf, textsIn } from "../tasks/template.ts";
 import type { FieldError } from "./schema.ts";
@@ -130,8 +130,8 @@ function endless(rule: RuleSpec, path: string): FieldError[] {
 /** Waiting between attempts included. */
 function longestMs(task: TaskSpec): number {
   const { timeout, retries } = { ...TASK_DEFAULTS, ...task };
-  const pauses = [0, 30, 90, 210][retries] ?? 0;
-  return durationOrNever(timeout) * (retries + 1) + pauses * 1000;
+  const pausesMs = RETRY_DELAYS_MS.slice(0, retries).reduce((sum, ms) => sum + ms, 0);
+  return durationOrNever(timeout) * (retries + 1) + pausesMs;
 }
 
 /** Of those that recur and that the rule cannot do without. */
