@@ -18,12 +18,11 @@ export function observeWithTasks(
   situation: Situation,
   observed: RuleFinding,
 ): RuleFinding {
-  const { rendersTasks, ...world } = situation.world;
-  const judge = (tasks = world.tasks): readonly TaskTrace[] =>
-    judgeTasks(policy, rule, { ...situation, world: { ...world, ...(tasks && { tasks }) } }, true);
-  // To store a HookTask again changes nothing.
-  const tasks =
-    rendersTasks === true ? rendered(policy, rule, situation, judge(world.tasks ?? NO_TASKS)) : judge();
+  const { rendersTasks = false, ...known } = situation.world;
+  // Cluster API may not ask again. Where HookTasks could not be read, each is stored again, which changes nothing.
+  const world = rendersTasks ? { tasks: NO_TASKS, ...known } : known;
+  const judged = judgeTasks(policy, rule, { ...situation, world }, true);
+  const tasks = rendersTasks ? rendered(policy, rule, situation, judged) : judged;
   const failed = tasks.find(({ state, reason }) => state === "NotEvaluable" && reason !== TASKS_UNKNOWN);
   if (failed === undefined) return { ...observed, tasks };
   const { reason, message } = failed;
