@@ -36,11 +36,22 @@ const hasCode = (code: number): Predicate => {
 const hasReason = (reason: string): Predicate => {
   return (error) => error instanceof KubeError && error.reason === reason;
 };
+/** For what is said in the text alone. */
+const says = (text: string): Predicate => {
+  return (error) => error instanceof KubeError && error.message.includes(text);
+};
 
 export const isNotFound = hasCode(404);
 export const isUnauthorized = hasCode(401);
 export const isForbidden = hasCode(403);
 export const isThrottled = hasCode(429);
+
+/** RBAC names the user (k8s.io/apiserver, responsewriters/errors.go); a quota and a webhook, Forbidden as well, do not. */
+export const isRightMissing: Predicate = (error) => isForbidden(error) && says('User "')(error);
+/** The CRD does not know a field of a strict request (k8s.io/apimachinery, runtime/error.go). */
+export const isUnknownField = says("strict decoding error");
+/** Cluster API's webhook of ExtensionConfigs (internal/webhooks/runtime/extensionconfig_webhook.go). */
+export const isRuntimeSDKOff = says("RuntimeSDK feature flag");
 
 /** `undefined` when the object does not exist. */
 export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {

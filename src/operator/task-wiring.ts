@@ -164,12 +164,11 @@ function isNew(task: StoredTask | undefined): boolean {
 function oncePerReason(onEvent: TaskWiring["onEvent"]): TaskBeginnerOptions["onUnstored"] {
   const told = new Set<string>();
   return ({ spec, name }, error) => {
-    const why = messageOf(error);
-    const key = `${name} ${why}`;
+    const key = `${name} ${messageOf(error)}`;
     if (told.has(key)) return;
     if (told.size >= MAX_TOLD) told.clear();
     told.add(key);
-    onEvent(taskNotStored(spec, name, why));
+    onEvent(taskNotStored(spec, name, error));
   };
 }
 

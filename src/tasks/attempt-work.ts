@@ -9,6 +9,7 @@ import {
   isForbidden,
   isNamespaceTerminating,
   isNotFound,
+  isRightMissing,
   KubeError,
 } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
@@ -215,11 +216,11 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
   return waitsOrTimedOut(work, message);
 }
 
-/** A refusal without a user's name is not one of RBAC: a quota or a webhook refuses. */
+/** What is not a missing right, a quota or a webhook refuses. */
 function reasonOf(error: unknown): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
-  return text.includes('User "')
+  return isRightMissing(error)
     ? `a right is missing (hookpolicy doctor prints which): ${text}`
     : `admission refuses it (correct what it names): ${text}`;
 }

@@ -3,6 +3,8 @@
 import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../api/hook-policy.ts";
+import { isUnknownField } from "../kube/kube-error.ts";
+import { messageOf } from "../lib/thrown.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { lastAttempt, objectOf } from "./task-progress.ts";
 
@@ -44,11 +46,10 @@ function objectIn(spec: HookTaskSpec, status: HookTaskStatus | undefined): strin
 }
 
 /** Its HookTask could not be stored. */
-export function taskNotStored(spec: HookTaskSpec, name: string, why: string): EventText {
-  const remedy = why.includes("strict decoding error")
-    ? `; the CRD is older than the operator: ${APPLY_CRDS}`
-    : "";
-  return eventOf(spec, "TaskNotBegun", { note: `its HookTask cannot be stored: ${why}${remedy}`, key: name });
+export function taskNotStored(spec: HookTaskSpec, name: string, error: unknown): EventText {
+  const remedy = isUnknownField(error) ? `; the CRD is older than the operator: ${APPLY_CRDS}` : "";
+  const note = `its HookTask cannot be stored: ${messageOf(error)}${remedy}`;
+  return eventOf(spec, "TaskNotBegun", { note, key: name });
 }
 
 /** `key`: tells one change of this kind from the next. */

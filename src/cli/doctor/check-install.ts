@@ -204,8 +204,8 @@ export function featureGates(examined: DoctorInput): Finding {
   const managers = coreManagers(examined);
   const off = managers.flatMap((manager) => GATES.filter((gate) => !hasGate(manager, gate)));
   if (off.length > 0) return gatesOff(off, managers[0]);
+  if (creation.ok && !creation.value) return gatesOff(["RuntimeSDK"], managers[0]);
   if (creation.ok) return ok(managers.length > 0 ? `${GATES.join(" and ")} are on` : "RuntimeSDK is on");
-  if (/RuntimeSDK feature flag/.test(creation.message)) return gatesOff(["RuntimeSDK"], managers[0]);
   if (managers.length > 0 && creation.why === "Forbidden") return ok(`${GATES.join(" and ")} are on`);
   if (isAbsent(registrations)) return unknown("there is no Cluster API to have it", "clusterctl init");
   if (creation.why === "Forbidden") known(creation);

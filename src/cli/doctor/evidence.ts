@@ -52,7 +52,8 @@ import { PART_GROUPS, viewMetadata } from "../../views/cluster.ts";
 import { mergeDemands, type ObjectDemand } from "../../policy/policy.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../registration/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
-import { unlessNotFound } from "../../kube/kube-error.ts";
+import { isRuntimeSDKOff, unlessNotFound } from "../../kube/kube-error.ts";
+import { unless } from "../../lib/thrown.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { accountOf, actionOf } from "../../policy/tasks/compile-task.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
@@ -149,8 +150,7 @@ async function readDefinitions(client: KubeClient): Promise<Evidence["definition
   return new Map(await Promise.all(entries));
 }
 
-/** Cluster API's webhook rejects ExtensionConfigs while the feature gate RuntimeSDK is off. */
-async function tryCreation(client: KubeClient): Promise<true> {
+async function tryCreation(client: KubeClient): Promise<boolean> {
   const kind = await extensionConfigs(client);
   const object = {
     apiVersion: `${kind.group}/${kind.version}`,
@@ -158,8 +158,8 @@ async function tryCreation(client: KubeClient): Promise<true> {
     metadata: { name: "hookpolicy-doctor" },
     spec: { clientConfig: { service: { namespace: "hookpolicy-system", name: "hookpolicy-doctor" } } },
   };
-  await client.tryCreate(kind, object);
-  return true;
+  const created = client.tryCreate(kind, object).then(() => true);
+  return (await unless(isRuntimeSDKOff, created)) ?? false;
 }
 
 async function readSecrets(

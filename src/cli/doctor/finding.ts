@@ -51,8 +51,8 @@ export interface Evidence {
   readonly coreProviders: ReadResult<readonly RawObject[]>;
   readonly clusterDefinition: ReadResult<RawObject>;
   readonly registrations: ReadResult<readonly Registration[]>;
-  /** Cluster API's answer to the creation of an ExtensionConfig (a dry run). */
-  readonly creation: ReadResult<true>;
+  /** Whether Cluster API lets an ExtensionConfig be created (a dry run): its webhook does not while RuntimeSDK is off. */
+  readonly creation: ReadResult<boolean>;
   /** PEM by key, of the Secrets that belong to ExtensionConfigs: by namespace and name. */
   readonly secrets: ReadonlyMap<string, ReadResult<Readonly<Record<string, string>>>>;
   /** HookPolicy's ValidatingWebhookConfiguration. */

@@ -9,11 +9,25 @@ import {
   isForbidden,
   isGone,
   isNotFound,
+  isRightMissing,
+  isRuntimeSDKOff,
   isThrottled,
+  isUnknownField,
   isUnreachable,
 } from "../../../src/kube/kube-error.ts";
 
-const PREDICATES = { isNotFound, isConflict, isGone, isForbidden, isThrottled, isUnreachable, isAborted };
+const PREDICATES = {
+  isNotFound,
+  isConflict,
+  isGone,
+  isForbidden,
+  isRightMissing,
+  isUnknownField,
+  isRuntimeSDKOff,
+  isThrottled,
+  isUnreachable,
+  isAborted,
+};
 type Predicate = keyof typeof PREDICATES;
 
 const meanings: Record<string, { error: unknown; is: Predicate[] }> = {
@@ -29,6 +43,35 @@ const meanings: Record<string, { error: unknown; is: Predicate[] }> = {
   "410 is gone": { error: fromStatus("watch x", 410, ""), is: ["isGone"] },
   "reason Expired is gone": { error: fromStatus("watch x", 500, { reason: "Expired" }), is: ["isGone"] },
   "403 is forbidden": { error: fromStatus("get x", 403, { reason: "Forbidden" }), is: ["isForbidden"] },
+  "a refusal of RBAC is a missing right": {
+    error: fromStatus("create x", 403, {
+      reason: "Forbidden",
+      message: 'jobs.batch is forbidden: User "system:serviceaccount:a:b" cannot create resource "jobs"',
+    }),
+    is: ["isForbidden", "isRightMissing"],
+  },
+  "a quota is none": {
+    error: fromStatus("create x", 403, {
+      reason: "Forbidden",
+      message: 'jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1',
+    }),
+    is: ["isForbidden"],
+  },
+  "a field that the CRD does not know": {
+    error: fromStatus("create x", 400, {
+      reason: "BadRequest",
+      message:
+        'HookTask in version "v1alpha1" cannot be handled: strict decoding error: unknown field "spec.a"',
+    }),
+    is: ["isUnknownField"],
+  },
+  "Cluster API's webhook says that RuntimeSDK is off": {
+    error: fromStatus("create x", 403, {
+      reason: "Forbidden",
+      message: "spec: Forbidden: can be set only if the RuntimeSDK feature flag is enabled",
+    }),
+    is: ["isForbidden", "isRuntimeSDKOff"],
+  },
   "429 is throttled": { error: fromStatus("get x", 429, "slow down"), is: ["isThrottled"] },
   "503 is unreachable": { error: fromStatus("get x", 503, "no endpoints"), is: ["isUnreachable"] },
   "500 is an answer": { error: fromStatus("get x", 500, { reason: "InternalError" }), is: [] },

@@ -87,7 +87,7 @@ describe("installed", () => {
     "a webhook that says that the gate is off": [
       "feature gates",
       () => ({
-        creation: { ...forbidden, message: "can be set only if the RuntimeSDK feature flag is enabled" },
+        creation: found(false),
         deployments: found([]),
       }),
       "error",
