@@ -7,6 +7,7 @@ import { type PolicyKind, policyName, type PolicyRef } from "../policy/policy-re
 import { markReaders } from "../policy/mark-readers.ts";
 import type { MarkReaders } from "../policy/mark.ts";
 import { PolicyEntry } from "./policy-entry.ts";
+import { compareText } from "../lib/compare-text.ts";
 
 export type PolicyObject = PolicyEntry["object"];
 
@@ -154,7 +155,7 @@ export class PolicySet {
     const entries = [...this.#entries.values()]
       .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
       .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .toSorted((a, b) => compareText(a.name, b.name))
       .map(({ entry }) => entry)
       .filter(representatives());
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
@@ -177,7 +178,7 @@ export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] 
   const byAge = [...policies]
     .filter(({ demands }) => demands.size > 0)
     .map((entry) => ({ entry, rank: `${entry.object.metadata.creationTimestamp ?? ""} ${entry.key}` }))
-    .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))
+    .toSorted((a, b) => compareText(a.rank, b.rank))
     .map(({ entry }) => entry);
   const byOwner = Map.groupBy(byAge, ({ compiled }) => compiled.ref.namespace ?? "");
   const demands = new Map([...byOwner].map(([owner, entries]) => [owner, kindsOf(entries)]));

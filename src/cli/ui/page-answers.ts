@@ -5,6 +5,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { compareText } from "../../lib/compare-text.ts";
 import { DAY_MS } from "../../lib/duration.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
@@ -61,7 +62,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
       };
     },
   });
-  return items.toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  return items.toSorted((a, b) => compareText(a.cluster, b.cluster));
 }
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
