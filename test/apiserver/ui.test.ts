@@ -286,7 +286,7 @@ spec:
     );
     assert.match(
       holds ?? "",
-      /nothing, and the rule holds: metadata\.labels\[a\]: expected a text.*shown\/c2$/,
+      /nothing, and the rule is not evaluable: metadata\.labels\[a\]: expected a text.*shown\/c2$/,
     );
     assert.deepEqual(complaints, []);
   });

@@ -25,7 +25,7 @@ export interface SimulatedTask {
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
   /** What it does, without expressions; absent: see `problem`. */
   readonly action?: TaskAction;
-  /** Why that cannot be told for this Cluster, so that the rule holds, except in mode Audit. */
+  /** Why that cannot be told for this Cluster, so that the rule is not evaluable. */
   readonly problem?: string;
 }
 
@@ -81,10 +81,9 @@ export function taskEffect({
   problem,
 }: SimulatedTask): Effect {
   const audit = mode === "Audit" ? "; in mode Audit, it begins nothing" : "";
-  const why = mode === "Audit" ? "in mode Audit" : "and the rule holds";
   const does =
     action === undefined
-      ? `nothing, ${why}: ${problem}`
+      ? `nothing, and the rule is not evaluable: ${problem}`
       : `${deedOf(action)}, once nothing else holds the operation${audit}`;
   return {
     title: `task ${task}`,
