@@ -17,6 +17,7 @@ const NOT_TRUE = "cluster.metadata.name == 'other' && 1 == 2";
 const FAILS = "cluster.metadata.labels['tier'] == 'gold' && 1 == 1";
 const NO_NAME = "cluster.metadata.annotations['backup'] + '-' + '1'";
 const BROKEN = "cluster.metadata.name == ('other' && 1";
+const UNREADABLE = "cluster.metadata.name 'other' == 'other'";
 const OBJECT = { ...CONFIG_MAP, namespace: "platform" };
 
 /** Not met, or not evaluable. Every kind is here, or the types do not check. */
@@ -25,7 +26,7 @@ const GATES: Readonly<
 > = {
   annotation: [{ annotation: { key: "example.com/ok" } }],
   label: [{ label: { key: "example.com/ok", from: "Namespace" } }],
-  expression: [NOT_TRUE, FAILS, BROKEN].map((expression) => ({ expression })),
+  expression: [NOT_TRUE, FAILS, BROKEN, UNREADABLE].map((expression) => ({ expression })),
   window: [{ window: { deny: [{ from: "2026-11-01T00:00:00Z", to: "2026-12-01T00:00:00Z" }] } }],
   version: [{ version: { range: "<1.0.0" } }],
   object: [

@@ -194,15 +194,13 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/\b(and|or|not)\b/, "write &&, || and ! instead of and, or and not"],
 ];
 
-/** The parser's list of expected tokens is long and mostly irrelevant, so the message names the found token. */
+/** The parser's list of expected tokens is mostly irrelevant. Nothing of the expression is repeated: tenants see the message. */
 function syntaxError(source: string, error: unknown, lines: readonly number[]): ParseResult {
   const offset = offsetOf(error);
-  const rest = source.slice(offset ?? 0).trim();
-  const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
   const bare = source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
   const hint = HINTS.find(([pattern]) => pattern.test(bare))?.[1];
   const lone = hint === undefined ? loneMark(source) : undefined;
-  const problem = lone?.problem ?? `it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`;
+  const problem = lone?.problem ?? `it cannot be read from here on${hint === undefined ? "" : `; ${hint}`}`;
   const position = positionAt(lines, lone?.offset ?? offset);
   return {
     ok: false,

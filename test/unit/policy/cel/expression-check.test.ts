@@ -113,7 +113,8 @@ test("what each use does not offer is unknown there", () => {
 const UNREADABLE: Readonly<Record<string, string>> = {
   "": "must not be empty",
   " \n": "must not be empty",
-  "cluster.metadata.name = 'a'": `not a CEL expression: it cannot be read from "= 'a'" on; = is not an operator, write ==`,
+  "cluster.metadata.name = 'a'":
+    "not a CEL expression: it cannot be read from here on; = is not an operator, write ==",
   "cluster.?topology == 1": "optional selection (.?) is not supported, use has()",
   "cluster.metadata.labels.`a/b` == ''": 'fields in backticks are not supported, write ["field"]',
   "namespace.metadata.name == 'a'": "namespace is a reserved word, the Namespace is namespaceObject",
@@ -124,7 +125,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   "has(cluster.topology) && true)": "not a CEL expression: ) closes nothing: remove it",
   "cluster.metadata.name in ['a', 'b'": "not a CEL expression: [ is not closed: write ]",
   "cluster.metadata.name == 'a": "not a CEL expression: the text has no closing '",
-  "1 +": `not a CEL expression: it cannot be read from "+" on`,
+  "1 +": "not a CEL expression: it cannot be read from here on",
   ["a".repeat(1025)]: "found 1025 bytes, expected at most 1024: shorten it",
   ["ä".repeat(513)]: "found 1026 bytes, expected at most 1024: shorten it",
   ["(".repeat(41)]: "brackets nest deeper than 40",
