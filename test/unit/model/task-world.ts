@@ -14,6 +14,7 @@ import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import type { TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../src/policy/tasks/task-trace.ts";
 import { recordOf } from "../../../src/tasks/stored-task.ts";
+import { hookTaskOf } from "../../../src/tasks/task-store.ts";
 import { APPROVED, cluster as builtCluster, compiled, NOW, override } from "../builders.ts";
 import { task, withTasks } from "../policy/tasks/fixtures.ts";
 
@@ -98,10 +99,12 @@ export class TaskWorld {
     return [...this.tasks.values()].flatMap((each) => recordOf(each) ?? []);
   }
 
-  store({ name, namespace, spec }: TaskIntent): HookTask {
+  store(intent: TaskIntent): HookTask {
+    const { name } = intent;
     if (this.tasks.has(name)) throw new KubeError("it exists", { code: 409, reason: "AlreadyExists" });
-    const metadata = { name, namespace, uid: `uid-${name}`, resourceVersion: this.next() };
-    const stored: HookTask = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookTask", metadata, spec };
+    const made = hookTaskOf(intent);
+    const metadata = { ...made.metadata, uid: `uid-${name}`, resourceVersion: this.next() };
+    const stored: HookTask = { ...made, metadata };
     this.tasks.set(name, stored);
     return stored;
   }
