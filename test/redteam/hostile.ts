@@ -119,7 +119,13 @@ const ROLLOUTS = ["upgrades", "again"].map((name) =>
         namespaceSelector: {},
         progressDeadline: "6h",
         healthyWhen: [{ name: "a", expression: `${JSON.stringify(WORST)} == cluster.metadata.name` }],
-        stages: [{ name: WORST, until: [{ name: WORST, expression: `${WORST} &&` }] }],
+        stages: [
+          {
+            name: WORST,
+            clusterSelector: { matchLabels: { [WORST]: WORST } },
+            until: [{ name: WORST, expression: `${WORST} &&` }],
+          },
+        ],
       },
       status: ROLLOUT_STATUS,
     },

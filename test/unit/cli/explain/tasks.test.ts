@@ -11,6 +11,7 @@ import {
   taskName,
   type TaskIdentity,
 } from "../../../../src/policy/tasks/task-identity.ts";
+import { CLUSTER_UID } from "../../../../src/policy/tasks/template-metadata.ts";
 import { outputSchema } from "../program.ts";
 import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
 
@@ -50,7 +51,7 @@ function hookTask(status: HookTaskStatus): object {
   return {
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookTask",
-    metadata: { namespace: "team-a", name: taskName(identity) },
+    metadata: { namespace: "team-a", name: taskName(identity), labels: { [CLUSTER_UID]: "5d2c" } },
     spec: {
       ...identity,
       serviceAccountName: "cluster-tasks",

@@ -3,6 +3,7 @@
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../../src/api/meta.ts";
 import { renderedHash } from "../../../../src/policy/tasks/task-identity.ts";
+import { CLUSTER_UID } from "../../../../src/policy/tasks/template-metadata.ts";
 
 const JOB = { create: { apiVersion: "batch/v1", kind: "Job" } };
 
@@ -20,6 +21,7 @@ export function hookTask(
       resourceVersion: "1",
       generation: 1,
       creationTimestamp: "2026-11-21T10:00:00Z",
+      labels: { [CLUSTER_UID]: spec.clusterRef?.uid ?? "u1" },
       ...metadata,
     },
     spec: {
