@@ -39,6 +39,7 @@ export interface PolicyRow extends DecisionRow {
 const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
+const WAIT_PASSED = "the wait has passed: the Cluster proceeds as soon as nothing else holds it";
 
 /**
  * `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. `tornDown`: how
@@ -67,7 +68,7 @@ export function policyRow(
     verdict,
     ...shownRule(rule),
     reason: rule.reason,
-    message: ruleMessage(rule, rule.message || DEADLINE_PASSED),
+    message: ruleMessage(rule, rule.message || (hasWaited(rule) ? WAIT_PASSED : DEADLINE_PASSED)),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -136,12 +137,17 @@ export function saysTheSame(a: ShownResult, b: ShownResult): boolean {
 }
 
 /**
- * The rule to report. A rule whose deadline has released the operation is reported until the operation has ended; otherwise
- * a restart would hold it for as long again.
+ * The rule to report. A rule whose deadline has released the operation, or whose wait has passed, is reported until the
+ * operation has ended; otherwise a restart of any replica would hold it for as long again.
  */
 function reportedRule(trace: PolicyTrace): RuleTrace | undefined {
   const isOut = trace.mode === "Audit" || trace.overriddenBy !== undefined;
-  return trace.verdict === "Allowed" && isOut ? undefined : decidingRule(trace);
+  if (trace.verdict === "Allowed" && isOut) return undefined;
+  return decidingRule(trace) ?? trace.rules.find(hasWaited);
+}
+
+function hasWaited({ verdict, reason, timers }: RuleTrace): boolean {
+  return verdict === "Allowed" && reason !== "DeadlineExpired" && timers?.gatesMetSince !== undefined;
 }
 
 /** The rule that holds, or would hold without Audit or the override; else a rule whose deadline has released. */

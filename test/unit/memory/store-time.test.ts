@@ -216,7 +216,21 @@ describe("a wait", () => {
       ],
     );
     passTo(fixture, at("+70m"));
-    assert.deepEqual(rowsOf(fixture, policy), []);
+    assert.deepEqual(
+      rowsOf(fixture, policy).map(({ holds, verdict }) => [holds, verdict]),
+      [[false, "Allowed"]],
+    );
+  });
+
+  test("that has passed does not begin again by a restart, while another policy holds", () => {
+    const alone = gated([{ name: "soak", wait: { duration: "10m" } }]);
+    const fixture = storeWith({ policies: [alone], clusters: [deleting] });
+    passTo(fixture, at("+10m"));
+    const status = statusOf(fixture, alone);
+    const again = storeWith({ policies: [{ ...alone, status }], clusters: [deleting] });
+    passTo(again, at("+11m"));
+    assert.equal(again.store.decider.ask({ call: DELETE, cluster: deleting }, at("+11m")).holds, false);
+    assert.deepEqual(statusOf(again, alone).decisions?.[0]?.timers, status.decisions?.[0]?.timers);
   });
 
   test("does not become shorter by a restart, nor by calls", () => {
