@@ -1,7 +1,7 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { holdingRules } from "../../../policy/decision.ts";
-import { type Fields, fieldsOf, named } from "../../../lib/fields.ts";
+import { type Fields, fieldsOf, listOf, named } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
 import { type MarkPlace, placeOf } from "../../../policy/mark.ts";
@@ -94,7 +94,7 @@ class Recorder {
     };
   }
 
-  /** The operations that began before the log, with the deadlines that the answers contain. */
+  /** The operations that began before the log, with the deadlines that the answers contain, and the waits without other gates. */
   askedBefore(at: string, answers: readonly RecordedAnswer[]): AskedSpec[] {
     const calls = answers.filter(({ kind }) => kind === "Answer");
     return [...Map.groupBy(calls, operationOf).values()].flatMap(([answer]): AskedSpec[] => {
@@ -107,14 +107,24 @@ class Recorder {
     });
   }
 
-  #timersOf({ decision }: RecordedAnswer): TimersSpec[] {
-    return decision.policies.flatMap((policy) =>
+  #timersOf({ decision: { policies, firstAsked } }: RecordedAnswer): TimersSpec[] {
+    return policies.flatMap((policy) =>
       policy.rules.flatMap(({ rule, deadlineAt }): TimersSpec[] => {
-        const { after } = fieldsOf(this.#ruleSpec(policyName(policy), rule)["deadline"]);
+        const { deadline, until } = this.#ruleSpec(policyName(policy), rule);
+        const { after } = fieldsOf(deadline);
         const afterMs = typeof after === "string" ? parseDuration(after) : undefined;
-        if (deadlineAt === undefined || afterMs === undefined) return [];
-        const blockedSince = new Date(Date.parse(deadlineAt) - afterMs).toISOString();
-        return [{ policy: policyName(policy), rule, blockedSince }];
+        const hasDeadline = deadlineAt !== undefined && afterMs !== undefined;
+        const waitsAlone =
+          listOf(until).length > 0 && listOf(until).every((gate) => "wait" in fieldsOf(gate));
+        if (!hasDeadline && !waitsAlone) return [];
+        return [
+          {
+            policy: policyName(policy),
+            rule,
+            ...(hasDeadline && { blockedSince: new Date(Date.parse(deadlineAt) - afterMs).toISOString() }),
+            ...(waitsAlone && firstAsked !== undefined && { gatesMetSince: firstAsked }),
+          },
+        ];
       }),
     );
   }

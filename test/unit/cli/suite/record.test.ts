@@ -83,6 +83,19 @@ const STORIES: Readonly<
     4,
     (operator) => operator.ask(UPGRADE).pass(630).ask(UPGRADE).pass(45).ask(UPGRADE).pass(180).ask(UPGRADE),
   ],
+  "a wait alone that began before the log": [
+    ruled([SOAK]),
+    2,
+    (operator) =>
+      operator
+        .change({ deletionTimestamp: NOW.toISOString() })
+        .pass(20)
+        .ask(DELETE)
+        .pass(39)
+        .ask(DELETE)
+        .pass(1)
+        .ask(DELETE),
+  ],
   "a deadline that releases": [
     ruled([APPROVED], { deadline: { after: "2h", onExpiry: "Allow" } }),
     2,
