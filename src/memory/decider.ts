@@ -1,8 +1,9 @@
 /** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { answering, hasEnded, operationKey } from "../operations/operation.ts";
 import { shownSince } from "../operations/call.ts";
 import { isWanted } from "../operations/hook-lives.ts";
@@ -202,11 +203,20 @@ export class Decider {
     const last = this.#decide(policies, learnt, call, now);
     const found = agreed([atFirst, decision], last);
     if (found.tasksDue !== true && call.hook !== "AfterControlPlaneInitialized") return { ...found, basis };
-    // Who reaches the port can write a call, and tasks act: they follow from what the Cluster and the ExtensionConfigs show.
-    const { namespace = "" } = cluster.metadata;
-    const shown = withSettings(shownSince(call, learnt.cluster), namespace, this.#options);
+    const shown = this.#asShown(call, learnt.cluster);
     const rendered = this.#decide(policies, { ...learnt, rendersTasks: true }, shown, now);
     return { ...agreed([atFirst, decision, last], rendered), basis };
+  }
+
+  /**
+   * The call as tasks follow from it: who reaches the port can write a call, and tasks act. What the Cluster shows counts, and
+   * the settings only if the ExtensionConfigs have the same; they may be newer than memory. Before Cluster API 1.14, most
+   * upgrades do not show the version that they come from: it is that of the call.
+   */
+  #asShown({ settings = {}, ...call }: HookCall, cluster: Cluster): HookCall {
+    const shown = { ...call, ...shownSince(call, cluster) };
+    const told = withSettings(shown, cluster.metadata.namespace ?? "", this.#options);
+    return isDeepStrictEqual(told.settings, settings) ? told : shown;
   }
 
   /** What was read, with what memory has learnt since. */
@@ -286,7 +296,7 @@ function isFirmHold(decision: Decision): boolean {
  */
 function agreed(others: readonly Decision[], last: Decision): Decision {
   const holding = others.find(({ holds }) => holds);
-  if (!last.holds) return holding ?? last;
+  if (!last.holds) return holding === undefined ? last : withoutLastTasks(holding);
   return others.every(({ waitsForTasks }) => waitsForTasks === true) ? last : withoutLastTasks(last);
 }
 

@@ -133,8 +133,7 @@ export class Session {
   /** The HookTasks that the call would store; changes no state. As in the operator, they follow from what the Cluster shows. */
   intents(cluster: Cluster, call: HookCall): Pick<Decision, "begins" | "toStore"> {
     const { policies, world, state } = this.#asked(cluster, call);
-    const { settings = {} } = call;
-    const shown = { ...shownSince(call, cluster), settings };
+    const shown = { settings: {}, ...call, ...shownSince(call, cluster) };
     return decide(policies, { ...world, state, rendersTasks: true }, shown, this.#now);
   }
 

@@ -8,7 +8,7 @@ import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { fieldsOf } from "../../../src/lib/fields.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { NO_TASKS } from "../../../src/policy/tasks/task-record.ts";
-import { calling, cluster, DELETE, namespace, NO_OBJECTS, NOW } from "../builders.ts";
+import { calling, cluster, DELETE, heldAt, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { JOB, task, withTasks } from "../policy/tasks/fixtures.ts";
 import { storeWith } from "./fixtures.ts";
 
@@ -79,20 +79,25 @@ describe("a task that follows from what a call says beside its operation", () =>
     tasks: readonly TaskSpec[],
     settings: HookCall["settings"],
     until: GateSpec[] = [],
+    failurePolicy: "Fail" | "Ignore" = "Fail",
   ): Decision => {
-    const policies = [withTasks(tasks, until.length > 0 ? { until } : {})];
+    const policies = [withTasks(tasks, until.length > 0 ? { until } : {}, { failurePolicy })];
     const { store } = storeWith({ policies, clusters: [deleted], settings: () => ({ bucket: "ours" }) });
     const call = { ...DELETE, ...(settings && { settings }) };
     const live = { cluster: deleted, namespace: namespace(), objects: NO_OBJECTS, overrides: [] };
     return store.decider.decideLive({ call, cluster: deleted }, { ...live, tasks: NO_TASKS }, NOW);
   };
 
-  test("is rendered with the settings of the ExtensionConfig, whoever calls", () => {
-    for (const settings of [{ bucket: "ours" }, { bucket: "theirs" }]) {
-      const [intent] = asked([bucket], settings).begins ?? [];
-      assert.deepEqual(fieldsOf(fieldsOf(intent?.spec.action.create)["metadata"])["labels"], {
-        bucket: "ours",
-      });
+  test("is rendered with the settings of the call, if the ExtensionConfig has them", () => {
+    const [intent] = asked([bucket], { bucket: "ours" }).begins ?? [];
+    const { labels } = fieldsOf(fieldsOf(intent?.spec.action.create)["metadata"]);
+    assert.deepEqual(labels, { bucket: "ours" });
+  });
+
+  test("does not begin with others, and takes no slot, whatever the failurePolicy", () => {
+    for (const failurePolicy of ["Fail", "Ignore"] as const) {
+      const decision = asked([bucket], { bucket: "theirs" }, [], failurePolicy);
+      assert.deepEqual([decision.holds, begins(decision), decision.waitsForTasks], [true, [], undefined]);
     }
   });
 
@@ -103,8 +108,24 @@ describe("a task that follows from what a call says beside its operation", () =>
   });
 
   test("does not begin before another one that is not needed only for the call", () => {
-    const decision = asked(when("request.settings.bucket == 'ours'"), { bucket: "theirs" });
-    assert.deepEqual(begins(decision), ["backup"]);
+    const tasks = when("request.settings.bucket == 'ours'");
+    assert.deepEqual(begins(asked(tasks, { bucket: "theirs" })), []);
+    assert.deepEqual(begins(asked(tasks, { bucket: "ours" })), ["backup"]);
+  });
+
+  test("is rendered with the version of the call where the Cluster does not show what it comes from", () => {
+    const call = { hook: "BeforeClusterUpgrade", fromKubernetesVersion: "v1.34.0" } as const;
+    const from = task({
+      create: { ...JOB, metadata: { labels: { from: "<< request.fromKubernetesVersion >>" } } },
+    });
+    const upgrading = heldAt(call.hook, cluster({}, { topology: { className: "lab", version: "v1.35.0" } }));
+    const policies = [withTasks([from], { hooks: [call.hook] })];
+    const { store } = storeWith({ policies, clusters: [upgrading], settings: () => ({}) });
+    const live = { cluster: upgrading, namespace: namespace(), objects: NO_OBJECTS, overrides: [] };
+    const request = { call: { ...call, toKubernetesVersion: "v1.35.0" }, cluster: upgrading };
+    assert.deepEqual(begins(store.decider.decideLive(request, { ...live, tasks: NO_TASKS }, NOW)), [
+      "backup",
+    ]);
   });
 });
 
