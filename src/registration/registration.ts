@@ -1,4 +1,4 @@
-/** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
+/** Whether Cluster API calls this extension, by its ExtensionConfigs. Of these, decisions depend on the settings alone. */
 
 import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
 import { handlerName } from "../api/hook-catalog.ts";

@@ -36,10 +36,10 @@ export class Allowance {
   }
 
   spend(owner: string, amount: number): void {
-    // The owner of the oldest account may not come back.
-    const [oldest = owner] = this.#accounts.keys();
-    this.#refilled(oldest);
     const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
+    this.#accounts.delete(owner); // so that the first one has spent nothing for the longest time, and may never again
+    const [first = owner] = this.#accounts.keys();
+    this.#refilled(first);
     account.used = Math.min(account.used + amount, this.#rate.burst + this.#rate.debt);
     this.#accounts.set(owner, account);
   }
