@@ -38,8 +38,6 @@ export interface PolicyRow extends DecisionRow {
 /** The bound of names in the CRD. */
 const MAX_NAME = 63;
 const MAX_TIMERS = 16;
-const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
-const WAIT_PASSED = "the wait has passed: the Cluster proceeds as soon as nothing else holds it";
 
 /**
  * `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. `tornDown`: how
@@ -68,7 +66,7 @@ export function policyRow(
     verdict,
     ...shownRule(rule),
     reason: rule.reason,
-    message: ruleMessage(rule, rule.message || (hasWaited(rule) ? WAIT_PASSED : DEADLINE_PASSED)),
+    message: ruleMessage(rule, rule.message || passed(rule)),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -81,6 +79,11 @@ export function policyRow(
     step: operation.step,
   };
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
+}
+
+function passed(rule: RuleTrace): string {
+  const what = hasWaited(rule) ? "wait" : "deadline";
+  return `the ${what} has passed: the Cluster proceeds when Cluster API asks again, unless something else holds it`;
 }
 
 /** A rule whose name is too long or unprintable is not evaluable, but is still shown. */
