@@ -1,6 +1,6 @@
 /** Reads a fleet, or what is about one Cluster, once from the API server. */
 
-import { fieldsOf, isFields } from "../../lib/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
@@ -188,16 +188,19 @@ async function readAround(
   return { objects: [...others, ...all.objects], unread, read: { ...read, allNamespaces: true } };
 }
 
-/** Of this Cluster, where its policies have them. */
+/** Of this Cluster, where its policies have them; of all where one has lost the label by which the Cluster's are found. */
 async function readTasks(
   client: KubeClient,
   cluster: RawObject,
   policies: readonly RawObject[],
 ): Promise<ReadPart> {
-  const labelSelector = `${CLUSTER_UID}=${viewMetadata(cluster["metadata"]).uid}`;
+  const { uid } = viewMetadata(cluster["metadata"]);
+  const rows = policies.flatMap(({ status }) => listOf(fieldsOf(status)["decisions"]).map(fieldsOf));
+  const isAltered = rows.some((row) => row["clusterUID"] === uid && row["reason"] === "TaskAltered");
+  const selected = isAltered ? {} : { labelSelector: `${CLUSTER_UID}=${uid}` };
   const lists = taskNamespaces(policies).map(async (namespace) => {
     const found = unlessNotFound(
-      client.list(HOOK_TASKS, { namespace, labelSelector, project: (raw) => typed(HOOK_TASKS, raw) }),
+      client.list(HOOK_TASKS, { namespace, ...selected, project: (raw) => typed(HOOK_TASKS, raw) }),
     );
     const items = found.then((list) => list?.items ?? []);
     return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);

@@ -15,7 +15,10 @@ interface RequestBody {
   readonly spec?: { readonly user: string; readonly resourceAttributes: { readonly verb: string } };
 }
 
-/** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. `clock`: what it shows. */
+/**
+ * By method and path without the query: "GET /api/v1/namespaces", or "GET /api/v1/namespaces a=b" for what has these labels.
+ * What is not there is not found. `clock`: what it shows.
+ */
 export async function answering(
   t: TestContext,
   answers: Readonly<Record<string, object>>,
@@ -32,7 +35,8 @@ export async function answering(
     if (method === "POST") void json(request).then((body) => bodies.push(body as RequestBody));
     const question = `${method} ${url.replace(/\?.*$/, "")}`;
     asked.push(question);
-    const answer = answers[question];
+    const selector = new URL(url, "http://localhost").searchParams.get("labelSelector");
+    const answer = answers[`${question} ${selector}`] ?? answers[question];
     const code = answer === undefined ? 404 : answer === FORBIDDEN ? 403 : 200;
     if (clock !== undefined) response.setHeader("date", clock.toUTCString());
     response.writeHead(code, { "content-type": "application/json" });

@@ -12,7 +12,9 @@ import {
   type TaskIdentity,
 } from "../../../../src/policy/tasks/task-identity.ts";
 import { CLUSTER_UID } from "../../../../src/policy/tasks/template-metadata.ts";
+import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
 
 const CREATE = {
@@ -196,4 +198,44 @@ describe("a task", () => {
       commands: [`hookpolicy task show -n team-a ${NAME}`, `hookpolicy task retry -n team-a ${NAME}`],
     });
   });
+});
+
+test("a HookTask that has lost its label is found, if the operator says that one is altered", async (t) => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const meta = { resourceVersion: "1", generation: 1 };
+  const stored = (object: object): object => ({
+    ...object,
+    metadata: { ...(object as { metadata: object }).metadata, ...meta },
+  });
+  const row = {
+    namespace: "team-a",
+    cluster: "prod-1",
+    clusterUID: "5d2c",
+    hook: "BeforeClusterDelete",
+    rule: "confirmed",
+    verdict: "Blocked",
+    reason: "TaskAltered",
+    message: "altered",
+    firstAsked: "2026-11-21T10:00:00Z",
+    since: "2026-11-21T10:00:00Z",
+  };
+  const protect = { ...withTasks(rule()), status: { observedGeneration: 1, decisions: [row] } };
+  const task = hookTask({ phase: "Running" });
+  const { labels: _, ...unlabelled } = (task as { metadata: { labels: object } }).metadata;
+  const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
+  const own = "/apis/hookpolicy.dev/v1alpha1";
+  const { kubeconfig } = await answering(t, {
+    ...SERVES_CLUSTERS,
+    [`GET ${clusters}/prod-1`]: stored(cluster(DELETING)),
+    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+    [`GET ${own}/namespaces/team-a/hookpolicies`]: list(stored(protect)),
+    [`GET ${own}/clusterhookpolicies`]: list(),
+    [`GET ${own}/hookrollouts`]: list(),
+    [`GET ${own}/hookoverrides`]: list(),
+    [`GET ${own}/namespaces/team-a/hooktasks`]: list(stored({ ...task, metadata: unlabelled })),
+    [`GET ${own}/namespaces/team-a/hooktasks ${CLUSTER_UID}=5d2c`]: list(),
+  });
+  const { stdout } = await hookpolicy(["explain", "team-a/prod-1", "--kubeconfig", kubeconfig]);
+  assert.match(stdout, /task clean: cannot be trusted\n/);
+  assert.doesNotMatch(stdout, /begins next|the status says/);
 });
