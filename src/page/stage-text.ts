@@ -28,7 +28,7 @@ const WHY: Readonly<Record<string, string>> = {
   Failed: "failed",
   Unhealthy: "unhealthy",
   WorkersPinned: "workers are pinned to an older version",
-  NotCalled: "Cluster API asks nothing about it",
+  NotCalled: "no call about it has reached the operator",
   NotAsked: "not asked for this version",
 };
 

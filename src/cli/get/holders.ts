@@ -1,5 +1,6 @@
 /** Reads the policies and rollouts of a fleet, once or continuously, and whether the operator runs. */
 
+import type { HookRollout } from "../../api/hook-policy.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -123,4 +124,16 @@ export async function warnOfSilence(...args: Parameters<typeof operatorSilence>)
   const silence = await operatorSilence(...args);
   if (silence !== undefined)
     stderr.line(`warning: ${silence}, and this can be out of date; see 'hookpolicy doctor'`);
+}
+
+/** Slots that were renewed show that the operator runs. */
+export async function warnOfSilentRollouts(
+  client: KubeClient,
+  rollouts: readonly HookRollout[],
+): Promise<void> {
+  const running = rollouts.flatMap(({ status }) => status?.running ?? []);
+  await warnOfSilence(
+    client,
+    running.map(({ renewedAt }) => ({ since: renewedAt })),
+  );
 }

@@ -202,12 +202,8 @@ async function printStatus(client: KubeClient, name: string | undefined, flags: 
 }
 
 async function warnOfSilence(client: KubeClient, rollouts: readonly HookRollout[]): Promise<void> {
-  const holders = await import("../get/holders.ts");
-  const running = rollouts.flatMap(({ status }) => status?.running ?? []);
-  await holders.warnOfSilence(
-    client,
-    running.map(({ renewedAt }) => ({ since: renewedAt })),
-  );
+  const { warnOfSilentRollouts } = await import("../get/holders.ts");
+  await warnOfSilentRollouts(client, rollouts);
 }
 
 type Printer = (rollouts: readonly HookRollout[]) => void;

@@ -12,6 +12,7 @@ import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
+import { warnOfSilentRollouts } from "../get/holders.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 
 export interface RolloutInFleet {
@@ -25,12 +26,18 @@ export async function readPlanned(
   paths: readonly string[],
   connection: ConnectionFlags,
 ): Promise<RolloutInFleet> {
-  if (paths.length === 0) return await withApiServer(connection, (client) => readLivePlanned(client, name));
+  const live = async (given?: readonly RawObject[]): Promise<RolloutInFleet> =>
+    await withApiServer(connection, async (client) => {
+      const planned = await readLivePlanned(client, name, given);
+      await warnOfSilentRollouts(client, [planned.rollout]);
+      return planned;
+    });
+  if (paths.length === 0) return await live();
   const files = (await readAllObjects(paths)).map(({ object }) => object);
   const rollout = rolloutIn(files, name, IN_FILES);
   if (files.some(isCluster)) return { rollout, fleet: await fleetOf(files, settings()) };
   try {
-    return await withApiServer(connection, (client) => readLivePlanned(client, name, files));
+    return await live(files);
   } catch (error) {
     const why = "The files have no Cluster, so the plan needs those of the API server: add Clusters with -f";
     throw new CommandError(USAGE, `${messageOf(error)}. ${why} to plan without it`);

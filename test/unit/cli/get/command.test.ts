@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { answering, FORBIDDEN } from "../api-server.ts";
+import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
@@ -59,12 +59,16 @@ describe("what the operator has written can be out of date:", () => {
     status: { running },
   });
   const served = {
+    ...SERVES_CLUSTERS,
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(),
+    "GET /api/v1/namespaces": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([])),
     "GET /apis/hookpolicy.dev/v1alpha1/hooktasks": list(),
     "GET /apis/coordination.k8s.io/v1/leases": list(lease),
   };
   for (const args of [
     ["rollout", "status"],
+    ["rollout", "plan", "r", "--duration", "40m"],
     ["task", "list", "-A"],
   ])
     test(args.join(" "), async (t) => {

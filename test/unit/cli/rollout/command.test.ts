@@ -250,14 +250,18 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     });
 
     test("what waits for Clusters that no waiting brings there has no time, and these are named", async (t) => {
+      const call = 'failed to call extension handler "h": refused';
+      const conditions = [condition("TopologyReconciled", "False", call)];
+      const status = { controlPlane: { versions: [{ version: OLD }] }, conditions };
       const canaries = [at("b", "canary", NEW), at("c", "canary", OLD), at("d", "canary", NEW, "False")];
-      const objects = [...canaries, held("a", "rest"), NAMESPACE, rolloutOf("upgrades")];
+      const failing = { ...living("e", "canary", NEW), status };
+      const objects = [...canaries, failing, held("a", "rest"), NAMESPACE, rolloutOf("upgrades")];
       const { stdout } = await plan(t, objects);
-      assert.match(stdout, /^canary +3 +1 +unknown +unknown +unknown$/m);
+      assert.match(stdout, /^canary +4 +1 +unknown +unknown +unknown$/m);
       assert.match(stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
       assert.match(
         stdout,
-        /^Stage canary waits for fleet\/d \(unhealthy\), fleet\/c \(not asked for this version\)\. The plan has no time/m,
+        /^Stage canary waits for fleet\/d \(unhealthy\), fleet\/e \(no call about it has reached the operator\), fleet\/c \(not asked for this version\)\. The plan has no time/m,
       );
       assert.match(stdout, /^Waiting for that: fleet\/a$/m);
       assert.doesNotMatch(stdout, /never|Never/);
