@@ -27,6 +27,8 @@ export interface HeldFleet {
   readonly omitted: readonly { readonly policy: HolderRef; readonly count: number }[];
   /** Clusters that Audit policies and rollouts would hold, counted once for each of them. */
   readonly wouldBlock: number;
+  /** Policies of which Cluster API does not call the hooks, with the reason. */
+  readonly notCalled: readonly string[];
   /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
   /** When the operator last showed that it runs; absent: unknown. */
@@ -74,6 +76,9 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
     wouldBlock: policies
       .flatMap(({ rows }) => rows)
       .filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length,
+    notCalled: policies.flatMap(({ ref, notCalled }) =>
+      notCalled?.status === "True" ? [`${policyName(ref)} (${notCalled.reason})`] : [],
+    ),
     due: policies.flatMap(({ ref, due }) => (due === undefined ? [] : [{ policy: ref, since: due }])),
   };
 }
@@ -85,6 +90,7 @@ interface Holder {
   readonly omitted: number;
   readonly due: string | undefined;
   readonly problem?: string | undefined;
+  readonly notCalled?: ReturnType<typeof conditionOf>;
 }
 
 function holderOf(raw: RawObject): Holder[] {
@@ -103,6 +109,7 @@ function holderOf(raw: RawObject): Holder[] {
       omitted: status?.decisionsOmitted ?? 0,
       due: status?.nextTransitionTime,
       problem: conditionOf({ status }, CONDITION.Ready)?.message,
+      notCalled: conditionOf({ status }, CONDITION.NotCalled),
     },
   ];
 }

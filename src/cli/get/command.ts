@@ -61,7 +61,8 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("../fleet/held.ts");
-  const { followHolders, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
+  const { checkNamespace, followHolders, operatorSeen, readHolders, unreadNotes } =
+    await import("./holders.ts");
   const warn = (unread: readonly string[]): void =>
     stderr.lines(unreadNotes({ unread }).map((note) => `warning: ${note}`));
   await reading(() =>
@@ -72,13 +73,10 @@ async function get(flags: Flags, program: string): Promise<void> {
       const holders = await readHolders(client, namespace);
       warn(holders.unread);
       if (flags.watch !== true) {
-        const seen = await operatorSeen(client);
+        const fleet = { ...heldBy(holders.objects, namespace), ...(await operatorSeen(client)) };
+        if (namespace !== undefined && fleet.held.length === 0) await checkNamespace(client, namespace);
         // The operator's times are compared with the API server's: this machine's clock may be wrong.
-        return await print(
-          { ...heldBy(holders.objects, namespace), ...seen },
-          query,
-          client.serverClock.serverTime(),
-        );
+        return await print(fleet, query, client.serverClock.serverTime());
       }
       const scope = { resources: holders.resources, ...(namespace !== undefined && { namespace }) };
       const readerIsGone = untilReaderIsGone();

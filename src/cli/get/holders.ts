@@ -7,10 +7,11 @@ import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { LEADER_LEASE, LEASES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { LEADER_LEASE, LEASES, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
-import { listTyped, typed } from "../fleet/live-objects.ts";
+import { listTyped, namesOf, TIMEOUT_MS, typed } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
 import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
 
@@ -39,6 +40,22 @@ export async function readHolders(client: KubeClient, namespace?: string): Promi
     }
   }
   return { objects: [...found.values()].flat(), resources: [...found.keys()], unread };
+}
+
+/** A mistyped name must not look like a namespace in which nothing is held. Who may not read Namespaces is not told. */
+export async function checkNamespace(client: KubeClient, name: string): Promise<void> {
+  try {
+    await client.get(NAMESPACES, { name });
+  } catch (error) {
+    if (isForbidden(error)) return;
+    if (!isNotFound(error)) throw error;
+    const names = await namesOf(client, NAMESPACES, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const meant = nearestText(
+      name,
+      names.map((each) => each.name),
+    );
+    throw new CommandError(USAGE, `there is no Namespace ${name}${meant}`);
+  }
 }
 
 export function unreadNotes({ unread }: Pick<Holders, "unread">): string[] {

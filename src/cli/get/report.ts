@@ -2,6 +2,7 @@
 
 import { clusterOfRow } from "../../operations/rows.ts";
 import { counted } from "../../lib/counted.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
@@ -56,16 +57,21 @@ function operationLines(held: readonly HeldOperation[], view: HeldView): string[
 
 function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {
   const { policy, row } = held;
+  const command = commandFor(held, view);
+  const gate = (command === undefined ? BRIEF.exec(row.message)?.[1] : undefined) ?? row.gate;
   return [
     clusterOfRow(row),
     row.hook,
     shortName(policy),
-    row.gate === undefined ? row.rule : `${row.rule}/${row.gate}`,
+    gate === undefined ? row.rule : `${row.rule}/${gate}`,
     since(row.firstAsked, view.now),
     until(row.earliestRelease, view.now),
-    commandFor(held, view) ?? row.message,
+    command ?? row.message,
   ];
 }
+
+/** Where not all gates fit into the message, it has the first command, which may be that of a later gate than the row's. */
+const BRIEF = /^(?:"(?:[^"\\]|\\.)*", )?gate (\S+) waits \(/;
 
 /** A HookPolicy is always in the Cluster's namespace. */
 function shortName({ kind, name }: HolderRef): string {
@@ -144,8 +150,11 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
-  const { omitted, wouldBlock } = fleet;
+  const { omitted, wouldBlock, notCalled } = fleet;
   return [
+    ...(notCalled.length === 0
+      ? []
+      : [`Cluster API does not call the hooks of ${firstNames(notCalled)}; see 'hookpolicy doctor'`]),
     ...ageNotes(fleet, now),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,

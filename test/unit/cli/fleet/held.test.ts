@@ -118,6 +118,26 @@ test("what proceeds is not held: Audit, failurePolicy Ignore, a deadline that ha
   assert.deepEqual([audit.held, audit.wouldBlock], [[], 1]);
 });
 
+test("where Cluster API does not call the hooks of a policy, that is said, whether or not it has rows", () => {
+  const condition = { type: "NotCalled", status: "True", reason: "NotRegistered" };
+  const silent = policy("a", [], {}, { conditions: [condition] });
+  assert.match(
+    heldText(heldBy([silent, policy("b", [])], "team-a"), view()),
+    /^Cluster API does not call the hooks of HookPolicy team-a\/a \(NotRegistered\); see 'hookpolicy doctor'$/m,
+  );
+  const called = policy("a", [], {}, { conditions: [{ ...condition, status: "False" }] });
+  assert.doesNotMatch(heldText(heldBy([called]), view()), /does not call/);
+});
+
+test("the gate that is shown is that of the command beside it", () => {
+  const text = (message: string): string =>
+    heldText(heldBy([policy("a", [row("c1", { gate: "later", message })])]), view());
+  const brief = "gate approved waits (kubectl annotate c example.com/ok=), and 1 more";
+  assert.match(text(brief), /r\/approved .*kubectl annotate/);
+  assert.match(text(`"say \\"ok\\", gate x waits (a)", ${brief}`), /r\/approved .*kubectl annotate/);
+  assert.match(text("gate later waits for its window"), /r\/later /);
+});
+
 test("rows are out of date where the operator has missed what was due, and only there", () => {
   const withDue = (nextTransitionTime: string): RawObject =>
     policy("a", [row("c1")], {}, { nextTransitionTime });

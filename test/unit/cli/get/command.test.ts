@@ -144,6 +144,10 @@ test("get says so where the user may not read Leases, and calls the rows neither
 test("get says in which namespace nothing is held, and how to see the others if none was named", async (t) => {
   const none = { metadata: { resourceVersion: "1" }, items: [] };
   const { kubeconfig } = await answering(t, {
+    "GET /api/v1/namespaces": { ...none, items: [{ metadata: { name: "team-a", resourceVersion: "1" } }] },
+    "GET /api/v1/namespaces/default": FORBIDDEN,
+    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", resourceVersion: "1" } },
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-b/hookpolicies": none,
     "GET /apis/hookpolicy.dev/v1alpha1/namespaces/default/hookpolicies": none,
     "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": none,
     "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": none,
@@ -155,6 +159,9 @@ test("get says in which namespace nothing is held, and how to see the others if 
   assert.equal(await said(), "nothing is held in namespace default; -A looks in all of them\n");
   assert.equal(await said("-n", "team-a"), "nothing is held in namespace team-a\n");
   assert.equal(await said("-A"), "nothing is held\n");
+  const missing = await hookpolicy(["get", "-n", "team-b", "--kubeconfig", kubeconfig]);
+  assert.deepEqual([missing.code, missing.stdout], [2, ""]);
+  assert.equal(missing.stderr, "error: there is no Namespace team-b (did you mean team-a?)\n");
 });
 
 test("get without a Lease says that it is unknown whether the operator runs, and takes the API server's clock", async (t) => {
