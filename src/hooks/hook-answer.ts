@@ -23,7 +23,7 @@ export interface Outcome {
 /** Short, because the reason passes by itself, and Cluster API does not call earlier. */
 const SOON_SECONDS = 5;
 
-const TEXT = {
+export const TEXT = {
   NotLoaded: "HookPolicy is still loading policies and holds every Cluster until it has finished",
   NotConfirmed: "HookPolicy could not confirm the decision with the API server, so the Cluster stays held",
   TooManyCalls:

@@ -89,6 +89,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "admission/cluster-denial.ts",
     "certificates/lifetime.ts",
     "certificates/pem.ts",
+    "hooks/hook-answer.ts",
     "registration/registration.ts",
     "objects/object-refusal.ts",
     "operator/options.ts",

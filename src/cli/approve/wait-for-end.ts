@@ -8,9 +8,10 @@ import { hasEnded } from "../../operations/operation.ts";
 import { viewCluster } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { ApprovalPlan, OperationPlan } from "./approval.ts";
-import { failedCall } from "../fleet/caveats.ts";
+import { failedCall, unconfirmed } from "../fleet/caveats.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { followUntil } from "../fleet/follow.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 import type { LiveCluster } from "../fleet/live-cluster.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
@@ -44,14 +45,14 @@ export async function waitForEnd(
   }
   const asked = plan.operations.filter(({ pending }) => pending !== undefined);
   const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
-  const { ended, failed } =
+  const { ended, why } =
     soon.length === 0 ? { ended: [] } : await watchEnds(plan, soon, live, { timeoutMs, say });
   const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));
   if (held.length > 0) {
     const names = held.map(({ call }) => call.hook).join(", ");
     const waited = held.some((operation) => soon.includes(operation)) ? ` after ${timeoutMs / 1000} s` : "";
-    const why = failed === undefined ? "" : `: Cluster API's last call failed: ${failed}`;
-    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}${why}` };
+    const because = why === undefined ? "" : `: ${why}`;
+    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}${because}` };
   }
   const other = ended.find(({ how }) => how !== "WentOn");
   return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
@@ -68,14 +69,14 @@ async function watchEnds(
   operations: readonly OperationPlan[],
   { client }: LiveCluster,
   { timeoutMs, say }: WaitOptions,
-): Promise<{ readonly ended: readonly OperationEnd[]; readonly failed?: string | undefined }> {
+): Promise<{ readonly ended: readonly OperationEnd[]; readonly why?: string | undefined }> {
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
   const ended: OperationEnd[] = [];
-  let failed: string | undefined;
+  let why: string | undefined;
   const haveAllEnded = (object: KubeObject | undefined): boolean => {
-    failed = object && failedCall({ ...object });
+    why = object && whyStillHeld({ ...object });
     const seen = object && viewCluster(object);
     for (const operation of left) {
       const how = endingOf(operation, seen, served);
@@ -90,7 +91,12 @@ async function watchEnds(
   const { namespace = "", name } = cluster.metadata;
   const scope = { resource: await clusterResource(client), namespace, name };
   await followUntil(client, scope, haveAllEnded, { timeoutMs, onLost: tellLost });
-  return { ended, failed };
+  return { ended, why };
+}
+
+function whyStillHeld(cluster: RawObject): string | undefined {
+  const failed = failedCall(cluster);
+  return failed === undefined ? unconfirmed(cluster) : `Cluster API's last call failed: ${failed}`;
 }
 
 /** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */

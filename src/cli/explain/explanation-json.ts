@@ -8,7 +8,8 @@ import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import { commandsOf } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
-export function explanationJson({ at, operations, ...rest }: Explanation): object {
+export function explanationJson(explanation: Explanation): object {
+  const { at, operations, callsFail: _, ...rest } = explanation;
   return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 

@@ -46,8 +46,10 @@ export interface ExplainOptions extends ExplainWish {
   readonly unread: readonly { readonly text: string; readonly policies: boolean }[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
-  /** That the operator does not answer. */
-  readonly silence?: string | undefined;
+  /** That Cluster API's calls fail, that the operator does not answer them, or that it could not confirm a release. */
+  readonly lastCall?: string | undefined;
+  /** Whether Cluster API's last call has failed. */
+  readonly callsFail?: boolean;
 }
 
 export interface Explanation {
@@ -57,6 +59,7 @@ export interface Explanation {
   readonly tornDown: TearDown | undefined;
   /** Why Cluster API holds the upgrade without asking. */
   readonly ownHold: string | undefined;
+  readonly callsFail: boolean;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -104,7 +107,9 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     at: at ?? now,
     tornDown: findTearDowns(fleet)(cluster),
     ownHold: ownHold?.isNow === true ? ownHold.text : undefined,
+    callsFail: options.callsFail === true,
     notes: [
+      options.lastCall,
       ...notesOf(fleet, options),
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
@@ -141,7 +146,6 @@ function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | unde
   const { cluster, hook, request, unread } = options;
   const attempt = attemptOf(options);
   return [
-    options.silence,
     options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
     attempt && "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined,
     notCalled(cluster),

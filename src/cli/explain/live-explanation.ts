@@ -4,7 +4,7 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { failedCall } from "../fleet/caveats.ts";
+import { failedCall, unconfirmed } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSilence } from "../get/holders.ts";
@@ -23,27 +23,32 @@ export async function readExplainable(
     now,
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
-  const silence = await silenceNote(client, raw, fleet);
+  const failed = failedCall(raw);
+  const lastCall = failed === undefined ? await lastAnswerNote(client, raw, fleet) : failedNote(failed);
   const notes = unread.map(({ what, verb }) => {
     return { text: `you may not ${verb}: ${MAY[what]}`, policies: MAY[what] === HOLDS };
   });
-  return { fleet, options: { ...wish, cluster, now, unread: notes, live: true, silence } };
+  return {
+    fleet,
+    options: { ...wish, cluster, now, unread: notes, live: true, lastCall, callsFail: failed !== undefined },
+  };
 }
 
-/** That calls fail, or that the operator has stopped. */
-async function silenceNote(
+function failedNote(failed: string): string {
+  return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
+}
+
+/** That the operator has stopped, or could not confirm a release. */
+async function lastAnswerNote(
   client: KubeClient,
   cluster: RawObject,
   { policies }: Fleet,
 ): Promise<string | undefined> {
-  const failed = failedCall(cluster);
-  if (failed !== undefined)
-    return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
   const rows = policies.flatMap(({ status }) => listOf(status.decisions));
   const since = rows.map((row) => ({ since: textOf(fieldsOf(row)["since"]) }));
   // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
   const silence = await operatorSilence(client, since);
-  if (silence === undefined) return undefined;
+  if (silence === undefined) return unconfirmed(cluster);
   return `${silence}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 

@@ -28,7 +28,7 @@ import type { ExplainedRollout } from "../fleet/rollout-hold.ts";
 import type { Branch, Detail } from "../../page/branch.ts";
 import { indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
-interface View extends TextOptions {
+interface View extends TextOptions, Pick<Explanation, "callsFail"> {
   /** NAMESPACE/NAME of the Cluster. */
   readonly name: string;
   readonly at: Date;
@@ -51,8 +51,9 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
-function viewOf({ cluster, at }: Explanation, options: TextOptions): View {
-  return { ...options, name: namespacedName(cluster), at, ...(options.chosen && { from: timestamp(at) }) };
+function viewOf({ cluster, at, callsFail }: Explanation, options: TextOptions): View {
+  const name = namespacedName(cluster);
+  return { ...options, name, at, callsFail, ...(options.chosen && { from: timestamp(at) }) };
 }
 
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {
@@ -100,7 +101,7 @@ function drawn(
       ...stepDetails(operation, view),
       ...rolloutDetails(operation),
       ...waits(operation),
-      outlook(operation),
+      outlook(operation, view),
       ...admissionDetail(operation, view),
       ...lifted(operation),
     ],
@@ -261,18 +262,20 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
   });
 }
 
-function outlook(operation: ExplainedOperation): Detail {
+function outlook(operation: ExplainedOperation, { callsFail }: View): Detail {
   const { verdict, holds, firstAsked, retryAfterSeconds, policies, request } = operation;
+  const isAsked = firstAsked !== undefined;
+  const later = callsFail ? "; after failures it waits longer each time" : undefined;
   if (holds === undefined)
     return { label: "but", text: "policies that you may not read can hold it: see the note above" };
   if (request !== undefined) return atAdmission(operation);
   if (holds) {
-    const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
+    const retry = isAsked ? `; Cluster API asks again${later ?? ` after ${retryAfterSeconds} s`}` : "";
     return { label: "released", text: `${releasedText(operation)}${retry}` };
   }
-  const when = `when Cluster API asks${firstAsked === undefined ? "" : ` again${longestRetry(policies)}`}`;
+  const when = isAsked ? ` again${later ?? longestRetry(policies)}` : "";
   const audit = verdict === "WouldBlock" ? ": only policies of mode Audit would hold it" : "";
-  return { label: "proceeds", text: `${when}${audit}` };
+  return { label: "proceeds", text: `when Cluster API asks${when}${audit}` };
 }
 
 /** "by policies: at …; then by HookRollout upgrades: when …" */

@@ -5,6 +5,7 @@ import { printable } from "../../lib/printable.ts";
 import { truncateStart } from "../../lib/truncate.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
+import { TEXT } from "../../hooks/hook-answer.ts";
 import { upgradeHasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Fleet } from "./fleet.ts";
@@ -46,15 +47,25 @@ export function kubectl(
 
 /** Why Cluster API's last call about the Cluster failed, as its condition tells; `undefined`: it does not tell so. */
 export function failedCall(cluster: RawObject): string | undefined {
-  const status = fieldsOf(cluster["status"]);
-  const all = [status, fieldsOf(status["v1beta2"])].flatMap(({ conditions }) =>
-    listOf(conditions).map(fieldsOf),
-  );
-  const messages = all
-    .filter((condition) => condition["type"] === "TopologyReconciled" && condition["status"] !== "True")
-    .map(({ message }) => /failed to call extension handler[^\n]*/.exec(textOf(message))?.[0]);
-  const [text] = messages.filter((message) => message !== undefined);
+  const text = /failed to call extension handler[^\n]*/.exec(whyNotReconciled(cluster))?.[0];
   return text === undefined ? undefined : truncateStart(printable(text), MAX_SHOWN);
+}
+
+/** Why the last call released nothing although the policies do; `undefined`: its answer is not known, or was another one. */
+export function unconfirmed(cluster: RawObject): string | undefined {
+  return whyNotReconciled(cluster).includes(TEXT.NotConfirmed) ? UNCONFIRMED : undefined;
+}
+
+const UNCONFIRMED =
+  "the operator's last answer was that it could not confirm the release with the API server; its log says why: grep it for 'could not be confirmed' (HookPolicyReleaseUnconfirmed in docs/runbook.md)";
+
+function whyNotReconciled(cluster: RawObject): string {
+  const status = fieldsOf(cluster["status"]);
+  return [status, fieldsOf(status["v1beta2"])]
+    .flatMap(({ conditions }) => listOf(conditions).map(fieldsOf))
+    .filter((condition) => condition["type"] === "TopologyReconciled" && condition["status"] !== "True")
+    .map(({ message }) => textOf(message))
+    .join("\n");
 }
 
 /** The cause stands at the end, after the URL. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { TEXT } from "../../../../src/hooks/hook-answer.ts";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -48,54 +49,54 @@ test("approve and override take a Cluster by its name, in the namespace of -n or
   }
 });
 
-test("approve that waits in vain says that Cluster API's last call failed", async (t) => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const call = 'failed to call extension handler "h": connection refused';
-  const cluster = {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: {
-      namespace: "team-a",
-      name: "prod-1",
-      uid: "uid-1",
-      resourceVersion: "1",
-      deletionTimestamp: "2026-01-01T00:00:00Z",
-      finalizers: ["cluster.cluster.x-k8s.io"],
-    },
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-    status: { conditions: [{ type: "TopologyReconciled", status: "False", message: call }] },
-  };
-  const rule = {
-    name: "r",
-    hooks: ["BeforeClusterDelete"],
-    until: [{ name: "g", annotation: { key: "example.com/go" } }],
-  };
-  const policy = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
-    spec: { rules: [rule] },
-  };
-  const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
-  const own = "/apis/hookpolicy.dev/v1alpha1";
-  const { kubeconfig } = await answering(t, {
-    ...SERVES_CLUSTERS,
-    [`GET ${clusters}`]: list(cluster),
-    [`GET ${clusters}/prod-1`]: cluster,
-    [`PATCH ${clusters}/prod-1`]: cluster,
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-    [`GET ${own}/namespaces/team-a/hookpolicies`]: list(policy),
-    [`GET ${own}/hookpolicies`]: list(policy),
-    [`GET ${own}/clusterhookpolicies`]: list(),
-    [`GET ${own}/hookrollouts`]: list(),
-    [`GET ${own}/hookoverrides`]: list(),
-    "GET /apis/runtime.cluster.x-k8s.io": { versions: [] },
+for (const [message, why] of [
+  ['failed to call extension handler "h": no', `Cluster API's last call failed: failed to call .*: no\n$`],
+  [`BeforeClusterDelete: ${TEXT.NotConfirmed}`, "the operator's last answer was that it could not confirm"],
+] as const)
+  test(`approve that waits in vain says why: ${message}`, async (t) => {
+    const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+    const cluster = {
+      apiVersion: "cluster.x-k8s.io/v1beta2",
+      kind: "Cluster",
+      metadata: {
+        namespace: "team-a",
+        name: "prod-1",
+        uid: "uid-1",
+        resourceVersion: "1",
+        deletionTimestamp: "2026-01-01T00:00:00Z",
+        finalizers: ["cluster.cluster.x-k8s.io"],
+      },
+      spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+      status: { conditions: [{ type: "TopologyReconciled", status: "False", message }] },
+    };
+    const rule = {
+      name: "r",
+      hooks: ["BeforeClusterDelete"],
+      until: [{ name: "g", annotation: { key: "example.com/go" } }],
+    };
+    const policy = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: "team-a", name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
+      spec: { rules: [rule] },
+    };
+    const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
+    const own = "/apis/hookpolicy.dev/v1alpha1";
+    const { kubeconfig } = await answering(t, {
+      ...SERVES_CLUSTERS,
+      [`GET ${clusters}`]: list(cluster),
+      [`GET ${clusters}/prod-1`]: cluster,
+      [`PATCH ${clusters}/prod-1`]: cluster,
+      "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+      [`GET ${own}/namespaces/team-a/hookpolicies`]: list(policy),
+      [`GET ${own}/hookpolicies`]: list(policy),
+      [`GET ${own}/clusterhookpolicies`]: list(),
+      [`GET ${own}/hookrollouts`]: list(),
+      [`GET ${own}/hookoverrides`]: list(),
+      "GET /apis/runtime.cluster.x-k8s.io": { versions: [] },
+    });
+    const args = ["approve", "team-a/prod-1", "-y", "--timeout", "1s", "--kubeconfig", kubeconfig];
+    const { code, stderr } = await hookpolicy(args);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, new RegExp(`still held at BeforeClusterDelete after 1 s: ${why}`));
   });
-  const args = ["approve", "team-a/prod-1", "-y", "--timeout", "1s", "--kubeconfig", kubeconfig];
-  const { code, stderr } = await hookpolicy(args);
-  assert.equal(code, 1, stderr);
-  assert.match(
-    stderr,
-    /still held at BeforeClusterDelete after 1 s: Cluster API's last call failed: failed to call extension handler "h": connection refused\n$/,
-  );
-});

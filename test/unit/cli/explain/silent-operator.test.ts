@@ -1,7 +1,8 @@
-/** `explain` where the operator does not answer: its first line says so. */
+/** `explain` where the operator does not answer, is not asked, or cannot confirm: its first line says so. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { TEXT } from "../../../../src/hooks/hook-answer.ts";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -10,20 +11,25 @@ const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVe
 const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
 const VERSION = "cluster.x-k8s.io/v1beta2";
 
-async function firstLine(
+interface Given {
+  readonly status?: object;
+  readonly meta?: object;
+  readonly policies?: readonly object[];
+  readonly leases?: readonly object[];
+  readonly clock?: Date | undefined;
+}
+
+async function explained(
   t: test.TestContext,
-  status: object,
-  leases: readonly object[],
-  clock?: Date,
+  { status = {}, meta = {}, policies = [], leases = [], clock }: Given,
 ): Promise<string> {
-  const cluster = { apiVersion: VERSION, kind: "Cluster", metadata, spec, status };
+  const cluster = { apiVersion: VERSION, kind: "Cluster", metadata: { ...metadata, ...meta }, spec, status };
   const answers = {
     ...SERVES_CLUSTERS,
     [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
     [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,
     "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(),
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(...policies),
     "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/hookoverrides": list(),
@@ -33,7 +39,16 @@ async function firstLine(
   const args = ["explain", "team-a/prod-1", "--hook", "BeforeClusterDelete", "--kubeconfig", kubeconfig];
   const { stdout, stderr } = await hookpolicy(args);
   assert.equal(stderr, "");
-  return stdout.split("\n")[0] ?? "";
+  return stdout;
+}
+
+async function firstLine(
+  t: test.TestContext,
+  status: object,
+  leases: readonly object[],
+  clock?: Date,
+): Promise<string> {
+  return (await explained(t, { status, leases, clock })).split("\n")[0] ?? "";
 }
 
 const renewed = (renewTime: string): object => ({
@@ -69,3 +84,34 @@ test("an operator that runs does not seem silent to a machine whose clock is ahe
   const clock = new Date("2026-01-01T00:00:00Z");
   assert.match(await firstLine(t, {}, [renewed(clock.toISOString())], clock), /^Allowed: /);
 });
+
+test("explain says first that the operator could not confirm a release", async (t) => {
+  const message = `Following hooks are blocking delete: BeforeClusterDelete: ${TEXT.NotConfirmed}`;
+  const status = { v1beta2: { conditions: [{ type: "TopologyReconciled", status: "False", message }] } };
+  assert.match(
+    await firstLine(t, status, [renewed(new Date().toISOString())]),
+    /^note: the operator's last answer was that it could not confirm the release .*'could not be confirmed'/,
+  );
+});
+
+test("after calls that have failed, explain names no time of the next one", async (t) => {
+  const meta = { deletionTimestamp: "2026-11-21T10:00:00Z" };
+  const given = { meta, status: failed };
+  const released = await explained(t, given);
+  assert.match(
+    released,
+    /^ {2}proceeds {2}when Cluster API asks again; after failures it waits longer each time$/m,
+  );
+  const held = await explained(t, { ...given, policies: [gated()] });
+  assert.match(held, /^ {2}released .*; Cluster API asks again; after failures it waits longer each time$/m);
+});
+
+/** Holds every deletion. */
+function gated(): object {
+  const until = [{ name: "ok", annotation: { key: "example.com/ok" } }];
+  return {
+    metadata: { namespace: "team-a", name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
+    spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] },
+    status: { observedGeneration: 1 },
+  };
+}
