@@ -9,7 +9,7 @@ import { commandsOf } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
 export function explanationJson(explanation: Explanation): object {
-  const { at, operations, callsFail: _, ...rest } = explanation;
+  const { at, operations, callsFail: _, resume: _resume, ...rest } = explanation;
   return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 

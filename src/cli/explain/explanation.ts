@@ -13,7 +13,7 @@ import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/p
 import { policyName } from "../../policy/policy-ref.ts";
 import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
-import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows, resumeCommand } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./policy-explanation.ts";
 import {
@@ -60,6 +60,8 @@ export interface Explanation {
   /** Why Cluster API holds the upgrade without asking. */
   readonly ownHold: string | undefined;
   readonly callsFail: boolean;
+  /** The command after which Cluster API calls hooks again. */
+  readonly resume: string | undefined;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -108,6 +110,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     tornDown: findTearDowns(fleet)(cluster),
     ownHold: ownHold?.isNow === true ? ownHold.text : undefined,
     callsFail: options.callsFail === true,
+    resume: resumeCommand(cluster),
     notes: [
       options.lastCall,
       ...notesOf(fleet, options),

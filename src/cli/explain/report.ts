@@ -28,7 +28,7 @@ import type { ExplainedRollout } from "../fleet/rollout-hold.ts";
 import type { Branch, Detail } from "../../page/branch.ts";
 import { indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
-interface View extends TextOptions, Pick<Explanation, "callsFail"> {
+interface View extends TextOptions, Pick<Explanation, "callsFail" | "resume"> {
   /** NAMESPACE/NAME of the Cluster. */
   readonly name: string;
   readonly at: Date;
@@ -51,9 +51,9 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
-function viewOf({ cluster, at, callsFail }: Explanation, options: TextOptions): View {
+function viewOf({ cluster, at, callsFail, resume }: Explanation, options: TextOptions): View {
   const name = namespacedName(cluster);
-  return { ...options, name, at, callsFail, ...(options.chosen && { from: timestamp(at) }) };
+  return { ...options, name, at, callsFail, resume, ...(options.chosen && { from: timestamp(at) }) };
 }
 
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {
@@ -101,6 +101,7 @@ function drawn(
       ...stepDetails(operation, view),
       ...rolloutDetails(operation),
       ...waits(operation),
+      ...resumption(operation, view),
       outlook(operation, view),
       ...admissionDetail(operation, view),
       ...lifted(operation),
@@ -262,10 +263,20 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
   });
 }
 
-function outlook(operation: ExplainedOperation, { callsFail }: View): Detail {
+function resumption({ steps, firstAsked }: ExplainedOperation, view: View): Detail[] {
+  if (view.resume === undefined || firstAsked === undefined) return [];
+  const label = steps.length > 0 ? "and run" : "run";
+  return [
+    runDetail(label, view.resume, view),
+    { label: "for", text: "the end of the pause, in which Cluster API calls no hook" },
+  ];
+}
+
+function outlook(operation: ExplainedOperation, { callsFail, resume }: View): Detail {
   const { verdict, holds, firstAsked, retryAfterSeconds, policies, request } = operation;
   const isAsked = firstAsked !== undefined;
-  const later = callsFail ? "; after failures it waits longer each time" : undefined;
+  const after = callsFail ? "; after failures it waits longer each time" : undefined;
+  const later = resume === undefined ? after : ", once the Cluster is resumed";
   if (holds === undefined)
     return { label: "but", text: "policies that you may not read can hold it: see the note above" };
   if (request !== undefined) return atAdmission(operation);

@@ -3,7 +3,13 @@
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
 import { truncateStart } from "../../lib/truncate.ts";
-import type { Cluster, ObjectMeta } from "../../api/meta.ts";
+import {
+  type Cluster,
+  DELETE_FOR_MOVE_ANNOTATION,
+  type ObjectMeta,
+  PAUSED_ANNOTATION,
+} from "../../api/meta.ts";
+import { lookup } from "../../api/selector.ts";
 import { matches } from "../../policy/decide.ts";
 import { TEXT } from "../../hooks/hook-answer.ts";
 import { upgradeHasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
@@ -15,6 +21,15 @@ import type { RawObject } from "./kinds.ts";
 export function notCalled({ topology, paused }: Cluster): string | undefined {
   if (topology === undefined) return "Cluster API calls no hook for the Cluster: it has no spec.topology";
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
+}
+
+/** The command after which it does; `undefined`: it does already, or clusterctl has moved the Cluster, which stays paused. */
+export function resumeCommand({ metadata, topology, paused }: Cluster): string | undefined {
+  const has = (key: string): boolean => lookup(metadata.annotations, key) !== undefined;
+  if (topology === undefined || !paused || has(DELETE_FOR_MOVE_ANNOTATION)) return undefined;
+  if (has(PAUSED_ANNOTATION)) return kubectl("annotate", metadata, `${PAUSED_ANNOTATION}-`);
+  const patch = JSON.stringify({ spec: { paused: false } });
+  return kubectl("patch", metadata, "--type", "merge", "-p", patch);
 }
 
 /**

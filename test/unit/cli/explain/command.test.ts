@@ -100,6 +100,32 @@ test("an operation that is released proceeds within the time that its rules tell
   assert.match(stdout, /^Allowed: .*\n {2}proceeds {2}when Cluster API asks again, within 60 s\n/);
 });
 
+test("a paused Cluster proceeds only once it is resumed, and explain has the command", async (t) => {
+  const firstAsked = "2026-11-21T11:00:00Z";
+  const row = { namespace: "team-a", cluster: "prod-1", clusterUID: "5d2c", hook: "BeforeClusterDelete" };
+  const decision = { ...row, rule: "confirmed", verdict: "Blocked", reason: "R", message: "", firstAsked };
+  const protect = {
+    ...policy("protect", [deletion([night])]),
+    status: { decisions: [{ ...decision, since: firstAsked }] },
+  };
+  const paused = cluster(DELETING, { topology: TOPOLOGY, paused: true });
+  assert.match(
+    await explained(t, [paused, protect]),
+    /^ {2}and run +kubectl patch clusters.cluster.x-k8s.io -n team-a prod-1 --type merge -p '\{"spec":\{"paused":false\}\}'\n {2}for +the end of the pause.*\n {2}released +at 2026-11-21T22:00:00Z, if nothing else changes; Cluster API asks again, once the Cluster is resumed$/m,
+  );
+  const annotations = { "cluster.x-k8s.io/paused": "", "example.com/ok": "5d2c" };
+  const released = { ...protect, ...policy("protect", [deletion([approved])]) };
+  const text = await explained(t, [cluster({ ...DELETING, annotations }), released]);
+  assert.match(text, /^ {2}run +kubectl annotate \S+ -n team-a prod-1 cluster.x-k8s.io\/paused-$/m);
+  assert.match(text, /^ {2}proceeds {2}when Cluster API asks again, once the Cluster is resumed$/m);
+  const moved = { ...annotations, "clusterctl.cluster.x-k8s.io/delete-for-move": "" };
+  assert.doesNotMatch(
+    await explained(t, [cluster({ ...DELETING, annotations: moved }), released]),
+    /cluster.x-k8s.io\/paused-/,
+    "this copy must stay paused",
+  );
+});
+
 test("an expression is shown whole, because its end can decide", async (t) => {
   const names = Array.from({ length: 20 }, (_, i) => `'cluster-${i}'`).join(", ");
   const listed = { name: "listed", expression: `cluster.metadata.name in [${names}, 'the-last-one']` };
