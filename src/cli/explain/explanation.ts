@@ -1,6 +1,8 @@
 /** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
-import type { Cluster } from "../../api/meta.ts";
+import { CONDITION, REASON } from "../../api/hook-policy.ts";
+import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
+import { bypassesOf } from "../../operations/bypasses.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../api/target-version.ts";
@@ -13,7 +15,14 @@ import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/p
 import { policyName } from "../../policy/policy-ref.ts";
 import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
-import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows, resumeCommand } from "../fleet/caveats.ts";
+import {
+  heldByClusterAPI,
+  kubectl,
+  MINOR_STEPS,
+  notCalled,
+  omittedRows,
+  resumeCommand,
+} from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./policy-explanation.ts";
 import {
@@ -23,7 +32,8 @@ import {
   type StatusTime,
 } from "../fleet/rollout-hold.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
-import type { Fleet } from "../fleet/fleet.ts";
+import { type Fleet, nameOf } from "../fleet/fleet.ts";
+import { conditionOf } from "../fleet/kinds.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import { meets } from "../windows/openings.ts";
@@ -113,6 +123,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     resume: resumeCommand(cluster),
     notes: [
       options.lastCall,
+      operations.map((each) => heldInVain(each, fleet, options)).find((note) => note !== undefined),
       ...notesOf(fleet, options),
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
@@ -120,6 +131,24 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     ].filter((note) => note !== undefined),
     operations,
   };
+}
+
+/** Why nothing is held although policies say so: Cluster API would not ask them. */
+function heldInVain(
+  { hook, request, holds }: ExplainedOperation,
+  { policies }: Fleet,
+  { cluster, live }: ExplainOptions,
+): string | undefined {
+  if (holds !== true || request !== undefined) return undefined;
+  if (hook === "BeforeClusterDelete" && bypassesOf(cluster).includes("ok-to-delete"))
+    return `nothing is held in fact: annotation ${OK_TO_DELETE_ANNOTATION} is set ahead, so Cluster API deletes the Cluster without asking; to remove it: ${kubectl("annotate", cluster.metadata, `${OK_TO_DELETE_ANNOTATION}-`)}`;
+  if (!live) return undefined;
+  const found = policies.flatMap((policy) => {
+    const said = conditionOf(policy, CONDITION.NotCalled);
+    const isAbout = said?.reason !== REASON.HookNotRegistered || said.message.includes(hook);
+    return said?.status === "True" && isAbout ? [`${said.message} (NotCalled of ${nameOf(policy)})`] : [];
+  });
+  return found[0] && `nothing is held in fact, because Cluster API does not ask: ${found[0]}`;
 }
 
 /** Names the windows that keep time alone from releasing the operation. */

@@ -100,6 +100,15 @@ test("an operation that is released proceeds within the time that its rules tell
   assert.match(stdout, /^Allowed: .*\n {2}proceeds {2}when Cluster API asks again, within 60 s\n/);
 });
 
+test("of a deletion that Cluster API would not ask about, because it is marked, explain says first that nothing is held", async (t) => {
+  const mark = { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } };
+  const objects = [cluster(mark), policy("protect", [deletion([approved])])];
+  assert.match(
+    await explained(t, objects, "--hook", "BeforeClusterDelete"),
+    /^note: nothing is held in fact: .* without asking; to remove it: kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 runtime.cluster.x-k8s.io\/ok-to-delete-\n\nBlocked: /,
+  );
+});
+
 test("a paused Cluster proceeds only once it is resumed, and explain has the command", async (t) => {
   const firstAsked = "2026-11-21T11:00:00Z";
   const row = { namespace: "team-a", cluster: "prod-1", clusterUID: "5d2c", hook: "BeforeClusterDelete" };

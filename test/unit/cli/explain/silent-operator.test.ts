@@ -107,11 +107,28 @@ test("after calls that have failed, explain names no time of the next one", asyn
 });
 
 /** Holds every deletion. */
-function gated(): object {
+function gated(condition?: object): object {
   const until = [{ name: "ok", annotation: { key: "example.com/ok" } }];
+  const conditions = condition === undefined ? [] : [{ type: "NotCalled", status: "True", ...condition }];
   return {
     metadata: { namespace: "team-a", name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
     spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] },
-    status: { observedGeneration: 1 },
+    status: { observedGeneration: 1, conditions },
   };
 }
+
+test("explain says first that nothing is held where Cluster API does not call the hook", async (t) => {
+  const first = async (...given: Parameters<typeof gated>): Promise<string> =>
+    (await explained(t, { policies: [gated(...given)] })).split("\n")[0] ?? "";
+  assert.equal(
+    await first({ reason: "NotRegistered", message: "No ExtensionConfig registers the operator" }),
+    "note: nothing is held in fact, because Cluster API does not ask: No ExtensionConfig registers the operator (NotCalled of HookPolicy team-a/p)",
+  );
+  const unlisted = (hook: string): object => ({
+    reason: "HookNotRegistered",
+    message: `ExtensionConfig hookpolicy lists no handler for ${hook}: annotate it`,
+  });
+  assert.match(await first(unlisted("BeforeClusterDelete")), /^note: nothing is held in fact/);
+  assert.match(await first(unlisted("BeforeClusterUpgrade")), /^Blocked: /, "another hook");
+  assert.match(await first(), /^Blocked: /);
+});
