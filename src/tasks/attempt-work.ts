@@ -37,6 +37,8 @@ export interface AttemptWork {
   /** A stub of it, once it is gone. */
   readonly cluster: Cluster;
   readonly now: Date;
+  /** Its request was refused, and has changed nothing. */
+  readonly onRefused?: () => void;
 }
 
 /** Objects deleted in one reconcile. */
@@ -85,12 +87,12 @@ function metadataOf(template: unknown): { readonly name?: string; readonly names
 export async function carryOut(objects: Objects, work: AttemptWork): Promise<HookTaskStatus> {
   const { action } = work.task.spec;
   try {
-    if (action.delete !== undefined) return await findTargets(objects, work);
+    if (action.delete !== undefined) return await sent(work, findTargets(objects, work));
     const object = objectOf(work);
     const account = accountOf(work.task);
     const stored =
       action.create === undefined
-        ? await objects.apply(account, object, fieldManagerOf(work.task))
+        ? await sent(work, objects.apply(account, object, fieldManagerOf(work.task)))
         : await createOnce(objects, work, object);
     const status = foundAs(work, stored);
     const attempt = lastAttempt(status) ?? work.attempt;
@@ -110,13 +112,10 @@ function foundAs({ task, attempt, now }: AttemptWork, { metadata }: KubeObject):
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
-async function createOnce(
-  objects: Objects,
-  { task, attempt }: AttemptWork,
-  object: TaskObject,
-): Promise<KubeObject> {
+async function createOnce(objects: Objects, work: AttemptWork, object: TaskObject): Promise<KubeObject> {
+  const { task, attempt } = work;
   try {
-    return await objects.create(accountOf(task), object);
+    return await sent(work, objects.create(accountOf(task), object));
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
     const ref = refOf(task, attempt);
@@ -128,6 +127,13 @@ async function createOnce(
       reason: "Conflict",
     });
   }
+}
+
+async function sent<T>({ onRefused }: AttemptWork, request: Promise<T>): Promise<T> {
+  return await request.catch((error: unknown) => {
+    if (isRefused(error)) onRefused?.();
+    throw error;
+  });
 }
 
 /** One that was never seen under its uid has the task's label if the task has created it. */

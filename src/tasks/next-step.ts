@@ -9,6 +9,7 @@ import type { NextAttempt } from "../policy/tasks/task-record.ts";
 import type { Permit } from "./permit.ts";
 import {
   allowedAttempts,
+  attemptHindered,
   cancelled,
   hasFinished,
   isCarriedOut,
@@ -21,6 +22,8 @@ import {
 export interface TaskSituation {
   readonly task: HookTask;
   readonly permit: Permit;
+  /** Whether each request of the open attempt was refused, so that none of them can still create anything. */
+  readonly isUnmade: boolean;
   /** Whether the Cluster shows that the operation has ended, or is no longer wanted. */
   readonly isOver: boolean;
   /** Why its action must not be carried out, and its results do not count. */
@@ -62,9 +65,14 @@ export function nextStep(situation: TaskSituation): NextStep {
   if (altered === "Changed" && status.altered === undefined)
     return { do: "Write", status: markedAltered(status, now) };
   const attempt = openAttempt(status);
-  if (attempt !== undefined && isCarriedOut(attempt)) return { do: "Observe", attempt };
-  if (attempt !== undefined) return altered === undefined ? { do: "CarryOut", attempt } : { do: "Rest" };
+  if (attempt !== undefined) return duringAttempt(situation, attempt);
   return hasFinished(task) ? afterEnd(situation) : beforeAttempt(situation);
+}
+
+function duringAttempt(situation: TaskSituation, attempt: TaskAttempt): NextStep {
+  if (isCarriedOut(attempt)) return { do: "Observe", attempt };
+  if (situation.altered !== undefined) return { do: "Rest" };
+  return (situation.isUnmade ? unwanted(situation) : undefined) ?? { do: "CarryOut", attempt };
 }
 
 export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedAt }: TaskAttempt): Date {
@@ -72,16 +80,23 @@ export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedA
 }
 
 function beforeAttempt(situation: TaskSituation): NextStep {
-  const { task, permit, altered } = situation;
-  const why = whyCancel(situation);
-  if (why !== undefined) return { do: "Write", status: cancelled(task.status ?? {}, why, situation.now) };
+  const { task, permit, altered, now } = situation;
+  const { status = {} } = task;
+  const end = unwanted(situation);
+  if (end !== undefined) return end;
+  if ((status.begun ?? 0) >= allowedAttempts(task))
+    return { do: "Write", status: cancelled(status, "no further attempt is allowed", now) };
   if (altered !== undefined) return { do: "Rest" };
-  if (permit.may === "Never") return { do: "Reconsider", why: permit.why };
-  const waitMs = delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, situation.now);
+  const waitMs = delayMs(task) - sinceMs(lastAttempt(status)?.endedAt, now);
   if (waitMs > 0) return { do: "Rest", forMs: waitMs };
-  if (permit.may !== "Begin") return { do: "Rest", forMs: RECHECK_MS };
-  const last = lastAttempt(task.status);
+  if (permit.may !== "Begin") return withoutPermit(status, permit.why);
+  const last = lastAttempt(status);
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
+}
+
+function withoutPermit(status: HookTaskStatus, why: string | undefined): NextStep {
+  if (why === undefined || why === status.message) return { do: "Rest", forMs: RECHECK_MS };
+  return { do: "Write", status: attemptHindered(status, why) };
 }
 
 /** Whether what an attempt has created may still do something after it has ended. */
@@ -92,10 +107,13 @@ export function mayBeAtWork({ spec }: Pick<HookTask, "spec">, attempt: TaskAttem
   return attempt.outcome === "TimedOut" || !isCarriedOut(attempt);
 }
 
-function whyCancel({ task }: TaskSituation): string | undefined {
-  const { over, begun = 0 } = task.status ?? {};
-  if (over !== undefined) return "the operation has ended, or is no longer wanted";
-  return begun >= allowedAttempts(task) ? "no further attempt is allowed" : undefined;
+/** How a task ends of which nothing is under way; `undefined`: it may still be wanted. */
+function unwanted({ task, permit, altered, now }: TaskSituation): NextStep | undefined {
+  const { status = {} } = task;
+  if (status.over !== undefined)
+    return { do: "Write", status: cancelled(status, "the operation has ended, or is no longer wanted", now) };
+  const isNoMore = permit.may === "Never" && altered === undefined;
+  return isNoMore ? { do: "Reconsider", why: permit.why } : undefined;
 }
 
 /** An attempt that a person asked for begins at once. */

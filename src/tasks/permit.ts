@@ -14,8 +14,8 @@ import type { CompiledTask } from "../policy/tasks/compile-task.ts";
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
   | { readonly may: "Begin" }
-  /** Nothing to do until time has passed or another event arrives. */
-  | { readonly may: "Wait" }
+  /** Nothing to do until time has passed or another event arrives; `why`: what a user can do about it. */
+  | { readonly may: "Wait"; readonly why?: string }
   /** The task is not wanted any more. */
   | { readonly may: "Never"; readonly why: string };
 

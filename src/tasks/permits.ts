@@ -24,7 +24,7 @@ import {
   taskIn,
   type TaskOrigin,
 } from "./permit.ts";
-import { lastAttempt } from "./task-progress.ts";
+import { isCarriedOut, lastAttempt, objectOf, openAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
@@ -119,7 +119,7 @@ export class Permits {
     const { memory, store, served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;
-    return permitOf({
+    const permit = permitOf({
       ...world,
       spec,
       home: metadata.namespace ?? "",
@@ -130,6 +130,8 @@ export class Permits {
       mustWait: mustWait(task, memory, (each) => this.#policyOf(each)),
       lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
     });
+    const other = permit.may === "Wait" ? runningLike(task, memory) : undefined;
+    return other === undefined ? permit : { may: "Wait", why: whyWait(other) };
   }
 
   #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOrigin): CompiledPolicy | undefined {
@@ -157,13 +159,29 @@ export function mustWait(
   policyOf: (spec: TaskOrigin) => CompiledPolicy | undefined,
 ): boolean {
   const { metadata, spec } = task;
-  const isRunning = othersLike(task, memory).some((each) => each.isRunning);
-  if (isRunning || spec.after === undefined) return isRunning;
+  if (runningLike(task, memory) !== undefined) return true;
+  if (spec.after === undefined) return false;
   const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
   if (before === undefined || before.altered !== undefined) return true;
   const { spec: earlier, status } = before.outline;
   if (status?.phase !== "Failed") return status?.phase !== "Succeeded";
   return taskIn(policyOf(earlier), earlier)?.onFailure !== "Proceed";
+}
+
+/** Another HookTask of the task whose attempt has begun and not ended. */
+function runningLike(task: HookTask, memory: Pick<TaskMemory, "ofPolicy">): StoredTask | undefined {
+  return othersLike(task, memory).find(({ isRunning }) => isRunning);
+}
+
+/** One that is not known to have created its object may have: the answer was lost, or the operator has restarted. */
+function whyWait({ metadata: { namespace = "", name }, outline: { spec, status } }: StoredTask): string {
+  const open = openAttempt(status);
+  const object = open === undefined ? "its object" : objectOf(spec, open);
+  const remedy =
+    open !== undefined && isCarriedOut(open)
+      ? `to cancel it, delete its ${object}`
+      : `to end it, see that there is no ${object}, then kubectl delete hooktask -n ${namespace} ${name}`;
+  return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (${remedy})`;
 }
 
 /** The other HookTasks of the task, without parsing those of any other. */

@@ -150,17 +150,21 @@ export function attemptEnded(
 /** No further attempt begins, and another confirmation may begin another run. */
 export function cancelled(status: Status, message: string, now: Date): Status {
   const at = timestamp(now);
-  return { ...status, phase: "Cancelled", endedAt: at, over: status.over ?? at, message };
+  const ended = unmadeEnded(status, message, at);
+  return { ...ended, phase: "Cancelled", endedAt: at, over: status.over ?? at, message };
 }
 
 /** No further attempt begins, and no result counts. What has not been carried out never will be. */
 export function markedAltered(status: Status, now: Date): Status {
-  const [at, open] = [timestamp(now), openAttempt(status)];
-  const ended =
-    open === undefined || isCarriedOut(open)
-      ? status
-      : changed(status, (attempt) => ({ ...attempt, endedAt: at, outcome: "Cancelled", message: ALTERED }));
-  return { ...ended, altered: at, message: ALTERED };
+  const at = timestamp(now);
+  return { ...unmadeEnded(status, ALTERED, at), altered: at, message: ALTERED };
+}
+
+/** Ends an open attempt that is not carried out. */
+function unmadeEnded(status: Status, message: string, endedAt: string): Status {
+  const open = openAttempt(status);
+  if (open === undefined || isCarriedOut(open)) return status;
+  return changed(status, (attempt) => ({ ...attempt, endedAt, outcome: "Cancelled", message }));
 }
 
 const ALTERED =

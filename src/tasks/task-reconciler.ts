@@ -78,6 +78,8 @@ export class TaskReconciler {
   readonly #overSince = new Map<string, number>();
   /** The tasks whose next attempt has an earlier one's object in its way, by key. */
   readonly #inTheWay = new Map<string, InTheWay>();
+  /** The open attempts that this replica has begun, and of which it has heard nothing but refusals: names, by key. */
+  readonly #unmade = new Map<string, string>();
   /** What was removed after a success: the uids of HookTasks, by key. */
   readonly #cleanedUp = new Map<string, string>();
 
@@ -92,12 +94,14 @@ export class TaskReconciler {
       polls.forget(key);
       this.#overSince.delete(key);
       this.#inTheWay.delete(key);
+      this.#unmade.delete(key);
       this.#cleanedUp.delete(key);
       return {};
     }
     if (!leading() || !loaded()) {
-      // Changes in memory are ignored until then.
+      // Changes in memory are ignored until then, and another replica may send requests.
       this.#overSince.delete(key);
+      this.#unmade.delete(key);
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
     const { outline } = known;
@@ -119,10 +123,12 @@ export class TaskReconciler {
     const isDone = hasFinished(task);
     const isOver = permits.isOver(task.spec, isDone);
     const key = keyOf(task);
+    const unmade = this.#unmade.get(key);
     if (!isOver) this.#overSince.delete(key);
     return nextStep({
       task,
       permit: isDone ? NO_PERMIT : this.#permit(task),
+      isUnmade: unmade !== undefined && unmade === openAttempt(task.status)?.name,
       isOver,
       altered: known.altered,
       keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? Infinity : permits.keepMs(task.spec),
@@ -218,7 +224,10 @@ export class TaskReconciler {
       if (hindrance !== undefined) return await this.#hindered(task, hindrance);
       this.#inTheWay.delete(keyOf(task));
       allowance.spend(task.spec.clusterRef.namespace, 1);
-      return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
+      const attempt = nextAttempt(task);
+      const done = await this.#write(task, attemptBegun(task, attempt, now()));
+      this.#unmade.set(keyOf(task), attempt.name);
+      return done;
     } finally {
       this.#beginning.delete(run);
     }
@@ -272,9 +281,14 @@ export class TaskReconciler {
     return { task, attempt, cluster, now: this.#options.now() };
   }
 
+  /** A request whose answer is lost may still be carried out. */
   async #carryOut(work: AttemptWork): Promise<StepResult> {
-    const { task } = work;
-    const status = await carryOut(this.#options.objects, work);
+    const { task, attempt } = work;
+    const key = keyOf(task);
+    const wasUnmade = this.#unmade.get(key) === attempt.name;
+    this.#unmade.delete(key);
+    const onRefused = (): void => void (wasUnmade && this.#unmade.set(key, attempt.name));
+    const status = await carryOut(this.#options.objects, { ...work, onRefused });
     const open = openAttempt(status);
     const hasToWait = open !== undefined && !isCarriedOut(open);
     return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);

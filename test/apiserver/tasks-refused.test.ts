@@ -155,6 +155,19 @@ describe("a task that is refused", () => {
     assert.equal((await taskIs(cp, ns, "Succeeded")).status?.begun, 1);
   });
 
+  test("ends when its policy is corrected, and the corrected one begins", async () => {
+    const ns = "wrong-kind";
+    const nope = { apiVersion: "example.com/v1", kind: "Nope" };
+    await begins(ns, { name: "clean", create: { ...nope, spec: {} }, succeeded: "true" });
+    await tasks.saysEverywhere(ns, "Pending", /the API server has no Nope in example.com\/v1/);
+    await tasks.policy(ns, { tasks: [jobTask("clean")] });
+    await taskIs(cp, ns, "Cancelled", ({ status }) => status?.attempts?.[0]?.outcome === "Cancelled");
+    await tasks.asksUntilStored(ns, 2);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+  });
+
   test("creates beside what others have created, and takes nothing of theirs for its own", async () => {
     const ns = "exists";
     await createAccount(cp, ns);

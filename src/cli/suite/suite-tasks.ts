@@ -40,6 +40,9 @@ import { suiteTaskObjects } from "./task-objects.ts";
 /** What nextAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
 
+/** No request is lost, nothing is altered, and what is created stays, so that the suite can look at it. */
+const PLAYED = { isUnmade: true, keepMs: Infinity, isSurplus: false, altered: undefined } as const;
+
 export class SuiteTasks {
   readonly memory: TaskMemory;
   readonly slots: SlotTasks;
@@ -125,11 +128,9 @@ export class SuiteTasks {
     if (event !== undefined) this.#session.reported.tell([event], this.#session.now);
   }
 
-  /** What is created stays, so that the suite can look at it. */
   #next(task: HookTask, permit: Permit): NextStep {
     const { now } = this.#session;
-    const isOver = this.#isOver(task);
-    return nextStep({ task, permit, isOver, keepMs: Infinity, isSurplus: false, altered: undefined, now });
+    return nextStep({ ...PLAYED, task, permit, isOver: this.#isOver(task), now });
   }
 
   /** `undefined`: there is nothing to do. */

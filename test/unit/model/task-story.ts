@@ -241,6 +241,7 @@ class Story {
       ],
       [2, () => world.change({ overridden: this.#below(6) === 0 })],
       [1, () => world.change({ ...ANOTHER, uid: `uid-${world.next()}` })],
+      [2, () => (world.refuses = this.#below(6) === 0)],
       [4, () => this.#retry()],
       [1, () => this.#deleteJob()],
     ];

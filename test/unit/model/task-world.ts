@@ -79,6 +79,8 @@ export class TaskWorld {
   readonly jobs = new Map<string, Job>();
   /** How often an object of this name was created. */
   readonly created = new Map<string, number>();
+  /** The account lacks a right. */
+  refuses = false;
   /** The facts after each change, the first included. */
   readonly history: Facts[] = [START];
   /** How many attempts people have asked for, by HookTask. */
@@ -128,6 +130,7 @@ export class TaskWorld {
   }
 
   createJob(account: string, name: string, labels: Readonly<Record<string, string>>): Job {
+    if (this.refuses) throw new KubeError("it may not", { code: 403, reason: "Forbidden" });
     if (this.jobs.has(name)) throw new KubeError("it exists", { code: 409, reason: "AlreadyExists" });
     const job: Job = { name, uid: `job-${this.next()}`, labels, account, ends: "running", deleting: false };
     this.jobs.set(name, job);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import { describe, test, type TestContext } from "node:test";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
@@ -277,6 +277,56 @@ test("nothing is cancelled because memory no longer wants it", async (t) => {
     [gone.task().status?.phase, gone.task().status?.message],
     ["Cancelled", "the Cluster is gone"],
   );
+});
+
+describe("once its policy has changed, a task that was refused", () => {
+  const gone: Permit = { may: "Never", why: "the policy does not have this task any more" };
+  const play = async (
+    t: TestContext,
+    task: HookTask,
+    create: TaskObjects["create"],
+  ): Promise<HookTaskStatus> => {
+    let permit: Permit = BEGIN;
+    const world = {
+      task,
+      create,
+      get now() {
+        return permit;
+      },
+      get fromMemory() {
+        return permit;
+      },
+    };
+    const { reconcile, later, ...lately } = lab(t, world);
+    await reconcile();
+    later(2000);
+    await reconcile();
+    permit = gone;
+    await reconcile();
+    return lately.task().status ?? {};
+  };
+
+  test("ends, so that another HookTask of the task may begin", async (t) => {
+    const { phase, over, message, attempts } = await play(t, named(), refuses(404, "KindNotServed"));
+    assert.deepEqual([phase, over !== undefined, message], ["Cancelled", true, gone.why]);
+    assert.deepEqual([attempts?.length, attempts?.[0]?.outcome], [1, "Cancelled"]);
+  });
+
+  test("does not end where one answer was lost, because its object may appear", async (t) => {
+    let count = 0;
+    const create = async (): Promise<never> => {
+      count += 1;
+      return await (count === 1 ? refuses(0, "Timeout") : refuses(403, "Forbidden"))();
+    };
+    const { phase, attempts } = await play(t, named(), create);
+    assert.deepEqual([phase, attempts?.[0]?.endedAt, count], ["Pending", undefined, 2]);
+  });
+
+  test("does not end where another replica has begun it, whose request may be under way", async (t) => {
+    const begun = named({ begun: 1, attempts: [attempt()] });
+    const { phase, attempts } = await play(t, begun, refuses(403, "Forbidden"));
+    assert.deepEqual([phase, attempts?.[0]?.endedAt], ["Pending", undefined]);
+  });
 });
 
 test("what cannot be carried out is asked for once in a turn, whatever each answer says", async (t) => {

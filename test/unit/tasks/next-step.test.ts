@@ -16,6 +16,7 @@ function next(situation: Partial<TaskSituation>): NextStep {
   return nextStep({
     task: hookTask(),
     permit: { may: "Begin" },
+    isUnmade: false,
     isOver: false,
     keepMs: 24 * HOUR * 1000,
     isSurplus: false,
@@ -36,6 +37,17 @@ function writes(statusOf: (situation: { readonly task: HookTask }) => HookTaskSt
 const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>, step: Expected]>> = {
   "begins what has a permit": [{}, { do: "Begin" }],
   "waits while something passes by itself": [{ permit: { may: "Wait" } }, { do: "Rest", forMs: 10_000 }],
+  "says what another run needs": [
+    { permit: { may: "Wait", why: "an earlier one has not ended" } },
+    { do: "Write", status: { message: "an earlier one has not ended" } },
+  ],
+  "says it once": [
+    {
+      permit: { may: "Wait", why: "an earlier one has not ended" },
+      task: hookTask({ message: "an earlier one has not ended" }),
+    },
+    { do: "Rest", forMs: 10_000 },
+  ],
   "cancels nothing because memory does not want it any more": [
     { permit: { may: "Never", why: "the Cluster is paused" } },
     { do: "Reconsider", why: "the Cluster is paused" },
@@ -54,6 +66,36 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   "carries out an attempt that a restart has left": [
     { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
     { do: "CarryOut", attempt: attempt() },
+  ],
+  "carries out no refused attempt that is not wanted any more": [
+    {
+      isUnmade: true,
+      permit: { may: "Never", why: "the policy is gone" },
+      task: hookTask({ begun: 1, attempts: [attempt()] }),
+    },
+    { do: "Reconsider", why: "the policy is gone" },
+  ],
+  "ends a refused attempt whose operation is over": [
+    { isUnmade: true, isOver: true, task: hookTask({ begun: 1, over: ago(1), attempts: [attempt()] }) },
+    writes(({ task }) =>
+      cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
+    ),
+  ],
+  "repeats an attempt that may have created something, whether it is wanted or not": [
+    {
+      permit: { may: "Never", why: "the policy is gone" },
+      task: hookTask({ begun: 1, over: ago(1), attempts: [attempt()] }),
+    },
+    { do: "CarryOut", attempt: attempt() },
+  ],
+  "ends no refused attempt that was changed": [
+    {
+      isUnmade: true,
+      altered: "NoHash",
+      permit: { may: "Never", why: "the policy is gone" },
+      task: hookTask({ begun: 1, attempts: [attempt()] }),
+    },
+    { do: "Rest" },
   ],
   "observes an attempt whose object exists": [
     { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt({ uid: "job-1" })] }) },

@@ -1,22 +1,36 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HookTask } from "../../../src/api/hook-policy.ts";
+import type { HookTask, TaskAttempt } from "../../../src/api/hook-policy.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { Permits, surplusLike, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
+import { ALL_HOOKS, calling, cluster, compiled, DELETE, namespace } from "../builders.ts";
+import { task as taskSpec, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
 function named(task: HookTask): HookTask {
   return { ...task, metadata: { ...task.metadata, name: taskName(task.spec) } };
 }
 
-function permitsOf(tasks: readonly StoredTask[]): Permits {
+function permitsOf(tasks: readonly StoredTask[], policy?: CompiledPolicy, on?: Cluster): Permits {
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   for (const task of tasks) memory.learn(task);
-  const nothing = { get: () => undefined };
-  const store = { policies: nothing, overrides: nothing };
-  const options = { clusters: nothing, namespaces: nothing, store, now: () => NOW, memory };
+  const policies = { get: () => ({ compiled: policy }) };
+  const store = { policies, overrides: { ofCluster: () => [] } };
+  const [clusters, namespaces] = [{ get: () => on }, { get: () => namespace() }];
+  const options = {
+    clusters,
+    namespaces,
+    store,
+    served: ALL_HOOKS,
+    lacksSlot: () => false,
+    now: () => NOW,
+    memory,
+  };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the tests need of it
   return new Permits(options as unknown as PermitsOptions);
 }
@@ -83,4 +97,25 @@ test("what other runs have left behind is read of this task alone", (t) => {
 test("nothing may begin for a Cluster that memory does not know", () => {
   const permit = permitsOf([]).fromMemory(named(hookTask()));
   assert.deepEqual(permit, { may: "Never", why: "the Cluster is gone" });
+});
+
+test("a HookTask waits for an earlier one of its task, and says how to end that", () => {
+  const policy = compiled(withTasks([taskSpec()]));
+  const on = calling(DELETE, cluster());
+  const [intent] = decide([policy], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
+  const next = named({ ...hookTask(), spec: intent?.spec ?? assert.fail("none begins") });
+  const whyAfter = (over: Partial<TaskAttempt>): unknown => {
+    const spec = { ...next.spec, actionHash: "another" };
+    const earlier = named({ ...hookTask({ attempts: [attempt(over)] }), spec });
+    const permits = permitsOf([storedTask(earlier)], policy, on);
+    const permit = permits.fromMemory(next);
+    return "why" in permit ? permit.why?.replaceAll(earlier.metadata.name, "EARLIER") : permit.may;
+  };
+  const waits = "HookTask team-a/EARLIER, an earlier one of this task, has not ended";
+  assert.equal(
+    whyAfter({}),
+    `${waits} (to end it, see that there is no Job/clean-0123456789, then kubectl delete hooktask -n team-a EARLIER)`,
+  );
+  assert.equal(whyAfter({ uid: "job-1" }), `${waits} (to cancel it, delete its Job/clean-0123456789)`);
+  assert.equal(whyAfter({ endedAt: ago(1), outcome: "Cancelled" }), "Begin");
 });
