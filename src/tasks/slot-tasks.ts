@@ -29,7 +29,7 @@ export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTa
 }
 
 /** Whether a failure holds the operation, because the policy still has the task as it was, and waits for it. */
-function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
+export function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
   const altered = record.altered !== undefined;
   const task = taskIn(policy, record.identity);
   return policy?.mode === "Enforce" && (task?.onFailure === "Hold" || (task !== undefined && altered));

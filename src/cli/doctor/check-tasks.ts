@@ -14,8 +14,11 @@ import {
   type Problem,
   problems,
   type TaskAccount,
+  together,
   warning,
 } from "./finding.ts";
+import { taskCommand } from "../terminal/printed-command.ts";
+import { isHeldBy } from "../../tasks/slot-tasks.ts";
 
 export function tasks(examined: DoctorInput): Finding {
   const { policies, deployments, taskAccounts: accounts } = examined;
@@ -25,8 +28,12 @@ export function tasks(examined: DoctorInput): Finding {
   known(deployments);
   const operator = operatorFlag(examined);
   const broken = accounts.flatMap((account) => problemsOf(account, operator));
-  const found = problems("error", broken, (n) => `tasks cannot act, for ${counted(n, "reason")}`);
+  const found = together([
+    problems("error", broken, (n) => `tasks cannot act, for ${counted(n, "reason")}`),
+    failures(examined),
+  ]);
   if (found !== undefined) return found;
+  known(examined.hookTasks);
   for (const { exists, optedIn, rights } of accounts)
     for (const read of [exists, optedIn, ...rights.map(({ missing }) => missing)]) known<unknown>(read);
   const names = firstNames(accounts.map((account) => namespacedName(account)));
@@ -39,17 +46,31 @@ export function tasks(examined: DoctorInput): Finding {
   return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(examined)}`);
 }
 
+/** Each holds its Cluster until a user acts. */
+function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
+  const policies = new Map(fleet.policies.map(({ compiled }) => [compiled.uid, compiled]));
+  const failed = (hookTasks.ok ? hookTasks.value : []).filter((record) => {
+    const isFailure = record.phase === "Failed" && record.altered === undefined && !record.over;
+    return isFailure && isHeldBy(policies.get(record.identity.policyRef.uid), record);
+  });
+  const [first] = failed;
+  if (first === undefined) return undefined;
+  return warning(
+    `${counted(failed.length, "HookTask")} failed, so Clusters stay held: ${firstNames(failed.map(namespacedName))}`,
+    `see why: ${taskCommand("show", first)}; correct the cause, then ${taskCommand("retry", first)}`,
+  );
+}
+
 function problemsOf(account: TaskAccount, operator: string): Problem[] {
   const name = namespacedName(account);
-  const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }): Problem[] => {
+  const lacking = account.rights.flatMap(({ resource, namespace, missing, policies }): Problem[] => {
+    const strays = namespace === "" ? policies.filter((each) => each.startsWith("HookPolicy ")) : [];
     if (strays.length > 0) {
       const detail = `${firstNames(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`;
       return [{ detail, remedy: "make it a ClusterHookPolicy" }];
     }
     if (isAbsent(missing))
-      return [
-        { detail: `${firstNames(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL },
-      ];
+      return [{ detail: `${firstNames(policies)}: the API server serves no ${resource}`, remedy: INSTALL }];
     if (!missing.ok || missing.value.length === 0 || namespace === undefined) return [];
     const where = namespace === "" ? "" : ` in namespace ${namespace}`;
     const detail = `ServiceAccount ${name} may not ${missing.value.join(", ")} ${resource}${where}`;

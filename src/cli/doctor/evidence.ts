@@ -57,6 +57,8 @@ import { unless } from "../../lib/thrown.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { accountOf, actionOf } from "../../policy/tasks/compile-task.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
+import type { TaskRecord } from "../../policy/tasks/task-record.ts";
+import { recordOf, viewTask } from "../../tasks/stored-task.ts";
 import { userOf } from "../../tasks/task-objects.ts";
 
 const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
@@ -104,6 +106,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
     grants: await readGrants(client, fleet.demands(), user),
     taskAccounts: await readTaskAccounts(client, fleet, user),
+    hookTasks: await read(readHookTasks(client)),
     ownedUnseen: await isOwnedUnseen(client, user),
     operatorSilence: await operatorSilence(
       client,
@@ -218,6 +221,11 @@ async function readGrants(
   );
 }
 
+async function readHookTasks(client: KubeClient): Promise<readonly TaskRecord[]> {
+  const list = await unlessNotFound(client.list(HOOK_TASKS));
+  return (list?.items ?? []).flatMap((item) => recordOf(viewTask(item)) ?? []);
+}
+
 interface Need {
   readonly account: Pick<TaskAccount, "namespace" | "name">;
   readonly policy: string;
@@ -300,21 +308,20 @@ async function readRight(client: KubeClient, same: readonly Need[]): Promise<Tas
   const [first] = same;
   const { apiVersion = "", kind = "", namespace, account = { namespace: "", name: "" } } = first ?? {};
   const verbs = [...new Set(same.flatMap((need) => need.verbs))];
+  const policies = [...new Set(same.map(({ policy }) => policy))];
   const found = await read(discoverKind(client, { apiVersion, kind }));
-  if (!found.ok)
-    return { resource: `${kind} in ${apiVersion}`, verbs, namespace, missing: found, strays: [] };
+  if (!found.ok) return { resource: `${kind} in ${apiVersion}`, verbs, policies, namespace, missing: found };
   const user = userOf(account);
   const { namespaced } = found.value;
   // Where an expression says where, only the right in all namespaces is known to be enough.
   const place = namespaced ? namespace : undefined;
   const missing = await read(missingVerbs(client, user, found.value, { verbs, namespace: place }));
-  const strays = namespaced ? [] : same.filter(({ policy }) => policy.startsWith("HookPolicy "));
   return {
     resource: resourceName(found.value),
     verbs,
+    policies,
     namespace: namespaced ? namespace : "",
     missing,
-    strays: [...new Set(strays.map(({ policy }) => policy))],
   };
 }
 

@@ -4,6 +4,7 @@ import { messageOf } from "../../lib/thrown.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { Registration } from "../../registration/registration.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
+import type { TaskRecord } from "../../policy/tasks/task-record.ts";
 import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
@@ -78,6 +79,8 @@ export interface Evidence {
   }[];
   /** As which the tasks of policies act. */
   readonly taskAccounts: readonly TaskAccount[];
+  /** None if the CRD of HookTasks is missing. */
+  readonly hookTasks: ReadResult<readonly TaskRecord[]>;
   /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
   readonly ownedUnseen: boolean;
 }
@@ -96,8 +99,8 @@ export interface TaskRight {
   /** "jobs.batch" */
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** HookPolicies, which can do nothing with a kind that has no namespaces. */
-  readonly strays: readonly string[];
+  /** Those with a task for this kind. */
+  readonly policies: readonly string[];
   /** "": the kind has no namespaces. `undefined`: an expression says where; then `missing` is about all namespaces. */
   readonly namespace: string | undefined;
   readonly missing: ReadResult<readonly string[]>;

@@ -130,6 +130,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     namespaces: found([NAMESPACE]),
     grants: [],
     taskAccounts: [],
+    hookTasks: found([]),
     ownedUnseen: false,
     ...over,
   };

@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
+import type { Evidence, Finding, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
+import { decide } from "../../../../src/policy/decide.ts";
+import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
+import { compiled, DELETE, NOW } from "../../builders.ts";
+import { stored, task, taskWorld, withTasks } from "../../policy/tasks/fixtures.ts";
 import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 import { absent, check, deployment, forbidden, found, OURS, webhookOf } from "./evidence-fixture.ts";
@@ -12,7 +16,7 @@ const right = (over: Partial<TaskRight> = {}): TaskRight => ({
   verbs: ["create", "get", "delete"],
   namespace: "team-a",
   missing: found([]),
-  strays: [],
+  policies: ["HookPolicy team-a/backups"],
   ...over,
 });
 const account = (over: Partial<TaskAccount> = {}): TaskAccount => ({
@@ -80,19 +84,20 @@ describe("the check tasks", () => {
 
   test("names a kind without namespaces, which is nothing for a HookPolicy", () => {
     const nodes = { resource: "nodes", namespace: "", missing: found(["delete"]) };
-    const strays = ["HookPolicy team-a/backups"];
     const of = (over: object): string =>
       check("tasks", { taskAccounts: [account({ rights: [right({ ...nodes, ...over })] })] }).problems?.[0]
         ?.detail ?? "";
-    assert.match(
-      of({ strays }),
-      /^HookPolicy team-a\/backups: nodes have no namespace, and tasks of a HookPolicy/,
+    assert.match(of({}), /^HookPolicy team-a\/backups: nodes have no namespace, and tasks of a HookPolicy/);
+    assert.equal(
+      of({ policies: ["ClusterHookPolicy backups"] }),
+      "ServiceAccount team-a/cluster-tasks may not delete nodes",
     );
-    assert.equal(of({}), "ServiceAccount team-a/cluster-tasks may not delete nodes");
   });
 
-  test("names a kind that is not served", () => {
-    const taskAccounts = [account({ rights: [right({ resource: "Jbo in batch/v1", missing: absent })] })];
+  test("names a kind that is not served, and who has a task for it", () => {
+    const rights = [right({ resource: "Jbo in batch/v1", missing: absent })];
+    const policies = ["HookPolicy team-a/backups", "HookPolicy team-a/innocent"];
+    const taskAccounts = [account({ policies, rights })];
     const { state, problems } = check("tasks", { taskAccounts });
     assert.equal(state, "error");
     assert.equal(
@@ -122,6 +127,31 @@ describe("the check tasks", () => {
     ];
     for (const evidence of unread) assert.equal(check("tasks", evidence).state, "unknown");
   });
+});
+
+test("the check tasks warns of failures that hold Clusters, with the command for another attempt", () => {
+  const failing = (onFailure: "Hold" | "Proceed"): Evidence["policies"] => {
+    const { metadata, spec } = withTasks([task({ onFailure })]);
+    return found([{ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec }]);
+  };
+  const [intent] = decide([compiled(withTasks([task()]))], taskWorld(), DELETE, NOW).begins ?? [];
+  const failed = stored(intent ?? assert.fail("no task begins"), { phase: "Failed", name: "prod-1-backup" });
+  const judged = (over: Partial<TaskRecord>, onFailure: "Hold" | "Proceed" = "Hold"): Finding =>
+    check("tasks", {
+      taskAccounts: [account()],
+      policies: failing(onFailure),
+      hookTasks: found([{ ...failed, ...over }]),
+    });
+  const { state, detail, remedy } = judged({});
+  assert.deepEqual(
+    [state, detail],
+    ["warning", "1 HookTask failed, so Clusters stay held: team-a/prod-1-backup"],
+  );
+  assert.match(remedy ?? "", /correct the cause, then hookpolicy task retry -n team-a prod-1-backup$/);
+  assert.equal(judged({}, "Proceed").state, "ok");
+  assert.equal(judged({ over: true }).state, "ok");
+  assert.equal(judged({ phase: "Running" }).state, "ok");
+  assert.equal(check("tasks", { taskAccounts: [account()], hookTasks: forbidden }).state, "unknown");
 });
 
 test("doctor reviews the rights of each template as its ServiceAccount", async (t) => {
