@@ -12,6 +12,7 @@ import {
   unmetGates,
 } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
+import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -222,7 +223,17 @@ export function recentResult(
   const { verdict, overriddenBy } = trace;
   if (verdict === "Blocked") return undefined;
   const override = overriddenBy === undefined ? {} : { override: overriddenBy };
-  return { ...resultOf(operation, trace, now), verdict, reason: reasonOf(trace), ...override };
+  const failed = failedTasks(trace);
+  const message = failed.length > 0 && {
+    message: `failed, and onFailure is Proceed: ${firstNames(failed)}`,
+  };
+  return { ...resultOf(operation, trace, now), ...message, verdict, reason: reasonOf(trace), ...override };
+}
+
+/** Those that hold nothing, although they have failed. */
+function failedTasks({ verdict, rules }: PolicyTrace): readonly string[] {
+  const tasks = verdict === "Allowed" ? rules.flatMap((rule) => rule.tasks ?? []) : [];
+  return tasks.filter(({ state }) => state === "Proceeded").map(({ task }) => `task ${task}`);
 }
 
 /** The result of what the policy holds: a request that it refused at admission, or an upgrade that it was not asked about. */

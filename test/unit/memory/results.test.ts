@@ -7,19 +7,24 @@ import type { HookOverride } from "../../../src/api/hook-policy.ts";
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { recentResult } from "../../../src/operations/rows.ts";
+import { decide } from "../../../src/policy/decide.ts";
 import {
   ALL_HOOKS,
   APPROVED,
   at,
   cluster,
   clusterHookPolicy,
+  compiled,
   DELETE,
   hookOverride,
   hookPolicy,
   letGo,
+  NOW,
   rule,
   UPGRADE,
 } from "../builders.ts";
+import { reading, stored, task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 import { type Fixture, keyOf, silent, statusOf, storeWith } from "./fixtures.ts";
 
 const denies = rule({ admission: "Deny", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"] });
@@ -345,4 +350,13 @@ describe("a version that changes while the upgrade's mark is there", () => {
     fixture.setCluster(upgrading("v1.36.0"));
     assert.deepEqual(fixture.events, []);
   });
+});
+
+test("what proceeded although a task had failed says which", () => {
+  const [failing, world] = [compiled(withTasks([task({ onFailure: "Proceed" })])), taskWorld()];
+  const [intent = assert.fail("none begins")] = decide([failing], world, DELETE, NOW).begins ?? [];
+  const tasks = reading(stored(intent, { phase: "Failed" }));
+  const [trace = assert.fail("no trace")] = decide([failing], { ...world, tasks }, DELETE, NOW).trace;
+  const { verdict, message } = recentResult({ call: DELETE, cluster: cluster() }, trace, NOW) ?? {};
+  assert.deepEqual([verdict, message], ["Allowed", "failed, and onFailure is Proceed: task backup"]);
 });
