@@ -145,20 +145,24 @@ export async function readCluster(
     readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
   },
 ): Promise<FoundCluster> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const clusters = await clusterResource(client, signal);
-  const raw = await find(client, clusters, key);
-  if (raw === undefined) {
-    const everywhere = await namesOf(client, clusters, { signal });
-    if (everywhere.length > 0) throw noCluster(key, everywhere);
-    throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
-  }
+  const raw = await rawCluster(client, key);
   const { objects, unread, read } = await readAround(client, raw, key.namespace);
   const seen = await fleetOf(objects, settings);
   const queries = settings.queries(seen, clusterIn(seen, key));
   const found = await readAsOperator(client, queries, objects);
   const fleet = await fleetOf(objects, settings, { ...read, objects: found });
   return { fleet, cluster: clusterIn(fleet, key), raw, unread };
+}
+
+/** Rejects if there is no such Cluster. */
+export async function rawCluster(client: KubeClient, key: Required<ObjectKey>): Promise<RawObject> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const clusters = await clusterResource(client, signal);
+  const raw = await find(client, clusters, key);
+  if (raw !== undefined) return raw;
+  const everywhere = await namesOf(client, clusters, { signal });
+  if (everywhere.length > 0) throw noCluster(key, everywhere);
+  throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
 }
 
 async function readAround(

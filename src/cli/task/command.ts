@@ -3,7 +3,8 @@
 import { Argument, type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { UsageError } from "../../lib/thrown.ts";
+import { isForbidden } from "../../kube/kube-error.ts";
+import { unless, UsageError } from "../../lib/thrown.ts";
 import {
   addExamples,
   checkOwners,
@@ -37,7 +38,7 @@ const EXAMPLES = `\
   hookpolicy task list -A
 
   # Of one Cluster, also what belongs to operations that are over
-  hookpolicy task list -A --for-cluster team-a/prod-1 --all
+  hookpolicy task list --for-cluster team-a/prod-1 --all
 
   # What one of them does, what it waits for, and its attempts
   hookpolicy task show -n team-a prod-1-remove-load-balancers-5d2c51888c4687a4
@@ -55,7 +56,10 @@ export function addTask(program: Command): void {
       "Lists the HookTasks of policies, those that failed or cannot begin first; shows what one of them does and waits for; or lets a failed one have another attempt.\n\nExit code: 0 done, 1 the operator has not taken the retry, 2 input that cannot be read or wrong usage.",
     )
     .addOption(new Option("-A, --all-namespaces", "list: HookTasks of all namespaces").conflicts("namespace"))
-    .option("-n, --namespace <namespace>", "where the HookTask is; default: the context's namespace")
+    .option(
+      "-n, --namespace <namespace>",
+      "where the HookTask is; default: the context's namespace, or any for --for-cluster",
+    )
     .addOption(
       new Option("--for-cluster <namespace/name>", "list: those of this Cluster").argParser(clusterName),
     )
@@ -103,22 +107,30 @@ async function run(action: Action, name: ShortName | undefined, query: Query): P
 }
 
 async function list(client: KubeClient, query: Query): Promise<void> {
-  const { contextNamespace } = await import("../fleet/live-fleet.ts");
-  const { listTasks } = await import("./tasks.ts");
+  const { contextNamespace, rawCluster } = await import("../fleet/live-fleet.ts");
+  const { listTasks, tasksOf } = await import("./tasks.ts");
   const { warnOfSilence } = await import("../get/holders.ts");
   const { flags } = query;
-  const own = flags.namespace ?? (await reading(() => contextNamespace(flags)));
-  const namespace = flags.allNamespaces === true ? undefined : own;
-  const { all, forCluster } = flags;
-  const found = await reading(() => listTasks(client, namespace, forCluster));
+  const { all, allNamespaces, forCluster } = flags;
+  const isAnywhere = allNamespaces === true || forCluster !== undefined;
+  const namespace =
+    flags.namespace ?? (isAnywhere ? undefined : await reading(() => contextNamespace(flags)));
+  const found = await reading(() =>
+    forCluster !== undefined && namespace === undefined
+      ? tasksOf(client, forCluster)
+      : listTasks(client, namespace, forCluster),
+  );
+  if (forCluster !== undefined && found.length === 0)
+    await reading(() => unless(isForbidden, rawCluster(client, forCluster)));
   const shown = all === true ? found : found.filter(({ isOver }) => !isOver);
   await warnOfSilence(
     client,
     found.map(({ object }) => ({ since: object.metadata.creationTimestamp ?? "" })),
   );
   await print(shown, query, "rows");
+  const of = forCluster === undefined ? "" : ` of Cluster ${namespacedName(forCluster)}`;
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-  if (shown.length === 0) stderr.line(`there is no HookTask${where}`);
+  if (shown.length === 0) stderr.line(`there is no HookTask${of}${where}`);
   const over = found.length - shown.length;
   if (over > 0) stderr.line(`and ${over} of operations that are over (--all)`);
 }

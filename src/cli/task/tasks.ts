@@ -5,10 +5,11 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
+import { isForbidden, isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../lib/instant.ts";
+import { unless } from "../../lib/thrown.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
 import { isHindered, phaseOf, retried } from "../../tasks/task-progress.ts";
@@ -19,6 +20,7 @@ import { notServed } from "../fleet/connection.ts";
 import { followAnswer } from "../fleet/follow.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { namesOf } from "../fleet/live-objects.ts";
+import { stderr } from "../terminal/output.ts";
 
 export type Phase = NonNullable<HookTaskStatus["phase"]>;
 
@@ -52,6 +54,16 @@ export async function listTasks(
     .map((raw) => readTaskObject(raw))
     .filter((task) => name === undefined || task.cluster === name)
     .toSorted((a, b) => rankOf(a) - rankOf(b) || compareText(createdAt(b), createdAt(a)));
+}
+
+/** Those of the Cluster in all namespaces or, if the user may not list these, in its own. */
+export async function tasksOf(client: KubeClient, cluster: ClusterName): Promise<readonly ReadTask[]> {
+  const everywhere = await unless(isForbidden, listTasks(client, undefined, cluster));
+  if (everywhere !== undefined) return everywhere;
+  stderr.line(
+    "warning: you may not list HookTasks in all namespaces: those in the namespaces of ClusterHookPolicies' accounts are not known here",
+  );
+  return await listTasks(client, cluster.namespace, cluster);
 }
 
 function rankOf({ phase, isOver, isAltered, object }: ReadTask): number {

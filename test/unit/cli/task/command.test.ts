@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { parse } from "yaml";
-import { answering, FORBIDDEN } from "../api-server.ts";
+import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
@@ -140,6 +140,36 @@ describe("list", () => {
     assert.doesNotMatch(stdout, /task retry/);
     const retried = await run("retry", "prod-1-backup-2");
     assert.match(retried.stderr, /was changed: delete it, and its task begins again/);
+  });
+
+  test("finds those of a Cluster in every namespace, or says that there is no such Cluster", async (t) => {
+    const ALL = "GET /apis/cluster.x-k8s.io/v1beta2/clusters";
+    const CLUSTERS = "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
+    const prod = { metadata: { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "1" } };
+    const listed = async (
+      answers: Readonly<Record<string, object>>,
+      ...args: readonly string[]
+    ): ReturnType<typeof hookpolicy> => {
+      const served = { ...SERVES_CLUSTERS, [`${CLUSTERS}/prod-1`]: prod, [ALL]: list(prod) };
+      const { kubeconfig } = await answering(t, { ...served, ...answers });
+      return await hookpolicy(["task", "list", ...args, "--kubeconfig", kubeconfig]);
+    };
+    const all = { [`GET ${TASKS}`]: list(FAILED, RUNS) };
+    const found = await listed(all, "--for-cluster", "team-a/prod-1");
+    assert.match(found.stdout, /prod-1-backup-2/);
+    assert.doesNotMatch(found.stdout, /prod-2/);
+    const few = { [`GET ${TASKS}`]: FORBIDDEN, [`GET ${TEAM_A}`]: list(FAILED) };
+    const own = await listed(few, "--for-cluster", "team-a/prod-1");
+    assert.match(own.stdout, /prod-1-backup-2/);
+    assert.match(own.stderr, /warning: you may not list HookTasks in all namespaces/);
+    const none = await listed({ [`GET ${TASKS}`]: list() }, "--for-cluster", "team-a/prod-1");
+    assert.deepEqual([none.code, none.stderr], [0, "there is no HookTask of Cluster team-a/prod-1\n"]);
+    const missing = await listed(all, "--for-cluster", "team-a/prod-0");
+    assert.equal(missing.code, 2);
+    assert.match(
+      missing.stderr,
+      /^error: there is no Cluster team-a\/prod-0 \(did you mean team-a\/prod-1\?\)/,
+    );
   });
 
   test("says where there is none, what is missing, and what is forbidden", async (t) => {
