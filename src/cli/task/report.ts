@@ -5,12 +5,13 @@ import { namespacedName } from "../../lib/keys.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { NextAttempt } from "../../policy/tasks/task-record.ts";
-import { nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
+import { mayBeAtWork, nextAttemptOf, timesOutAt } from "../../tasks/next-step.ts";
 import {
   allowedAttempts,
   isCarriedOut,
   isHindered,
   lastAttempt,
+  objectOf as nameOf,
   openAttempt,
 } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../../lib/age.ts";
@@ -145,13 +146,24 @@ function commandDetails(task: ReadTask, view: TaskView): (Detail | false)[] {
   const { key, phase, isOver, object } = task;
   const remove = `kubectl delete hooktask -n ${key.namespace} ${shellQuote(key.name)}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
+  const isAgain = task.isAltered && !isOver;
+  const left = leftBy(object);
   const logs = logsCommand(object);
   return [
     logs !== undefined && commandDetail("logs", logs, view),
-    task.isAltered && !isOver && commandDetail("begin again", remove, view),
+    isAgain &&
+      left !== undefined && { label: "first", text: `see that ${left} is gone, which may still run` },
+    isAgain && commandDetail("begin again", remove, view),
     noRetry(task) === undefined && commandDetail("try again", taskCommand("retry", key), view),
     isOpen && commandDetail("go on without it", overrideOf(task), view),
   ];
+}
+
+/** What another attempt would begin beside. */
+function leftBy(task: HookTask): string | undefined {
+  const last = task.spec.action.create && lastAttempt(task.status);
+  if (last === undefined || (last.endedAt !== undefined && !mayBeAtWork(task, last))) return undefined;
+  return nameOf(task.spec, last);
 }
 
 function overrideOf({ cluster, policy, object }: ReadTask): string {

@@ -191,8 +191,16 @@ function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): W
   }
 }
 
-function ofAltered(altered: Alteration, { namespace, name, identity: { task } }: TaskRecord): Words {
-  const remedy = `kubectl delete hooktask -n ${namespace} ${name}`;
+function ofAltered(altered: Alteration, record: TaskRecord): Words {
+  const {
+    namespace,
+    name,
+    attempts,
+    identity: { task },
+  } = record;
+  // Another attempt would begin beside it.
+  const first = attempts > 0 ? "see that what it created is gone, then " : "";
+  const remedy = `${first}kubectl delete hooktask -n ${namespace} ${name}`;
   const why =
     altered === "Changed"
       ? `its HookTask was changed (${remedy}, and it begins again)`

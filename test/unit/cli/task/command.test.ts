@@ -137,9 +137,25 @@ describe("list", () => {
     assert.match((await run("list")).stdout, / Failed \(altered\) /);
     const { stdout } = await run("show", "prod-1-backup-2");
     assert.match(stdout, /begin again +kubectl delete hooktask -n team-a prod-1-backup-2/);
-    assert.doesNotMatch(stdout, /task retry/);
+    assert.doesNotMatch(stdout, /task retry|may still run/);
     const retried = await run("retry", "prod-1-backup-2");
     assert.match(retried.stderr, /was changed: delete it, and its task begins again/);
+  });
+
+  test("says what may still run of one that was changed, before the command that lets it begin again", async (t) => {
+    const runs = { name: "backup-a", uid: "a", startedAt: "2026-11-21T10:00:00Z" };
+    const ended = { ...runs, endedAt: "2026-11-21T10:10:00Z" };
+    const shown = async (last: object): Promise<string> => {
+      const begun = hookTask({ name: "prod-1-backup-2" }, { begun: 1, attempts: [{ ...runs, ...last }] });
+      const altered = { ...begun, spec: { ...begun.spec, renderedHash: "another" } };
+      const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: altered });
+      const args = ["task", "show", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
+      return (await hookpolicy(args)).stdout;
+    };
+    const first = /first +see that Job\/backup-a is gone, which may still run\n +begin again +kubectl delete/;
+    assert.match(await shown({}), first);
+    assert.match(await shown({ ...ended, outcome: "TimedOut" }), first);
+    assert.doesNotMatch(await shown({ ...ended, outcome: "Failed" }), /first/);
   });
 
   test("finds those of a Cluster in every namespace, or says that there is no such Cluster", async (t) => {

@@ -27,6 +27,14 @@ test("it holds, whatever it says of itself, and whatever onFailure says", () => 
     }
 });
 
+test("its remedy begins with what may still run of its attempts", () => {
+  assert.match(
+    judgeWith({ altered: "Changed", attempts: 1 }).message,
+    /was changed \(see that what it created is gone, then kubectl delete hooktask /,
+  );
+  assert.match(judgeWith({ altered: "Changed" }).message, /was changed \(kubectl delete hooktask /);
+});
+
 test("it does not count for an operation that is over: another run begins", () => {
   assert.equal(judgeWith({ altered: "Changed", over: true }).begins?.length, 1);
 });
