@@ -28,6 +28,7 @@ import {
   isCarriedOut,
   kindOf,
   lastAttempt,
+  UNSEEN,
 } from "./task-progress.ts";
 import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects } from "./task-objects.ts";
 
@@ -250,7 +251,7 @@ export async function observe(objects: Objects, work: AttemptWork): Promise<Hook
       found === undefined ? `${name} was deleted before it was done` : `${name} was replaced by another`;
     return attemptEnded(task, { outcome: "Vanished", message }, now);
   } catch (error) {
-    return waitsOrTimedOut(work, reasonOf(error));
+    return waitsOrTimedOut(work, `${isRefused(error) ? UNSEEN : ""}${reasonOf(error)}`);
   }
 }
 

@@ -10,7 +10,7 @@ import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-id
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
-import { isHindered, openAttempt, phaseOf } from "./task-progress.ts";
+import { isHindered, openAttempt, phaseOf, UNSEEN } from "./task-progress.ts";
 
 /** Ten thousand ended tasks are kept, so only what is searched for has fields, and all that is kept is one text. */
 export class StoredTask {
@@ -146,7 +146,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
     attempts: status.begun ?? 0,
     ...(next !== undefined && { nextAttempt: next }),
     hindered: isHindered(status),
-    message: status.message ?? "",
+    message: status.message?.replace(UNSEEN, "") ?? "",
   };
 }
 

@@ -40,10 +40,16 @@ export function phaseOf(status: Status = {}): TaskPhase {
   return isCarriedOut(open) ? "Running" : "Pending";
 }
 
-/** Whether something keeps the task from beginning: the message says what. */
+/** The beginning of the message of what runs, or is deleted, while its requests are refused. */
+export const UNSEEN = "it cannot be observed: ";
+
+/** Whether something keeps the task from beginning, or from being observed: the message says what. */
 export function isHindered(status: Status = {}): boolean {
+  const [phase, { message = "" }] = [phaseOf(status), status];
   const hasEnded = lastAttempt(status)?.endedAt !== undefined;
-  return !hasEnded && phaseOf(status) === "Pending" && (status.message ?? "") !== "";
+  return (
+    !hasEnded && (phase === "Pending" ? message !== "" : phase === "Running" && message.startsWith(UNSEEN))
+  );
 }
 
 export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "status">): number {

@@ -41,7 +41,7 @@ const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
 
 /** One that waits says for what. */
 function wordsOf({ task, state, message, nextAttempt, hindered }: TaskTrace): string {
-  if (hindered === true) return "cannot begin";
+  if (hindered === true) return state === "Running" ? "cannot be observed" : "cannot begin";
   const own = `task ${task} `;
   if (nextAttempt !== undefined) return attemptText(nextAttempt);
   return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : STATES[state][0];

@@ -59,7 +59,7 @@ function phaseText(task: ReadTask, colour: Colour): string {
   const next = nextOf(task);
   if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
   if (!isOver && !isAltered && isHindered(task.object.status))
-    return `${colour[COLOURS[phase]](phase)} (${colour.red("cannot begin")})`;
+    return `${colour[COLOURS[phase]](phase)} (${colour.red(phase === "Running" ? "cannot be observed" : "cannot begin")})`;
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
   return `${colour[COLOURS[phase]](phase)}${altered}${isOver ? " (over)" : ""}`;
 }

@@ -113,7 +113,7 @@ function readTaskObject(raw: KubeObject): ReadTask {
 export function noRetry({ phase, isOver, isAltered, object }: ReadTask): string | undefined {
   if (isOver) return "belongs to an operation that is over: it counts no more";
   if (isAltered) return "was changed: delete it, and its task begins again";
-  if (isHindered(object.status))
+  if (phase === "Pending" && isHindered(object.status))
     return `needs no retry: it begins by itself once this is corrected: ${object.status?.message}`;
   const next = nextAttemptOf(object);
   if (next !== undefined) return `needs no retry: attempt ${next.number} of ${next.of} begins by itself`;

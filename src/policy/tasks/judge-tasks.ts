@@ -148,7 +148,7 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace 
     begins: task.begins,
     ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
-    ...(words.state === "Pending" && record.hindered === true && { hindered: true }),
+    ...(words.reason !== "TaskAltered" && record.hindered === true && { hindered: true }),
     ...(nextAttempt !== undefined && { nextAttempt }),
     ...(observed !== "" && { observed }),
     run: identity.run,
@@ -179,8 +179,12 @@ function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): W
     case "Running":
     case "Cancelled":
       // Of the operator's own words, without those of the API server or a webhook, which come after a colon.
-      if (record.hindered === true)
-        return say("Pending", "TaskPending", `cannot begin: ${message.split(": ", 1)[0]} (${hookTask})`);
+      if (record.hindered === true) {
+        const why = `${message.split(": ", 1)[0]} (${hookTask})`;
+        return phase === "Running"
+          ? say("Running", "TaskRunning", `cannot be observed: ${why}`)
+          : say("Pending", "TaskPending", `cannot begin: ${why}`);
+      }
       if (nextAttempt !== undefined) {
         const { number, of } = nextAttempt;
         return say("Retrying", "TaskRunning", `waits for attempt ${number} of ${of} (${hookTask})`);

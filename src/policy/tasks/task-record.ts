@@ -35,7 +35,7 @@ export interface TaskRecord {
   readonly attempts: number;
   /** The attempt that the task waits for, because the one before it has failed. */
   readonly nextAttempt?: NextAttempt;
-  /** Nothing of the attempt is carried out yet: `message` says what refuses it. */
+  /** `message` says what refuses to carry out the attempt or, while it is Running, to show its object. */
   readonly hindered?: boolean;
   /** What it waits for, or why it ended as it did. */
   readonly message: string;

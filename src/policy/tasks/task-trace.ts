@@ -39,7 +39,7 @@ export interface TaskTrace {
   /** Of the HookTask: for the trace only. */
   readonly observed?: string;
   readonly attempts?: number;
-  /** Only while it is Pending: `observed` says what refuses its attempt. */
+  /** Only while it is Pending or Running: `observed` says what refuses to carry out its attempt, or to show its object. */
   readonly hindered?: true;
   /** Only while it is Retrying. */
   readonly nextAttempt?: NextAttempt;

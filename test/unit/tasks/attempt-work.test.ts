@@ -209,6 +209,13 @@ describe("an attempt", () => {
     assert.deepEqual([one.phase, one.message], ["Running", "it is being deleted"]);
     const other = await observe(server({ find: refuses(503, "ServiceUnavailable") }), workOf(task));
     assert.deepEqual([other.phase, other.message], ["Running", "it says ServiceUnavailable"]);
+    for (const [code, reason] of [
+      [403, "Forbidden"],
+      [404, "KindNotServed"],
+    ] as const) {
+      const unseen = await observe(server({ find: refuses(code, reason) }), workOf(task));
+      assert.match(unseen.message ?? "", /^it cannot be observed: .*it says/);
+    }
   });
 
   test("deletes what it found, and is done when those are gone", async () => {

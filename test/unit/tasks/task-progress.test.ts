@@ -59,6 +59,11 @@ const phases: Readonly<Record<string, readonly [status: HookTaskStatus, phase: s
       "Running",
       false,
     ],
+    "its object may not be read": [
+      { phase: "Running", attempts: [attempt({ uid: "job-1" })], message: "it cannot be observed: no" },
+      "Running",
+      true,
+    ],
     "another attempt follows": [{ phase: "Pending", attempts: [ENDED], message: "no" }, "Pending", false],
     "another attempt follows one that ran": [{ phase: "Running", attempts: [ENDED] }, "Running", false],
     "it has ended": [{ phase: "Failed", attempts: [ENDED], message: "no" }, "Failed", false],

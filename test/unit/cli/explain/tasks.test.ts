@@ -127,6 +127,24 @@ describe("a task", () => {
     );
   });
 
+  test("that runs and cannot be observed waits for a user", async (t) => {
+    const begun = hookTask({
+      phase: "Running",
+      begun: 1,
+      attempts: open.map((each) => ({ ...each, uid: "1" })),
+      message: "it cannot be observed: a right is missing (hookpolicy doctor prints which): get jobs",
+    });
+    const objects = [cluster(DELETING), withTasks(rule()), begun];
+    const text = await explained(t, objects);
+    assert.match(text, /^ {2}wait for {2}task clean, which cannot be observed: a right is missing \(/m);
+    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
+    const json = await explained(t, objects, "-o", "json");
+    assert.match(
+      json,
+      /"task clean cannot be observed: a right is missing \(hookpolicy doctor prints which\) \(/,
+    );
+  });
+
   test("between two attempts waits for the next one, and says why", async (t) => {
     const attempts = [
       { name: "clean-1", uid: "1", startedAt: "2026-11-21T11:58:00Z", endedAt: "2026-11-21T12:00:00Z" },

@@ -158,6 +158,22 @@ describe("list", () => {
     assert.doesNotMatch(await shown({ ...ended, outcome: "Failed" }), /first/);
   });
 
+  test("says of what runs, and may not be read, that it cannot be observed", async (t) => {
+    const attempts = [{ name: "backup-y", uid: "y", startedAt: "2026-11-21T11:58:00Z" }];
+    const message = "it cannot be observed: a right is missing";
+    const unseen = hookTask({ name: "prod-1-backup-4" }, { phase: "Running", attempts, message });
+    const { kubeconfig } = await answering(t, {
+      [`GET ${TEAM_A}`]: list(RUNS, unseen),
+      [`GET ${TEAM_A}/prod-1-backup-4`]: unseen,
+    });
+    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
+      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
+    const { stdout } = await run("list");
+    assert.match(stdout, / backup +Running \(cannot be observed\) +[^]* backup +Running +Job/);
+    assert.match((await run("show", "prod-1-backup-4")).stdout, /because +it cannot be observed: a right/);
+    assert.match((await run("retry", "prod-1-backup-4")).stderr, /still runs/);
+  });
+
   test("finds those of a Cluster in every namespace, or says that there is no such Cluster", async (t) => {
     const ALL = "GET /apis/cluster.x-k8s.io/v1beta2/clusters";
     const CLUSTERS = "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
