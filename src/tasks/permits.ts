@@ -131,7 +131,8 @@ export class Permits {
       lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
     });
     const other = permit.may === "Wait" ? runningLike(task, memory) : undefined;
-    return other === undefined ? permit : { may: "Wait", why: whyWait(other) };
+    const why = other && whyWait(other);
+    return why === undefined ? permit : { may: "Wait", why };
   }
 
   #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOrigin): CompiledPolicy | undefined {
@@ -173,15 +174,18 @@ function runningLike(task: HookTask, memory: Pick<TaskMemory, "ofPolicy">): Stor
   return othersLike(task, memory).find(({ isRunning }) => isRunning);
 }
 
-/** One that is not known to have created its object may have: the answer was lost, or the operator has restarted. */
-function whyWait({ metadata: { namespace = "", name }, outline: { spec, status } }: StoredTask): string {
+/**
+ * `undefined`: it ends by itself. One that is not known to have created its object may have: the answer was lost, or the
+ * operator has restarted.
+ */
+function whyWait({
+  metadata: { namespace = "", name },
+  outline: { spec, status },
+}: StoredTask): string | undefined {
   const open = openAttempt(status);
-  const object = open === undefined ? "its object" : objectOf(spec, open);
-  const remedy =
-    open !== undefined && isCarriedOut(open)
-      ? `to cancel it, delete its ${object}`
-      : `to end it, see that there is no ${object}, then kubectl delete hooktask -n ${namespace} ${name}`;
-  return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (${remedy})`;
+  if (open === undefined || isCarriedOut(open)) return undefined;
+  const remedy = `see that there is no ${objectOf(spec, open)}, then kubectl delete hooktask -n ${namespace} ${name}`;
+  return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (to end it, ${remedy})`;
 }
 
 /** The other HookTasks of the task, without parsing those of any other. */
