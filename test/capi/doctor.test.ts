@@ -155,6 +155,20 @@ describe("doctor", () => {
     await cured("operator");
   });
 
+  test("asks whether the operator has its rights, by a verb that is taken away", async () => {
+    await cured("rights");
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", name: "hookpolicy" };
+    const { rules } = await cp.get(role);
+    const without = (rules as readonly { resources: string[]; verbs: string[] }[]).map((rule) =>
+      rule.resources.includes("clusters") ? { ...rule, verbs: ["list", "watch"] } : rule,
+    );
+    await cp.patch(role, { rules: without });
+    await cp.waitFor("it to be refused", async () => (await check("rights")).state === "error");
+    const missing = /may not get clusters\.cluster\.x-k8s\.io: no release is confirmed/;
+    await follow(await finds("rights", "error", missing));
+    await cured("rights");
+  });
+
   test("sees by Cluster API's webhook, and by its flags, that the feature gates are off", async () => {
     const env = { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" };
     capi = await installClusterApi(cp, { env, args: [`--feature-gates=${OFF}`] });
@@ -371,7 +385,7 @@ describe("doctor", () => {
     assert.ok(ajv.validate(schema, report), ajv.errorsText());
     const text = await doctor();
     assert.match(text.stdout, /^STATE +CHECK +FOUND\nok +API server +Kubernetes v1/);
-    assert.match(text.stdout, /\n27 ok\n$/);
+    assert.match(text.stdout, /\n28 ok\n$/);
   });
 
   test("cannot look without permission, or without an API server", async () => {

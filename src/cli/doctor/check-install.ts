@@ -59,7 +59,7 @@ function schemaProblem(name: string, kind: string, schema: unknown): Finding | u
 
 export type Deployment = Pick<Evidence, "deployments">;
 
-interface Program {
+export interface Program {
   readonly namespace: string;
   readonly name: string;
   readonly wanted: number;

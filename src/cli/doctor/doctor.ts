@@ -9,6 +9,7 @@ import * as install from "./check-install.ts";
 import * as policies from "./check-policies.ts";
 import * as registration from "./check-registration.ts";
 import * as rollout from "./check-rollouts.ts";
+import { rights } from "./check-rights.ts";
 import { tasks } from "./check-tasks.ts";
 import {
   type Check,
@@ -25,6 +26,7 @@ const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
   "API server": ({ serverVersion }) => ok(`Kubernetes ${serverVersion}`),
   CRDs: install.definitions,
   operator: install.operator,
+  rights,
   "Cluster API": install.clusterApi,
   "feature gates": install.featureGates,
   ExtensionConfig: registration.registered,

@@ -15,6 +15,7 @@ import {
 } from "./finding.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
 import { type Deployment, operators } from "./check-install.ts";
+import { rightsOf } from "./check-rights.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { heldBy } from "../fleet/held.ts";
@@ -104,6 +105,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
+    rights: await readRights(client, first, user),
     grants: await readGrants(client, fleet.demands(), user),
     taskAccounts: await readTaskAccounts(client, fleet, user),
     hookTasks: await read(readHookTasks(client)),
@@ -199,6 +201,19 @@ async function isOwnedUnseen(client: KubeClient, user: string): Promise<boolean>
 function accountIn(deployed: Deployment): string {
   const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
+async function readRights(
+  client: KubeClient,
+  deployed: Deployment,
+  user: string,
+): Promise<Evidence["rights"]> {
+  const needed = operators(deployed).slice(0, 1).flatMap(rightsOf);
+  return await Promise.all(
+    needed.map(async ({ attributes, ...right }) => {
+      return { ...right, granted: await read(mayDo(client, user, attributes)) };
+    }),
+  );
 }
 
 async function readGrants(

@@ -72,6 +72,8 @@ export interface Evidence {
   readonly rollouts: ReadResult<readonly RawObject[]>;
   readonly clusters: ReadResult<readonly RawObject[]>;
   readonly namespaces: ReadResult<readonly RawObject[]>;
+  /** What the operator needs; empty if no Deployment of it is found. */
+  readonly rights: readonly OperatorRight[];
   /** For each kind that gates look at, such as "backups.velero.io": the verbs that the operator lacks. */
   readonly grants: readonly {
     readonly resource: string;
@@ -83,6 +85,16 @@ export interface Evidence {
   readonly hookTasks: ReadResult<readonly TaskRecord[]>;
   /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
   readonly ownedUnseen: boolean;
+}
+
+export interface OperatorRight {
+  /** Such as "get secrets named a". */
+  readonly title: string;
+  /** The effect of its lack. */
+  readonly without: string;
+  /** Of manifests/, which grants it. */
+  readonly file: string;
+  readonly granted: ReadResult<boolean>;
 }
 
 export interface TaskAccount {

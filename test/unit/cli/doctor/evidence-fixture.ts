@@ -128,6 +128,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     rollouts: found([]),
     clusters: found([cluster("c1")]),
     namespaces: found([NAMESPACE]),
+    rights: [],
     grants: [],
     taskAccounts: [],
     hookTasks: found([]),

@@ -76,7 +76,7 @@ describe("what could not be read is unknown:", () => {
   });
 
   test("Deployments: neither the operator's flags nor its ServiceAccount", () => {
-    assert.deepEqual(unknowns("deployments"), ["operator", "Cluster API", "handlers"]);
+    assert.deepEqual(unknowns("deployments"), ["operator", "rights", "Cluster API", "handlers"]);
   });
 
   test("the advice says why it could not be read", () => {
