@@ -7,7 +7,7 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventText } from "../api/event-text.ts";
 import type { Cluster, Namespace, OwnedPart, TooLargeMark } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operation.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -46,6 +46,8 @@ export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "
   readonly settings?: (namespace: string) => HookCall["settings"];
   /** Whether a control plane or infrastructure has a deletionTimestamp, as far as the operator may see that. */
   readonly isBeingDeleted?: (namespace: string, part: OwnedPart) => boolean;
+  /** The rollouts that would hold the Cluster at the hook. */
+  readonly liftedRollouts?: (world: World, hook: HookName) => readonly Lifted[];
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
@@ -66,6 +68,13 @@ export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "
   readonly alarmMs?: number;
   /** How much time each namespace may use for work that is due. */
   readonly allowance?: TimeAllowance;
+}
+
+/** What would hold an operation but for an override. */
+export interface Lifted {
+  /** Such as "HookRollout upgrades". */
+  readonly holder: string;
+  readonly override: string;
 }
 
 /** Why the operator cannot know something. */

@@ -26,7 +26,7 @@ import { type ProceededOperation, type ResultOptions, Results } from "./results.
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
 const MAX_WAITING = 32;
 
-type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now" | "settings">;
+type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now" | "settings" | "liftedRollouts">;
 
 export class OperationLife {
   readonly #memory: Memory;
@@ -81,12 +81,16 @@ export class OperationLife {
       const operation = operations.get(uid, hook);
       const { entries, compiled } = policies.candidates(namespace);
       const held = entries.filter((entry) => entry.hasHeld.delete(operationKey(uid, hook)));
+      const call = passedCall(hook, operation?.call, { before, now: cluster });
+      const inputs = this.#inputsOf(call, cluster, operation);
       this.#add(cluster, {
-        ...this.#inputsOf(passedCall(hook, operation?.call, { before, now: cluster }), cluster, operation),
+        ...inputs,
         before,
         policies: compiled,
         heldBy: new Set(held.map(({ key }) => key)),
         unasked: hook === "BeforeClusterUpgrade" && passesUnasked(before, cluster, served),
+        // When there is time to record, the Cluster may have a slot.
+        lifted: this.#options.liftedRollouts?.(inputs.world, hook) ?? [],
       });
     }
   }
@@ -114,7 +118,14 @@ export class OperationLife {
     if (policies.length === 0) return;
     const call = passedCall("BeforeClusterUpgrade", undefined, { before: cluster, now: cluster });
     const inputs = this.#inputsOf(call, cluster);
-    this.#add(cluster, { ...inputs, before: cluster, policies, heldBy: new Set(), unasked: true });
+    this.#add(cluster, {
+      ...inputs,
+      before: cluster,
+      policies,
+      heldBy: new Set(),
+      unasked: true,
+      lifted: [],
+    });
   }
 
   /** A request about a Cluster in memory was refused at admission. */

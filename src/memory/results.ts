@@ -10,7 +10,7 @@ import { type Decision, type PolicyTrace, applies, heldRules } from "../policy/d
 import { timestamp } from "../lib/instant.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { Memory, StoreOptions } from "./memory.ts";
+import type { Lifted, Memory, StoreOptions } from "./memory.ts";
 import { heldResult, recentResult } from "../operations/rows.ts";
 import { notAsked, notHeld, overrideUsed, refused, released } from "./policy-events.ts";
 import { policyKey } from "./policy-set.ts";
@@ -30,6 +30,8 @@ export interface ProceededOperation {
   readonly heldBy: ReadonlySet<string>;
   /** An upgrade to a version that no BeforeClusterUpgrade was asked about: see passesUnasked(). */
   readonly unasked: boolean;
+  /** The rollouts that would have held it. */
+  readonly lifted: readonly Lifted[];
 }
 
 /** A test suite has no log. */
@@ -59,7 +61,7 @@ export class Results {
 
   /** `decision`: what the policies said about the operation when it proceeded. */
   record(
-    { request: { call, cluster }, policies, heldBy, at: now, unasked }: ProceededOperation,
+    { request: { call, cluster }, policies, heldBy, at: now, unasked, lifted }: ProceededOperation,
     decision: Decision,
   ): void {
     for (const [index, trace] of decision.trace.entries()) {
@@ -72,7 +74,7 @@ export class Results {
     }
     if (unasked) this.#tell(UNASKED, { call, cluster }, decision);
     else if (decision.holds) this.#tell(HELD, { call, cluster }, decision);
-    if (!decision.holds) this.#useOverrides({ call, cluster }, decision, now);
+    if (!decision.holds) this.#useOverrides({ call, cluster }, [...overriddenIn(decision), ...lifted], now);
   }
 
   #tell(message: string, { call, cluster }: DecisionRequest, { trace }: Decision): void {
@@ -109,13 +111,9 @@ export class Results {
     this.#options.enqueue(entry.key);
   }
 
-  /** Audit policies hold nothing that an override could release. */
-  #useOverrides({ call, cluster }: DecisionRequest, { trace }: Decision, now: Date): void {
-    const overridden = trace.filter(
-      ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
-    );
-    for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
-      const policies = overridden.filter((t) => t.overriddenBy === name).map((t) => policyName(t.policy));
+  #useOverrides({ call, cluster }: DecisionRequest, lifted: readonly Lifted[], now: Date): void {
+    for (const [name, all] of Map.groupBy(lifted, ({ override }) => override)) {
+      const policies = all.map(({ holder }) => holder);
       const version = targetVersion(call);
       const use = {
         hook: call.hook,
@@ -130,6 +128,15 @@ export class Results {
       this.#options.onEvent(overrideUsed(entry.compiled, { cluster, call }, policies));
     }
   }
+}
+
+/** Audit policies hold nothing that an override could release. */
+function overriddenIn({ trace }: Decision): Lifted[] {
+  return trace.flatMap(({ mode, policy, overriddenBy }) =>
+    mode === "Enforce" && overriddenBy !== undefined
+      ? [{ override: overriddenBy, holder: policyName(policy) }]
+      : [],
+  );
 }
 
 type ResultEvent = typeof released;

@@ -125,7 +125,10 @@ export class Controller {
   }
 
   #createStore(
-    shared: Omit<StoreOptions, "tasks" | "settings" | "isBeingDeleted" | "enqueue" | "onStatusWritten">,
+    shared: Omit<
+      StoreOptions,
+      "tasks" | "settings" | "liftedRollouts" | "isBeingDeleted" | "enqueue" | "onStatusWritten"
+    >,
     owned: OwnedObjects,
   ): DecisionStore {
     const { decisionLatency } = this.#options.metrics;
@@ -136,6 +139,7 @@ export class Controller {
         find: (scope) => this.#tasks.memory.find(scope),
       },
       settings: this.#registrations.settings,
+      liftedRollouts: (world, hook) => this.#rollouts.lifted(world, hook),
       isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
       enqueue: (key) => this.#queue.add(key),
       onStatusWritten: (key) => this.#queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),

@@ -10,8 +10,10 @@ import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import { clusterKey } from "../views/cluster.ts";
+import type { Lifted } from "../memory/memory.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/world.ts";
+import { policyName } from "../policy/policy-ref.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
@@ -168,6 +170,19 @@ export class Rollouts {
       if (member === undefined || member.marked) return [];
       const place = { stage: member.stage, target: targetOf(rollout.operation, cluster) };
       return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
+    });
+  }
+
+  /** Those that an override lifts for an operation that proceeds; not those in which the Cluster has a slot all the same. */
+  lifted(world: Pick<World, "cluster" | "overrides">, hook: HookName): readonly Lifted[] {
+    const now = this.#options.now();
+    const { cluster } = world;
+    return this.entries().flatMap((entry) => {
+      const { rollout } = entry;
+      if (entry.hook !== hook || rollout.mode !== "Enforce" || hasSlot(entry, cluster, now)) return [];
+      const override = liftingOverride(rollout, { world, call: { hook }, now });
+      if (override === undefined || entry.member(cluster) === undefined) return [];
+      return [{ holder: policyName({ kind: "HookRollout", name: rollout.name }), override: override.name }];
     });
   }
 

@@ -151,9 +151,9 @@ describe("a slot is given back", { concurrency: true }, () => {
     const first = await another();
     const second = waiting(first);
     await topologySays(cp, namespace, second, /HookRollout deletions: waits for a free slot/);
+    const override = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" };
     await cp.apply({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookOverride",
+      ...override,
       metadata: { name: namespace },
       spec: {
         clusterRef: { namespace, name: second },
@@ -164,6 +164,11 @@ describe("a slot is given back", { concurrency: true }, () => {
       },
     });
     assert.equal(await another(first), second);
+    const used = await cp.waitFor(
+      "the use to be recorded",
+      async () => (await cp.get({ ...override, name: namespace }))["status"]?.used,
+    );
+    assert.deepEqual(used[0].policies, [`HookRollout ${namespace}`]);
 
     // It counts as running all the same.
     await end(cp, clusterRef(namespace, first));

@@ -13,7 +13,7 @@ import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/watched-objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { rowSetsOf } from "../../../src/memory/policy-entry.ts";
-import type { Lister } from "../../../src/memory/memory.ts";
+import type { Lister, StoreOptions } from "../../../src/memory/memory.ts";
 import type { PolicyList } from "../../../src/decisions/live-reads.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 
@@ -89,6 +89,7 @@ interface Setup {
   objects?: ObjectReader;
   served?: ServedHooks;
   settings?: (namespace: string) => HookCall["settings"];
+  liftedRollouts?: StoreOptions["liftedRollouts"];
   load?: boolean;
   turnMs?: number;
   compileMs?: number;
@@ -113,6 +114,7 @@ export function storeWith(given: Setup = {}): Fixture {
     objects,
     served,
     ...(given.settings && { settings: given.settings }),
+    ...(given.liftedRollouts && { liftedRollouts: given.liftedRollouts }),
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
     compileMs,

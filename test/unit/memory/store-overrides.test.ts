@@ -124,6 +124,25 @@ describe("what an override has let go on", () => {
     assert.deepEqual(rowsOf(fixture, policy), []);
   });
 
+  test("is recorded with the rollouts that it has lifted, with and without policies", () => {
+    for (const policies of [[policy], []]) {
+      const fixture = storeWith({
+        policies,
+        clusters: [deleting],
+        overrides: [hookOverride()],
+        liftedRollouts: ({ overrides }, hook) =>
+          overrides.map(({ name }) => ({ holder: `HookRollout ${hook}`, override: name })),
+      });
+      releases(fixture);
+      passTo(fixture, at("+30s"));
+      const holders = [...policies.map(() => "HookPolicy team-a/protect"), "HookRollout BeforeClusterDelete"];
+      const [use] = fixture.store.overrides.get(KEY)?.used ?? [];
+      assert.deepEqual(use?.policies, holders);
+      const { note } = fixture.events.find(({ reason }) => reason === "OverrideUsed") ?? {};
+      assert.match(note ?? "", new RegExp(`HookOverride let-go, without ${holders.join(", ")}$`));
+    }
+  });
+
   test("is no news after a restart", () => {
     const fixture = overridden();
     releases(fixture);

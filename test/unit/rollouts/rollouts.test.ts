@@ -205,6 +205,31 @@ describe("a HookOverride", () => {
       assert.deepEqual(replica.api.running("upgrades"), []);
     });
 
+  test("is said to have lifted the rollouts that selected the Cluster and gave it no slot", async () => {
+    const [own, other] = [override(), override([{ kind: "HookRollout", name: "other" }])];
+    const specs: Record<string, Partial<HookRolloutSpec>> = {
+      upgrades: { paused: true },
+      audits: { mode: "Audit" },
+      deletions: { operation: "Delete" },
+      elsewhere: { clusterSelector: { matchLabels: { x: "y" } } },
+    };
+    const { rollouts } = replicaOf({ specs, clusters: [A] });
+    const lifted = (world: Parameters<typeof rollouts.lifted>[0]) =>
+      rollouts.lifted(world, "BeforeClusterUpgrade");
+    const begun = marked("a");
+    assert.deepEqual(lifted({ cluster: begun, overrides: [own] }), [
+      { holder: "HookRollout upgrades", override: "now" },
+    ]);
+    assert.deepEqual(lifted({ cluster: begun, overrides: [other] }), []);
+    assert.deepEqual(lifted({ cluster: marked("b"), overrides: [own] }), []);
+    const replica = replicaOf({ clusters: [A] });
+    assert.equal(reasonOf(await confirm(replica, A)), "go");
+    assert.deepEqual(
+      replica.rollouts.lifted({ cluster: begun, overrides: [own] }, "BeforeClusterUpgrade"),
+      [],
+    );
+  });
+
   test("does not once it has expired", () => {
     const replica = replicaOf(paused);
     replica.time.now = new Date(NOW.getTime() + 3_600_000);
