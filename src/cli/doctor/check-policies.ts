@@ -12,12 +12,14 @@ import { failedCall } from "../fleet/caveats.ts";
 import { conditionOf, type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
-import { operators } from "./check-install.ts";
+import { operator, operators } from "./check-install.ts";
+import { trust } from "./check-registration.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import {
   error,
   type DoctorInput,
   type Finding,
+  judged,
   known,
   ok,
   type Problem,
@@ -102,10 +104,12 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-export function called({ policies, clusters, fleet }: DoctorInput): Finding {
+export function called(examined: DoctorInput): Finding {
+  const { policies, clusters, fleet } = examined;
   known(policies);
   const silent = fleet.policies.flatMap(notCalled);
-  const failed = clusters.ok ? clusters.value.flatMap(lastCallFailed) : [];
+  const cure = cureOfCalls(examined);
+  const failed = clusters.ok ? clusters.value.flatMap((each) => lastCallFailed(each, cure)) : [];
   return (
     together([
       problems("error", silent, (n) => `Cluster API does not ask ${counted(n, "policy")}`),
@@ -114,10 +118,19 @@ export function called({ policies, clusters, fleet }: DoctorInput): Finding {
   );
 }
 
-function lastCallFailed(cluster: RawObject): Problem[] {
+/** Neither check sees a network that lets no call through. */
+function cureOfCalls(examined: DoctorInput): string {
+  const isOk = [operator, trust].every((look) => judged(() => look(examined)).state === "ok");
+  const [found] = operators(examined);
+  if (!isOk || found === undefined)
+    return "do first what the checks operator and certificate say: Cluster API calls again by itself";
+  const { namespace, name } = found;
+  return `kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy; kubectl logs -n ${namespace} deployment/${name}; if they run and say nothing, let Cluster API reach their port 9443: kubectl get networkpolicies -A`;
+}
+
+function lastCallFailed(cluster: RawObject, remedy: string): Problem[] {
   const failed = failedCall(cluster);
   if (failed === undefined) return [];
-  const remedy = "do first what the checks operator and certificate say: Cluster API calls again by itself";
   return [{ detail: `${namespacedName(viewMetadata(cluster["metadata"]))}: ${failed}`, remedy }];
 }
 
@@ -153,16 +166,15 @@ export function owned({ clusters, ownedUnseen, fleet }: DoctorInput): Finding {
 export function overrides(examined: DoctorInput): Finding {
   const { fleet, now } = examined;
   known(examined.overrides);
-  const active = fleet.overrides.filter(
-    (override) =>
-      override.problem === undefined && now < override.expiresAt && mayConcern(override, examined),
-  );
+  const active = fleet.overrides.filter(({ problem, expiresAt }) => problem === undefined && now < expiresAt);
+  const idle = active.filter((override) => !mayConcern(override, examined)).map(({ name }) => name);
   return (
     problems(
       "warning",
-      active.map((override) => lifting(override, now)),
+      active.filter(({ name }) => !idle.includes(name)).map((override) => lifting(override, now)),
       (n) => `${counted(n, "HookOverride")} in force: policies hold nothing that they cover`,
-    ) ?? ok("none is active")
+    ) ??
+    ok(idle.length === 0 ? "none is active" : `active only for Clusters that are gone: ${firstNames(idle)}`)
   );
 }
 

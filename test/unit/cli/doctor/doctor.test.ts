@@ -363,7 +363,7 @@ describe("protected", () => {
       "overrides",
       overrides(override(inAnHour, "gone")),
       "ok",
-      /none/,
+      /^active only for Clusters that are gone: o →/,
     ],
     "perhaps not, where the Cluster of an override cannot be read": [
       "overrides",

@@ -1,14 +1,36 @@
-/** `doctor` reads the Lease, because a Deployment can count as available though no operator runs. */
+/** A Deployment can count as available though no operator runs, or none is reached: `doctor` reads the Lease, and failed calls. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
-import { deployment, OURS } from "./evidence-fixture.ts";
+import { authority, cluster, deployment, foreign, found, OURS, secretOf, table } from "./evidence-fixture.ts";
+
+const failedCall = {
+  type: "TopologyReconciled",
+  status: "False",
+  message: 'failed to call extension handler "h": timeout',
+};
+const clusters = found([{ ...cluster("c1"), status: { conditions: [failedCall] } }]);
+
+table({
+  "a call that failed though operator and certificate seem well leads to its Pods, its log and the network": [
+    "calls",
+    () => ({ clusters }),
+    "error",
+    / → kubectl get pods -n ns -l .*; kubectl logs -n ns deployment\/d; .* port 9443: kubectl get networkpolicies -A$/m,
+  ],
+  "a call that failed as the certificate does leads to that": [
+    "calls",
+    () => ({ clusters, secrets: secretOf(foreign, authority.certificate) }),
+    "error",
+    / → do first what the checks operator and certificate say/,
+  ],
+});
 
 test("doctor says that the operator's last sign of life is old, by the API server's clock", async (t) => {
   const clock = new Date("2026-01-01T00:01:14Z");
-  const found = async (renewTime: string): Promise<string> => {
+  const printed = async (renewTime: string): Promise<string> => {
     const list = (item: object): object => ({ metadata: { resourceVersion: "1" }, items: [item] });
     const lease = { metadata: { name: "hookpolicy", resourceVersion: "1" }, spec: { renewTime } };
     const answers = {
@@ -20,6 +42,6 @@ test("doctor says that the operator's last sign of life is old, by the API serve
     return (await hookpolicy(["doctor", "--kubeconfig", kubeconfig])).stdout;
   };
   const silent = /^error +operator +the operator's last sign of life is 7\ds old: it seems not to run/m;
-  assert.match(await found("2026-01-01T00:00:00Z"), silent);
-  assert.match(await found("2026-01-01T00:01:10Z"), /^ok +operator /m);
+  assert.match(await printed("2026-01-01T00:00:00Z"), silent);
+  assert.match(await printed("2026-01-01T00:01:10Z"), /^ok +operator /m);
 });
