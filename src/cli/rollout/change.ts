@@ -15,13 +15,13 @@ export function isHalted(rollout: HookRollout): boolean {
   return conditionOf(rollout, CONDITION.Halted)?.status === "True";
 }
 
-/** One line for each change that resuming causes; none: no change. */
+/** One line for each change that resuming would cause; none: no change. */
 export function resumption(rollout: HookRollout): string[] {
   const { name } = rollout.metadata;
   return [
-    rollout.spec.paused === true && `HookRollout ${name} is no longer paused`,
+    rollout.spec.paused === true && `HookRollout ${name} would no longer be paused`,
     isHalted(rollout) &&
-      "Failures until now no longer halt it; those Clusters no longer count for their stages",
+      "Failures until now would no longer halt it; those Clusters would no longer count for their stages",
   ].filter((line) => line !== false);
 }
 

@@ -165,8 +165,7 @@ async function resume(
     stdout.line(`HookRollout ${found.metadata.name} is neither paused nor halted`);
     return;
   }
-  if (isHalted(found)) stderr.lines(rolloutLines([found], viewFor(flags)));
-  stderr.lines(changes);
+  if (isHalted(found)) stderr.lines([...rolloutLines([found], viewFor(flags)), ...changes]);
   // A pause is taken back without a question.
   await confirm("Resume this rollout?", { yes: flags.yes === true || !isHalted(found), server });
   await resumeRollout(client, found, client.serverClock.serverTime());

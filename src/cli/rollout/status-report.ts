@@ -47,8 +47,10 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
   if (ready === undefined)
     return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
-  if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
-  if (rollout.spec.paused === true) return colour.yellow(pausedText(rollout));
+  const paused = rollout.spec.paused === true ? pausedText(rollout) : undefined;
+  if (halted?.status === "True")
+    return colour.red(`halted. ${halted.message}${paused === undefined ? "" : `. It is also ${paused}`}`);
+  if (paused !== undefined) return colour.yellow(paused);
   return ready.reason === REASON.SelectsNothing ? colour.yellow(ready.message) : "in force";
 }
 

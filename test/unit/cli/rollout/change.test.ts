@@ -43,10 +43,12 @@ describe("what resuming changes", () => {
     assert.equal(isHalted(hookRollout()), false);
   });
   test("the pause", () => {
-    assert.deepEqual(resumption(rollout({ paused: true })), ["HookRollout upgrades is no longer paused"]);
+    assert.deepEqual(resumption(rollout({ paused: true })), [
+      "HookRollout upgrades would no longer be paused",
+    ]);
   });
   test("the halt, or both", () => {
-    assert.match(resumption(rollout({}, true)).join(), /Failures until now no longer halt it/);
+    assert.match(resumption(rollout({}, true)).join(), /Failures until now would no longer halt it/);
     assert.equal(resumption(rollout({ paused: true }, true)).length, 2);
   });
 });

@@ -133,11 +133,12 @@ describe("the heading says", () => {
       readyStatus(),
       "paused: nothing more begins before hookpolicy rollout resume upgrades",
     ],
+    ["that it is halted", {}, readyStatus({ conditions: [READY!, halted] }), "halted. 2 Clusters failed"],
     [
-      "that it is halted, before all else that stops it",
+      "that it is halted and paused, because healthy Clusters end only the halt",
       { paused: true },
       readyStatus({ conditions: [READY!, halted] }),
-      "halted. 2 Clusters failed",
+      "halted. 2 Clusters failed. It is also paused: nothing more begins before hookpolicy rollout resume upgrades",
     ],
     [
       "why it is not ready",
