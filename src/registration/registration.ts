@@ -169,12 +169,15 @@ function unknownHooks(
   hooks: readonly HookName[],
   selecting: readonly Registration[],
 ): Unavailable | undefined {
-  const unknown = hooks.filter(
-    (hook) => !selecting.some((each) => each.handlers.some((h) => h.hook === hook)),
-  );
+  const unknown = hooks.filter((hook) => !isCalled(hook, selecting));
   if (unknown.length === 0) return undefined;
   const message = `ExtensionConfig ${names(selecting)} lists no handler for ${unknown.join(", ")}: annotate it with anything, and Cluster API discovers the operator again`;
   return { reason: REASON.HookNotRegistered, message };
+}
+
+/** In some namespaces at least. */
+export function isCalled(hook: HookName, ours: readonly Registration[]): boolean {
+  return ours.some((each) => isDiscovered(each) && each.handlers.some((handler) => handler.hook === hook));
 }
 
 export function isDiscovered({ discovered }: Registration): boolean {

@@ -33,7 +33,7 @@ import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-function ours({ registrations, serviceName }: DoctorInput): Registration[] {
+export function ours({ registrations, serviceName }: DoctorInput): Registration[] {
   return known(registrations).filter((each) => isOurs(each, serviceName));
 }
 

@@ -10,6 +10,7 @@ import { firstNames } from "../../lib/first-names.ts";
 import {
   type DoctorInput,
   type Finding,
+  isAbsent,
   known,
   ok,
   type Problem,
@@ -17,15 +18,23 @@ import {
   together,
   warning,
 } from "./finding.ts";
-import { memberOf } from "../../rollouts/member.ts";
+import { ours } from "./check-registration.ts";
+import { isCalled } from "../../registration/registration.ts";
+import { BEGINS, memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");
 
-export function rollouts({ rollouts: read, fleet }: DoctorInput): Finding {
+export function rollouts(examined: DoctorInput): Finding {
+  const { rollouts: read, fleet } = examined;
   known(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
   const found = together([
+    problems(
+      "error",
+      all.flatMap((each) => uncalled(each, examined)),
+      which("not asked by Cluster API, so every Cluster begins"),
+    ),
     problems("error", all.flatMap(unready), which("not Ready, so no Cluster begins")),
     problems("error", all.flatMap(halted), which("halted")),
     problems("warning", all.flatMap(paused), which("paused, so nothing more begins")),
@@ -37,6 +46,17 @@ const which =
   (what: string) =>
   (count: number): string =>
     `${counted(count, "HookRollout")} ${what}`;
+
+/** Other checks tell if ExtensionConfigs may not be read. */
+function uncalled({ compiled }: FleetRollout, examined: DoctorInput): Problem[] {
+  const { registrations } = examined;
+  const hook = BEGINS[compiled.operation];
+  const isKnown = registrations.ok || isAbsent(registrations);
+  if (compiled.problem !== undefined || !isKnown) return [];
+  if (registrations.ok && isCalled(hook, ours(examined))) return [];
+  const remedy = "do first what the checks ExtensionConfig, discovery and handlers say";
+  return [{ detail: `${compiled.name}: Cluster API does not call ${hook}`, remedy }];
+}
 
 function unready(rollout: FleetRollout): Problem[] {
   const { compiled, status } = rollout;

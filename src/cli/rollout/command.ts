@@ -192,11 +192,13 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
 
 async function printStatus(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
   if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
+  const { warnIfUncalled } = await import("./uncalled.ts");
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
   const show = await printer(flags);
   show(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
   else await warnOfSilence(client, rollouts);
+  if (rollouts.length > 0) await warnIfUncalled(client, rollouts);
   if (flags.watch === true) await keepPrinting(client, name, show);
 }
 

@@ -5,7 +5,16 @@ import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";
-import { cluster, extension, forbidden, found, policy, registrations, table } from "./evidence-fixture.ts";
+import {
+  absent,
+  cluster,
+  extension,
+  forbidden,
+  found,
+  policy,
+  registrations,
+  table,
+} from "./evidence-fixture.ts";
 
 const READY = { type: "Ready", status: "True", message: "" };
 
@@ -35,6 +44,24 @@ describe("rollouts", () => {
     "that the user may not read": ["rollouts", () => ({ rollouts: forbidden }), "unknown", /you may not/],
     "that there are none of": ["rollouts", has(), "ok", /no HookRollout/],
     "that let Clusters begin": ["rollouts", has(rollout()), "ok", /1 HookRollout, all Ready/],
+    "that Cluster API does not call": [
+      "rollouts",
+      () => ({ ...has(rollout(), second({ operation: "Delete" }))(), registrations: registrations() }),
+      "error",
+      /2 HookRollouts not asked by Cluster API.*\nupgrades: Cluster API does not call BeforeClusterUpgrade → do first.*\nzone: .*BeforeClusterDelete →/,
+    ],
+    "that no Cluster API is there to call": [
+      "rollouts",
+      () => ({ ...has(rollout())(), registrations: absent }),
+      "error",
+      /does not call BeforeClusterUpgrade/,
+    ],
+    "of which ExtensionConfigs would tell, which the user may not read": [
+      "rollouts",
+      () => ({ ...has(rollout())(), registrations: forbidden }),
+      "ok",
+      /1 HookRollout/,
+    ],
     "that are not Ready": [
       "rollouts",
       has(rollout({}, [{ ...READY, status: "False", message: "the status was lost" }])),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, FORBIDDEN } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { checkOutput, clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
@@ -316,6 +316,7 @@ test("the status as JSON has the objects as they are", async (t) => {
       metadata: { resourceVersion: "1" },
       items: [rollout],
     },
+    "GET /apis/runtime.cluster.x-k8s.io": FORBIDDEN,
   });
   const args = ["rollout", "status", "-o", "json", "--kubeconfig", kubeconfig];
   const { stdout, stderr } = await hookpolicy(args);
