@@ -48,7 +48,7 @@ export function addTest(program: Command): void {
     .argument("<path...>", "files, folders and patterns; - is standard input")
     .summary("run test suites of policies")
     .description(
-      "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or wrong usage.",
+      "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or are no suites, or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--require-tests", "exit 1 when there is no suite")
@@ -103,7 +103,7 @@ function checkFlags(flags: Flags): void {
 }
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
-  const { results, suites, found, problems } = await runSuites(paths);
+  const { results, suites, found, named, problems } = await runSuites(paths);
   // The text report contains the problems.
   if (flags.output !== "text") stderr.lines(problems.map(problemLine));
   if (found === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
@@ -111,10 +111,17 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   if (flags.mutate !== true || !passed) await report(results, flags);
   if (problems.length > 0) throw new CommandError(USAGE);
   if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
-  if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
+  if (!passed) throw new CommandError(FAILED);
+  if (found === 0) checkNone(named, flags);
   if (flags.mutate !== true) return;
   const { testMutants } = await import("./mutate/mutation.ts");
   await testMutants(suites, flags);
+}
+
+/** A file that was named, and not found in a folder, was meant to be a suite. */
+function checkNone(named: boolean, { requireTests }: Flags): void {
+  if (requireTests === true) throw new CommandError(FAILED);
+  if (named) throw new CommandError(USAGE, "name the files of suites, or folders with them");
 }
 
 async function runSuites(paths: readonly string[]) {
@@ -131,7 +138,8 @@ async function runSuites(paths: readonly string[]) {
     if (loaded.suite !== undefined) suites.push(loaded.suite);
   }
   results.push(...problems.map(unreadable));
-  return { results, suites, found: sources.length, problems };
+  const named = objects.some(({ file }) => paths.includes(file));
+  return { results, suites, found: sources.length, named, problems };
 }
 
 function unreadable(problem: FileProblem): SuiteResult {

@@ -96,6 +96,18 @@ test("a folder without a suite passes, unless tests are required", async (t) => 
   assert.equal((await hookpolicy(["test", "--require-tests", "t"], { cwd })).code, 1);
 });
 
+test("a file without a suite is a mistake, unless another file has one", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING });
+  assert.deepEqual(await hookpolicy(["test", "t/fleet", "t/policy.yaml"], { cwd }), {
+    code: 2,
+    stdout: "",
+    stderr:
+      "no HookPolicyTest in t/fleet, t/policy.yaml\nerror: name the files of suites, or folders with them\n",
+  });
+  assert.equal((await hookpolicy(["test", "--require-tests", "t/policy.yaml"], { cwd })).code, 1);
+  assert.equal((await hookpolicy(["test", "t/policy.yaml", "t/suite.yaml"], { cwd })).code, 0);
+});
+
 /** What took time differs from run to run. */
 const untimed = (junit: string): string => junit.replaceAll(/ time="\d+\.\d{3}"/g, "");
 /** The coverage, which coverage.test.ts is about. */
