@@ -65,6 +65,7 @@ describe("what the operator has written can be out of date:", () => {
     "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([])),
     "GET /apis/hookpolicy.dev/v1alpha1/hooktasks": list(),
     "GET /apis/coordination.k8s.io/v1/leases": list(lease),
+    "GET /apis/runtime.cluster.x-k8s.io": FORBIDDEN,
   };
   for (const args of [
     ["rollout", "status"],
