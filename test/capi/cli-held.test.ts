@@ -92,7 +92,8 @@ describe("what is held", () => {
       const clusters = await run("get", "-n", "listed", "--by", "cluster");
       assert.match(clusters.stdout, /\nlisted\/c1 +BeforeClusterCreate +HookPolicy\/p +\d+s +-\n$/);
       const none = await run("get", "-n", "nothing-here");
-      assert.deepEqual(none, { code: 0, stdout: "", stderr: "nothing is held in namespace nothing-here\n" });
+      assert.deepEqual([none.code, none.stdout], [2, ""]);
+      assert.match(none.stderr, /there is no Namespace nothing-here/);
     });
 
     test("as it changes, with a line for each change", async () => {
