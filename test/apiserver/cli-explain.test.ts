@@ -156,7 +156,7 @@ describe("explain, live", () => {
     });
     const asked = [`${NS}/c3`, "--hook", "BeforeClusterDelete"];
     await cp.waitFor("the operator to say what it may not read", async () =>
-      /^NotEvaluable: .*\n {2}run +kubectl create clusterrole hookpolicy-configmaps .*\n {2}for .*the operator may not read configmaps/.test(
+      /^NotEvaluable: .*\n {2}run +kubectl create clusterrole hookpolicy-configmaps .*\n {2}for .*the operator may not read configmaps/m.test(
         (await run("explain", asked)).stdout,
       ),
     );
@@ -169,16 +169,16 @@ describe("explain, live", () => {
     await policyIsReady(cp, await cp.get(ref));
     assert.match(
       (await run("explain", asked)).stdout,
-      /^Blocked: .*\n {2}wait for +ConfigMap c3-backup in namespace/,
+      /^Blocked: .*\n {2}wait for +ConfigMap c3-backup in namespace/m,
     );
     await cp.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: NS, name: "c3-backup" } });
-    assert.match((await run("explain", asked)).stdout, /^Allowed: /);
+    assert.match((await run("explain", asked)).stdout, /^Allowed: /m);
     const tenant = await grant("tenant", OWN_RULES, [
       may("hookpolicy.dev", "clusterhookpolicies", "hookoverrides", "hookrollouts"),
     ]);
     const { code, stdout } = await run("explain", asked, tenant);
     assert.equal(code, 0);
-    assert.match(stdout, /^note: you may not get namespaces: .*\n\nNotEvaluable: /);
+    assert.match(stdout, /^note: you may not get namespaces: .*\n\nNotEvaluable: /m);
     assert.match(stdout, /because {2}you may not list configmaps in namespace explained\n/);
     await cp.delete(ref);
   });
@@ -189,7 +189,7 @@ describe("explain, live", () => {
     assert.equal(code, 0);
     assert.match(
       stdout,
-      /^note: you may not list clusterhookpolicies.hookpolicy.dev: one of them can hold the Cluster\n/,
+      /^note: you may not list clusterhookpolicies.hookpolicy.dev: one of them can hold the Cluster\n/m,
     );
     assert.match(
       stdout,

@@ -144,7 +144,7 @@ describe("hookpolicy ui", () => {
     await page.keyboard.type("nothing-like-it");
     await page.getByText("Nothing that is held matches.").waitFor();
     await page.getByRole("searchbox").fill("");
-    await page.getByRole("listitem").first().focus();
+    await page.getByRole("listitem").filter({ hasText: "shown/c1" }).first().focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "shown/c1" }).waitFor();

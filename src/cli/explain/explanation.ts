@@ -135,14 +135,14 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
 
 /** Why nothing is held although policies say so: Cluster API would not ask them. */
 function heldInVain(
-  { hook, request, holds }: ExplainedOperation,
+  { hook, request, holds, firstAsked }: ExplainedOperation,
   { policies }: Fleet,
   { cluster, live }: ExplainOptions,
 ): string | undefined {
   if (holds !== true || request !== undefined) return undefined;
   if (hook === "BeforeClusterDelete" && bypassesOf(cluster).includes("ok-to-delete"))
     return `nothing is held in fact: annotation ${OK_TO_DELETE_ANNOTATION} is set ahead, so Cluster API deletes the Cluster without asking; to remove it: ${kubectl("annotate", cluster.metadata, `${OK_TO_DELETE_ANNOTATION}-`)}`;
-  if (!live) return undefined;
+  if (!live || firstAsked !== undefined) return undefined;
   const found = policies.flatMap((policy) => {
     const said = conditionOf(policy, CONDITION.NotCalled);
     const isAbout = said?.reason !== REASON.HookNotRegistered || said.message.includes(hook);
