@@ -65,7 +65,7 @@ export function backoffMs(failures: number, options: BackoffOptions): number {
   return full * (0.5 + options.random() / 2);
 }
 
-/** Work that goes on until it is stopped, such as that of informers: each piece by itself, or all of it with the group. */
+/** Work that runs until it is stopped, such as that of informers: each piece by itself, or all of it with the group. */
 export class RunGroup {
   readonly #signal = Promise.withResolvers<AbortSignal>();
   readonly #running = new Set<Promise<void>>();

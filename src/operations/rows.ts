@@ -83,7 +83,7 @@ export function policyRow(
 }
 
 function passed(rule: RuleTrace): string {
-  const what = hasWaited(rule) ? "wait" : "deadline";
+  const what = waitHasPassed(rule) ? "wait" : "deadline";
   return `the ${what} has passed: the Cluster proceeds when Cluster API asks again, unless something else holds it`;
 }
 
@@ -147,11 +147,11 @@ export function saysTheSame(a: ShownResult, b: ShownResult): boolean {
 function reportedRule(trace: PolicyTrace): RuleTrace | undefined {
   const isOut = trace.mode === "Audit" || trace.overriddenBy !== undefined;
   if (trace.verdict === "Allowed" && isOut) return undefined;
-  return decidingRule(trace) ?? trace.rules.find(hasWaited);
+  return decidingRule(trace) ?? trace.rules.find(waitHasPassed);
 }
 
-function hasWaited({ verdict, reason, timers }: RuleTrace): boolean {
-  return verdict === "Allowed" && reason !== "DeadlineExpired" && timers?.gatesMetSince !== undefined;
+function waitHasPassed({ reason, timers }: RuleTrace): boolean {
+  return reason === "GatesHold" && timers?.gatesMetSince !== undefined;
 }
 
 /** The rule that holds, or would hold without Audit or the override; else a rule whose deadline has released. */

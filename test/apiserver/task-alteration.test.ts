@@ -45,6 +45,17 @@ describe("a HookTask whose action was changed", () => {
     );
   }
 
+  /** The task of a Cluster that is not approved yet. */
+  async function succeeded(ns: string): Promise<HookTask> {
+    const until = [{ name: "approved", annotation: { key: APPROVED } }];
+    await tasks.policy(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
+    await tasks.deletedCluster(ns);
+    const stored = await tasks.asksUntilStored(ns);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await taskIs(cp, ns, "Succeeded");
+    return stored;
+  }
+
   test("begins no further attempt, even if it was changed back, and begins again when it is deleted", async () => {
     const ns = "altered-action";
     await tasks.policy(ns, { tasks: [jobTask("clean")] });
@@ -74,12 +85,7 @@ describe("a HookTask whose action was changed", () => {
 
   test("does not count, although it has succeeded", async () => {
     const ns = "altered-success";
-    const until = [{ name: "approved", annotation: { key: APPROVED } }];
-    await tasks.policy(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
-    await tasks.deletedCluster(ns);
-    const stored = await tasks.asksUntilStored(ns);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await taskIs(cp, ns, "Succeeded");
+    const stored = await succeeded(ns);
     await alter(stored, EVIL);
     await tasks.approve(ns);
     await tasks.isHeld(ns, UNTRUSTED);
@@ -93,12 +99,7 @@ describe("a HookTask whose action was changed", () => {
 
   test("holds with a reason, although it has succeeded, when a confirmation does not find it by its label", async () => {
     const ns = "altered-label";
-    const until = [{ name: "approved", annotation: { key: APPROVED } }];
-    await tasks.policy(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
-    await tasks.deletedCluster(ns);
-    const stored = await tasks.asksUntilStored(ns);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await taskIs(cp, ns, "Succeeded");
+    const stored = await succeeded(ns);
     await cp.patch(refOf(stored), { metadata: { labels: { [CLUSTER_UID]: null } } });
     await isMarked(ns);
     await tasks.approve(ns);
