@@ -42,10 +42,10 @@ export function adoptRow(row: DecisionRow, context: RowContext): PendingOperatio
   if (operation === undefined || !isSameStep(operation, row) || hasEnded(operation, cluster, served))
     return undefined;
   const own = firstAskedBy(operation, policy.uid);
-  const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
-  const reportedBy = isNews
-    ? new Map(operation.reportedBy).set(policy.uid, firstAsked)
-    : operation.reportedBy;
+  // A Cluster shows since when it is being deleted, so a row cannot say anything else.
+  const since = row.hook === "BeforeClusterDelete" ? operation.firstAsked : firstAsked;
+  const isNews = own === undefined || since < own;
+  const reportedBy = isNews ? new Map(operation.reportedBy).set(policy.uid, since) : operation.reportedBy;
   const adopted = reportedBy === undefined ? operation : { ...operation, reportedBy };
   return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }

@@ -79,6 +79,23 @@ describe("the edit of a policy", () => {
   });
 });
 
+test("a wait begins again where a paused deletion that a restart found shows a break", () => {
+  const policy = policyOf([label("a"), soak]);
+  const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
+  const paused = (labels: Record<string, string>): ReturnType<typeof cluster> =>
+    cluster({ deletionTimestamp: DELETED_AT, labels }, { paused: true });
+  const again = storeWith({ clusters: [paused({ a: "1" })] });
+  again.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
+  again.clock.now = at("+10m");
+  again.setCluster(paused({}));
+  assert.deepEqual(reasons(again, policy), ["WaitingForLabel"]);
+  again.setCluster(paused({ a: "1" }));
+  again.clock.now = at("+20m");
+  again.setCluster(deleting());
+  passTo(again, at("+30m"));
+  assert.deepEqual(reasons(again, policy), ["WaitPending"]);
+});
+
 test("a wait whose window has closed while nobody was there begins again", () => {
   const policy = policyOf([nightly, { name: "soak", wait: { duration: "70m" } }]);
   const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
