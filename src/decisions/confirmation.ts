@@ -28,11 +28,16 @@ import { withinBudget } from "../lib/signals.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 
+/** What the gates of policies, or of rollouts, look at besides the Cluster. */
+export interface GateReads {
+  objectQueries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[];
+  readsNamespaces(request: DecisionRequest, world: LiveWorld): boolean;
+}
+
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
   readonly reader: LiveReader;
-  /** The objects that must be read besides those of policies. */
-  readonly alsoReads?: (request: DecisionRequest, world: LiveWorld) => readonly ObjectQuery[];
+  readonly rollouts?: GateReads;
   readonly turns: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
@@ -69,7 +74,8 @@ interface ConfirmationInput {
 /** The other objects that a decision may depend on. */
 interface OtherObjects {
   readonly overrides: readonly Override[];
-  readonly selecting: boolean;
+  /** Whether other Namespaces than the Cluster's own are among them. */
+  readonly elsewhere: boolean;
   readonly queries: readonly ObjectQuery[];
   readonly objects: ObjectReader;
   /** Absent: they could not be read. */
@@ -193,32 +199,38 @@ export class Confirmer {
     { request, unstored, underWay }: ConfirmationInput,
     { cluster, namespace }: Snapshot,
   ): Promise<OtherObjects> {
-    const { store, now, alsoReads } = this.#options;
+    const { store, now } = this.#options;
     const overrides = await this.#reads.overrides(underWay, store.overrides.ofCluster(cluster));
     const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
-    const selecting = store.decider.selectsNamespaces(request, unread);
-    const world = { ...unread, ...(await this.#reads.allNamespaces(underWay, selecting)) };
-    const queries = [
-      ...store.decider.objectQueries(request, world, now()),
-      ...(alsoReads?.(request, world) ?? []),
-    ];
+    const elsewhere = this.#gates().some((gates) => gates.readsNamespaces(request, unread));
+    const world = { ...unread, ...(await this.#reads.allNamespaces(underWay, elsewhere)) };
+    const queries = this.#queries(request, world, now());
     const taskNamespaces = store.decider.taskNamespaces(request, world);
     const [objects, records] = await Promise.all([
       this.#reads.objects(underWay, queries),
       this.#reads.tasks(underWay, taskNamespaces, cluster),
     ]);
-    const matter = selecting || queries.length + overrides.length + taskNamespaces.length > 0;
+    const matter = elsewhere || queries.length + overrides.length + taskNamespaces.length > 0;
     const tasks = records && readerOf([...records, ...unstored]);
-    return { overrides, selecting, queries, objects, ...(tasks !== undefined && { tasks }), matter };
+    return { overrides, elsewhere, queries, objects, ...(tasks !== undefined && { tasks }), matter };
+  }
+
+  #gates(): readonly GateReads[] {
+    const { store, rollouts } = this.#options;
+    return [store.decider, ...(rollouts === undefined ? [] : [rollouts])];
+  }
+
+  #queries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+    return this.#gates().flatMap((gates) => gates.objectQueries(request, world, now));
   }
 
   async #again(
     { request, rollouts, underWay }: ConfirmationInput,
-    { selecting }: OtherObjects,
+    { elsewhere }: OtherObjects,
   ): Promise<SecondSnapshot> {
     const [snapshot, namespaces] = await Promise.all([
       this.#reads.snapshot(underWay, request, rollouts !== undefined),
-      this.#reads.allNamespaces(underWay, selecting),
+      this.#reads.allNamespaces(underWay, elsewhere),
     ]);
     return { ...snapshot, ...namespaces };
   }
@@ -228,12 +240,12 @@ export class Confirmer {
     const changing = this.#changing({ rollouts, before, first, again });
     if (changing !== undefined) return { ok: false, reason: changing };
     const at = now();
-    const { overrides, selecting, queries, objects, tasks } = others;
+    const { overrides, elsewhere, queries, objects, tasks } = others;
     const { cluster, namespace, namespaces } = again;
     const read = { ...(namespaces && { namespaces }), ...(tasks && { tasks }) };
     const world = { cluster, namespace, overrides, objects, ...read };
     const worldUnread = { ...world, objects: NOTHING_READ };
-    if (selecting && !sameQueries(queries, store.decider.objectQueries(request, worldUnread, at)))
+    if (elsewhere && !sameQueries(queries, this.#queries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };
     const wrongClock = clockProblem(reader, at, before.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };

@@ -51,7 +51,7 @@ export function createDecisions({ reader, log, onStale, ...parts }: Wiring): Dec
     onStale,
     turns,
     now: () => new Date(),
-    alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
+    rollouts,
   });
   return new Decisions({ ...parts, confirmer, turns });
 }

@@ -178,7 +178,7 @@ export class LiveReads {
     );
   }
 
-  /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
+  /** A failed read affects the gates that look into other namespaces, and no policy that proceeds without them. */
   async allNamespaces(
     underWay: ConfirmationUnderWay,
     needed: boolean,
@@ -186,7 +186,8 @@ export class LiveReads {
     if (!needed) return {};
     try {
       const read = await this.#ofAll(underWay, "Namespace", () => this.#reader.namespaces());
-      return { namespaces: () => read };
+      const byName = new Map(read.map((namespace) => [namespace.metadata.name, namespace]));
+      return { namespaces: { get: (name) => byName.get(name), list: () => read } };
     } catch (error) {
       this.#log.debug("Failed to read the Namespaces", { error });
       return {};

@@ -19,7 +19,7 @@ import {
   withoutLastTasks,
 } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/watched-objects.ts";
-import { CAUSE, type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
+import { CAUSE, type CompiledPolicy, type ObjectQuery, readsNamespaces } from "../policy/policy.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { DecisionRequest, LiveWorld, OperationState, Override, World } from "../policy/world.ts";
@@ -228,7 +228,7 @@ export class Decider {
       objects,
       cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
       namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
-      namespaces: () => namespaces.list(),
+      namespaces,
     };
   }
 
@@ -273,9 +273,9 @@ export class Decider {
     return [...new Set(accounts)];
   }
 
-  /** Whether these policies look into selected namespaces, so that all Namespaces have to be read. */
-  selectsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
-    return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
+  /** Whether other Namespaces than the Cluster's own matter to these policies, so that all have to be read. */
+  readsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
+    return this.#holding(request, world).some((policy) => readsNamespaces(policy, request.call.hook));
   }
 
   #holding(request: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {

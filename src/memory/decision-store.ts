@@ -278,7 +278,7 @@ export class DecisionStore {
   namespaceChanged(name: string): void {
     this.#revisions.changed(name);
     if (!this.#loaded) return;
-    for (const entry of this.policies.entries()) if (entry.selectsNamespaces) this.#setStale(entry);
+    for (const entry of this.policies.entries()) if (entry.readsNamespaces) this.#setStale(entry);
     this.#scheduler.because(this.#options.now(), () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.compare(cluster);
     });

@@ -96,11 +96,13 @@ export function worldOf(
   cluster: Cluster,
   state?: OperationState,
 ): World {
-  const list = namespaces.list?.bind(namespaces);
+  const { list } = namespaces;
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),
-    ...(list !== undefined && { namespaces: list }),
+    ...(list !== undefined && {
+      namespaces: { get: (name) => namespaces.get(name), list: () => list.call(namespaces) },
+    }),
     objects,
     overrides: overrides.ofCluster(cluster),
     ...(tasks !== undefined && { tasks }),

@@ -16,7 +16,7 @@ import {
   demandsOf,
   mergeDemands,
   type ObjectDemand,
-  selectsNamespaces,
+  readsNamespaces,
 } from "../policy/policy.ts";
 
 /** The share of the deadline's time that has passed, in per cent; "Near": less than the rule's warnBefore is left. */
@@ -78,8 +78,8 @@ export class PolicyEntry {
   isStale = false;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
-  /** Whether one of its gates looks into selected namespaces. */
-  selectsNamespaces: boolean;
+  /** Whether other Namespaces than the Cluster's own matter to one of its gates. */
+  readsNamespaces: boolean;
   /** What it holds, would hold or cannot evaluate, by operationKey. */
   readonly held = new Map<string, PolicyRow>();
   /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
@@ -102,7 +102,7 @@ export class PolicyEntry {
     this.compiled = compiled;
     this.isEvaluated = representsItself(compiled);
     this.demands = mergeDemands(demandsOf(compiled));
-    this.selectsNamespaces = selectsNamespaces(compiled);
+    this.readsNamespaces = readsNamespaces(compiled);
   }
 
   /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
@@ -111,7 +111,7 @@ export class PolicyEntry {
     if (this.compiled === compiled) return;
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
-    this.selectsNamespaces = selectsNamespaces(compiled);
+    this.readsNamespaces = readsNamespaces(compiled);
     this.isEvaluated = representsItself(compiled);
     if (compiled.tooLarge === true) return this.forgetAll();
     // The status must not show timers of the old spec under the new one, or a restart would adopt them.

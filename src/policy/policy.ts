@@ -112,8 +112,8 @@ export interface CompiledGate {
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
   readonly demands?: readonly ObjectDemand[];
-  /** The gate has a namespaceSelector, so the labels of every Namespace matter. */
-  readonly selectsNamespaces?: boolean;
+  /** Other Namespaces than the Cluster's own matter to the gate. */
+  readonly readsNamespaces?: boolean;
   /** The objects that the gate looks at for this Cluster, to be read live before a release. */
   queries?(situation: Situation): readonly ObjectQuery[];
 }
@@ -138,11 +138,11 @@ export function demandsOf({ rules }: CompiledPolicy): readonly ObjectDemand[] {
   return rules.flatMap(({ gates }) => gates.flatMap(({ demands = [] }) => demands));
 }
 
-/** Whether a gate on the hook, or on any, looks into selected namespaces. */
-export function selectsNamespaces({ rules }: CompiledPolicy, hook?: HookName): boolean {
+/** Whether other Namespaces than the Cluster's own matter to a gate on the hook, or on any. */
+export function readsNamespaces({ rules }: CompiledPolicy, hook?: HookName): boolean {
   return rules.some(
     ({ hooks, gates }) =>
-      (hook === undefined || hooks.has(hook)) && gates.some((gate) => gate.selectsNamespaces === true),
+      (hook === undefined || hooks.has(hook)) && gates.some((gate) => gate.readsNamespaces === true),
   );
 }
 

@@ -31,13 +31,18 @@ export interface Situation {
   readonly now: Date;
 }
 
+export interface NamespaceLister {
+  get(name: string): Namespace | undefined;
+  list(): Iterable<Namespace>;
+}
+
 export interface World {
   readonly cluster: Cluster;
   /** `undefined`: unknown; rules that depend on it are not evaluable. */
   readonly namespace: Namespace | undefined;
   readonly objects: ObjectReader;
-  /** All Namespaces, for gates that select some of them. Absent: unknown, and such gates are not evaluable. */
-  readonly namespaces?: () => Iterable<Namespace>;
+  /** All Namespaces, for gates that look into others than the Cluster's own. Absent: unknown, and such gates are not evaluable. */
+  readonly namespaces?: NamespaceLister;
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
   /** The HookTasks of the Cluster. Absent: unknown, and rules with tasks hold. */

@@ -19,7 +19,7 @@ import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } 
 import { type Candidate, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { memberOf, operationOf, targetOf } from "./member.ts";
-import { type CompiledRollout, compileRollout } from "./rollout.ts";
+import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
@@ -327,13 +327,28 @@ export class Rollouts {
   }
 
   /** The objects that the gates of stages look at for this Cluster. */
-  queries({ call }: DecisionRequest, world: LiveWorld): readonly ObjectQuery[] {
-    const { cluster, namespace } = world;
-    const now = this.#options.now();
-    return this.#holding(call.hook, world, now).flatMap(({ rollout }) => {
-      const { stage } = memberOf(rollout, cluster, namespace) ?? {};
-      return stage === undefined ? [] : promotionQueries(stage, { world, call, now });
-    });
+  objectQueries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+    const { call } = request;
+    return this.#stagesOf(request, world, now).flatMap((stage) =>
+      promotionQueries(stage, { world, call, now }),
+    );
+  }
+
+  readsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
+    const stages = this.#stagesOf(request, world, this.#options.now());
+    return stages.some(({ until }) => until.some((gate) => gate.readsNamespaces === true));
+  }
+
+  /** The stages of the Cluster, whose gates must be met before a call about it proceeds. */
+  #stagesOf(
+    { call, admission }: DecisionRequest,
+    world: LiveWorld,
+    now: Date,
+  ): readonly CompiledStage[] {
+    if (admission === true) return [];
+    return this.#holding(call.hook, world, now).flatMap(
+      ({ rollout }) => memberOf(rollout, world.cluster, world.namespace)?.stage ?? [],
+    );
   }
 
   demands(): readonly ObjectDemand[] {

@@ -88,6 +88,11 @@ export function namespace(over: Partial<ObjectMeta> = {}): Namespace {
 export const NO_OBJECTS: ObjectReader = { find: () => ({ ok: true, namespaced: true, objects: [] }) };
 
 /** Objects of namespaced kinds, by "apiVersion Kind"; of other kinds there are none. */
+/** All Namespaces, as a world has them. */
+export function listerOf(all: readonly Namespace[]): NonNullable<World["namespaces"]> {
+  return { get: (name) => all.find(({ metadata }) => metadata.name === name), list: () => all };
+}
+
 export function objectsOf(
   kinds: Readonly<Record<string, readonly WatchedObject[]>>,
   namespaced = true,

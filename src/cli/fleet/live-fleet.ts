@@ -16,7 +16,7 @@ import {
   type FleetSettings,
   type LiveCluster,
 } from "./live-cluster.ts";
-import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
+import { isNamespace, ownKind, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
@@ -216,16 +216,18 @@ async function readTasks(
   };
 }
 
-/** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */
+/** Whether an object gate may look into other namespaces; too often is better than too rarely. */
 function looksIntoNamespaces(object: RawObject): boolean {
-  return policyKind(object) === "ClusterHookPolicy" && hasSelector(fieldsOf(object["spec"])["rules"]);
+  if (policyKind(object) !== "ClusterHookPolicy" && ownKind(object) !== "HookRollout") return false;
+  const { rules, stages } = fieldsOf(object["spec"]);
+  return namesNamespaces(rules) || namesNamespaces(stages);
 }
 
-function hasSelector(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasSelector);
-  return (
-    isFields(value) && (value["namespaceSelector"] !== undefined || Object.values(value).some(hasSelector))
-  );
+function namesNamespaces(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(namesNamespaces);
+  if (!isFields(value)) return false;
+  const isNamed = value["namespaceSelector"] !== undefined || value["namespace"] !== undefined;
+  return isNamed || Object.values(value).some(namesNamespaces);
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {

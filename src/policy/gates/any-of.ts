@@ -20,7 +20,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       demands,
       queries: (situation) => members.flatMap((member) => member.queries?.(situation) ?? []),
     }),
-    ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
+    ...(members.some((member) => member.readsNamespaces) && { readsNamespaces: true }),
     ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) =>

@@ -34,20 +34,34 @@ export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec):
   return { where: "", find: (world) => onePlace(namespace, world) };
 }
 
-/** Whether a namespace exists and is not being deleted is known only for the Cluster's own. */
-function onePlace(given: string | undefined, { cluster, namespace: known }: World): Place {
-  const own = cluster.metadata.namespace ?? "";
+/** In a namespace that is being deleted, or does not exist, nothing is left, which proves nothing. */
+function onePlace(given: string | undefined, world: World): Place {
+  const own = world.cluster.metadata.namespace ?? "";
   const name = given ?? own;
-  const place = { namespaces: [name], where: `namespace ${name}` };
-  if (name !== own) return place;
-  if (known === undefined)
-    return {
-      ...place,
-      doubt: { met: undefined, reason: NAMESPACE_UNKNOWN, observed: "the Namespace is not known" },
-    };
-  if (known.metadata.deletionTimestamp === undefined) return place;
-  return { ...place, doubt: terminating("its namespace") };
+  const doubt = name === own ? doubtOfOwn(world.namespace) : doubtOfOther(name, world.namespaces);
+  return { namespaces: [name], where: `namespace ${name}`, ...(doubt !== undefined && { doubt }) };
 }
+
+function doubtOfOwn(namespace: World["namespace"]): Place["doubt"] {
+  if (namespace === undefined)
+    return { met: undefined, reason: NAMESPACE_UNKNOWN, observed: "the Namespace is not known" };
+  return namespace.metadata.deletionTimestamp === undefined ? undefined : terminating("its namespace");
+}
+
+function doubtOfOther(name: string, namespaces: World["namespaces"]): Place["doubt"] {
+  if (namespaces === undefined) return NAMESPACES_UNKNOWN;
+  const namespace = namespaces.get(name);
+  if (namespace !== undefined)
+    return namespace.metadata.deletionTimestamp === undefined ? undefined : terminating("the namespace");
+  const observed = "there is no such Namespace, so missing objects prove nothing";
+  return { met: undefined, reason: "NoSuchNamespace", observed };
+}
+
+const NAMESPACES_UNKNOWN = {
+  met: undefined,
+  reason: "NamespacesUnknown",
+  observed: "the Namespaces are not known",
+} as const;
 
 function terminating(which: string): NonNullable<Place["doubt"]> {
   const observed = `${which} is being deleted, so missing objects prove nothing`;
@@ -68,9 +82,8 @@ function selectedPlaces(selector: LabelSelector): PlaceFinder {
   const text = describeSelector(selector);
   const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
   const find: PlaceFinder["find"] = ({ namespaces }, wanted) => {
-    if (namespaces === undefined)
-      return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
-    const all = [...namespaces()];
+    if (namespaces === undefined) return { ...NAMESPACES_UNKNOWN, wanted };
+    const all = [...namespaces.list()];
     if (!meter.afford(Math.ceil(all.length * steps))) return exhausted();
     const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
     if (selected.length > MAX_NAMESPACES) {

@@ -83,7 +83,9 @@ function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): Com
     name,
     requestFields: readBy(gate.nameExpression).union(readBy(gate.expression)),
     demands: [{ kind: gate.kind, whole: gate.whole }],
-    ...(gate.selectsNamespaces && { selectsNamespaces: true }),
+    ...((gate.selectsNamespaces || (spec.namespace !== undefined && provesByMissing(gate.count))) && {
+      readsNamespaces: true,
+    }),
     queries: (situation) => queries(gate, situation),
     evaluate: (situation) => ({
       ...withWhole(gate, evaluate(gate, situation)),

@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Namespace } from "../../../src/api/meta.ts";
 import type { LiveReader } from "../../../src/decisions/live-reads.ts";
+import type { ObjectQuery } from "../../../src/policy/policy.ts";
 import type { WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
   cluster,
@@ -46,6 +47,8 @@ interface Scene {
   readonly found?: ReturnType<typeof objectsOf>;
   readonly failurePolicy?: "Ignore";
   readonly overrides?: readonly HookOverride[];
+  /** What the stage of a rollout looks at. */
+  readonly stage?: ObjectQuery;
 }
 
 interface Attempt {
@@ -54,7 +57,7 @@ interface Attempt {
 }
 
 async function confirm(scene: Scene): Promise<Attempt> {
-  const { gate, inMemory, found = objects("s"), overrides = [], failurePolicy = "Fail" } = scene;
+  const { gate, inMemory, found = objects("s"), overrides = [], failurePolicy = "Fail", stage } = scene;
   const policy = clusterHookPolicy({ failurePolicy, rules: [rule({ until: [gate] })] });
   const { store } = storeWith({
     policies: [policy],
@@ -86,6 +89,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
     store,
     reader,
     now: () => NOW,
+    ...(stage && { rollouts: { objectQueries: () => [stage], readsNamespaces: () => false } }),
   });
   const confirmation = await confirmer.confirm({ call: DELETE, cluster: deleting });
   if (!confirmation.ok) return { result: confirmation.reason, reads };
@@ -132,6 +136,15 @@ describe("a release that depends on objects in selected namespaces", () => {
       scene: { gate: present, inMemory: [staging], live: [[staging], [staging, other]] },
       want: "released",
     },
+    "is confirmed when the stage of a rollout looks at objects, too": {
+      scene: {
+        gate: present,
+        inMemory: [staging],
+        live: [[staging]],
+        stage: { kind: { apiVersion: "v1", kind: "ConfigMap" }, whole: false, namespace: "o" },
+      },
+      want: "released",
+    },
     "is held when the Namespaces cannot be read": {
       scene: { gate: present, inMemory: [staging], live: ["unreadable"] },
       want: "held",
@@ -152,7 +165,23 @@ describe("a release that depends on objects in selected namespaces", () => {
   for (const [name, { scene, want }] of Object.entries(cases))
     test(name, async () => assert.equal((await confirm(scene)).result, want));
 
-  test("reads no other Namespaces where no gate selects them", async () => {
+  const left: GateSpec = { name: "left", object: { ...GO, namespace: "s", absent: true } };
+  const missing: Readonly<Record<string, { live: Scene["live"]; want: string }>> = {
+    "is confirmed while that exists": { live: [[staging]], want: "released" },
+    "is held when that is gone": { live: [[staging], []], want: "held" },
+    "is held when that is being deleted": {
+      live: [[staging], [ns("s", "staging", { deletionTimestamp: "2026-11-21T11:00:00Z" })]],
+      want: "held",
+    },
+    "is held when the Namespaces cannot be read": { live: ["unreadable"], want: "held" },
+  };
+  for (const [name, { live, want }] of Object.entries(missing))
+    test(`on none left in a named namespace ${name}`, async () => {
+      const scene = { gate: left, inMemory: [staging], live, found: objects() };
+      assert.equal((await confirm(scene)).result, want);
+    });
+
+  test("reads no other Namespaces where no gate needs them", async () => {
     const gate: GateSpec = { name: "go", object: { ...GO, namespace: "s" } };
     assert.deepEqual(await confirm({ gate, inMemory: [staging], live: ["unreadable"] }), {
       result: "released",

@@ -255,7 +255,7 @@ describe("what gates of stages look at", () => {
     );
     const { basis } = released(A);
     assert.ok(basis);
-    const queries = rollouts.queries(requestOf(A), basis.world);
+    const queries = rollouts.objectQueries(requestOf(A), basis.world, NOW);
     assert.deepEqual(
       queries.map(({ namespace }) => namespace),
       ["platform"],
@@ -265,7 +265,7 @@ describe("what gates of stages look at", () => {
   test("is nothing for a Cluster without a stage", () => {
     const none = [{ name: "none", clusterSelector: { matchLabels: { x: "y" } } }];
     const { rollouts } = replicaOf({ specs: { upgrades: { stages: none } }, clusters: [A] });
-    assert.deepEqual(rollouts.queries(requestOf(A), released(A).basis!.world), []);
+    assert.deepEqual(rollouts.objectQueries(requestOf(A), released(A).basis!.world, NOW), []);
   });
 });
 

@@ -11,6 +11,7 @@ import {
   clusterHookPolicy,
   compiled,
   gated,
+  listerOf,
   namespace,
   NOW,
   objectsOf,
@@ -48,7 +49,7 @@ function running(place: string, version: string, over: Partial<ObjectMeta> = {})
 
 function among(objects: readonly WatchedObject[], all: readonly Namespace[] = NAMESPACES): Partial<World> {
   return {
-    namespaces: () => all,
+    namespaces: listerOf(all),
     objects: objectsOf({ "cluster.x-k8s.io/v1beta2 Cluster": objects }),
   };
 }
@@ -133,7 +134,7 @@ describe("namespaceSelector", () => {
     },
     "is not evaluable for a kind that is cluster-scoped": {
       gate: { namespaceSelector: STAGING },
-      over: { namespaces: () => NAMESPACES, objects: objectsOf({}, false) },
+      over: { namespaces: listerOf(NAMESPACES), objects: objectsOf({}, false) },
       want: [undefined, "ObjectOutOfReach"],
     },
     "is not evaluable for more namespaces than can be read before a release": {
@@ -156,7 +157,7 @@ describe("namespaceSelector", () => {
     for (const gate of [{}, { absent: true as const }, { maxCount: 5 }]) {
       const { met, reason } = judged(
         { ...gate, namespaceSelector: STAGING },
-        { namespaces: () => NAMESPACES, objects: reader },
+        { namespaces: listerOf(NAMESPACES), objects: reader },
       );
       assert.deepEqual([met, reason], [undefined, "ObjectsUnreadable"]);
     }
@@ -175,7 +176,7 @@ describe("namespaceSelector", () => {
     const queries = rules.flatMap(({ gates }) =>
       gates.flatMap(
         (gate) =>
-          gate.queries?.({ world: world({ namespaces: () => NAMESPACES }), call: UPGRADE, now: NOW }) ?? [],
+          gate.queries?.({ world: world({ namespaces: listerOf(NAMESPACES) }), call: UPGRADE, now: NOW }) ?? [],
       ),
     );
     assert.deepEqual(queries, [

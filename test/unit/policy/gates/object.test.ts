@@ -16,6 +16,7 @@ import {
   DELETE,
   gated,
   hookPolicy,
+  listerOf,
   namespace,
   NOW,
   objectsOf,
@@ -37,6 +38,9 @@ const backups = (...objects: WatchedObject[]): Partial<World> => ({
 });
 const going = { deletionTimestamp: "2026-11-21T11:00:00Z" };
 const terminating: Partial<World> = { namespace: namespace(going) };
+const elsewhere = (meta: Partial<ObjectMeta> = {}): Partial<World> => ({
+  namespaces: listerOf([namespace({ name: "backups", ...meta })]),
+});
 
 function policyWith(object: Partial<ObjectGateSpec>, fleet = false): PolicyObject {
   const until = [{ name: "backed-up", object: { ...BACKUP, ...object } }];
@@ -248,9 +252,33 @@ describe("absence", () => {
     },
     "counts in another namespace while the Cluster's own is being deleted": {
       gate: { selector: {}, absent: true, namespace: "backups" },
-      over: { ...backups(), ...terminating },
+      over: { ...backups(), ...terminating, ...elsewhere() },
       fleet: true,
       want: [true, "Holds"],
+    },
+    "proves nothing in another namespace while that is being deleted": {
+      gate: { selector: {}, absent: true, namespace: "backups" },
+      over: { ...backups(), ...elsewhere(going) },
+      fleet: true,
+      want: [false, "NamespaceTerminating"],
+    },
+    "proves nothing in another namespace that does not exist": {
+      gate: { selector: {}, absent: true, namespace: "backup" },
+      over: { ...backups(), ...elsewhere() },
+      fleet: true,
+      want: [undefined, "NoSuchNamespace"],
+    },
+    "of at most some proves nothing in another namespace that does not exist": {
+      gate: { selector: {}, maxCount: 2, namespace: "backup" },
+      over: { ...backups(), ...elsewhere() },
+      fleet: true,
+      want: [undefined, "NoSuchNamespace"],
+    },
+    "cannot be told in another namespace while the Namespaces are not known": {
+      gate: { selector: {}, absent: true, namespace: "backups" },
+      over: backups(),
+      fleet: true,
+      want: [undefined, "NamespacesUnknown"],
     },
     "counts for a cluster-scoped kind while the Cluster's own namespace is being deleted": {
       gate: { selector: {}, absent: true },
