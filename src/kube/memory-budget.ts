@@ -14,18 +14,15 @@ export const PLATFORM = "";
 
 /** Of the heap, for what is kept; the other half is for what is read, decided and answered. */
 const SHARE_OF_HEAP = 0.5;
-/** Measured: what a policy remembers of one Cluster that it holds. */
-const PAIR_BYTES = 1024;
-
 /** What objects take in memory. */
 export interface MemoryUse {
   readonly bytes: number;
-  /** HookPolicies: each can remember something of each Cluster of its namespace. */
-  readonly policies: number;
+  /** What the HookPolicies of a namespace remember of each Cluster of it that they hold. */
+  readonly bytesForEachCluster: number;
   readonly clusters: number;
 }
 
-export const NO_MEMORY: MemoryUse = { bytes: 0, policies: 0, clusters: 0 };
+export const NO_MEMORY: MemoryUse = { bytes: 0, bytesForEachCluster: 0, clusters: 0 };
 
 /** What an object takes in addition to its contents. */
 const OBJECT_BYTES = 1024;
@@ -69,7 +66,8 @@ export class MemoryBudget {
     const before = this.#uses.get(owner) ?? NO_MEMORY;
     const now = {
       bytes: before.bytes + added.bytes - removed.bytes,
-      policies: before.policies + added.policies - removed.policies,
+      bytesForEachCluster:
+        before.bytesForEachCluster + added.bytesForEachCluster - removed.bytesForEachCluster,
       clusters: before.clusters + added.clusters - removed.clusters,
     };
     this.#total += weightOf(now) - weightOf(before);
@@ -129,6 +127,6 @@ function nameOf(owner: string): string {
   return owner === PLATFORM ? "what is in no namespace" : owner;
 }
 
-function weightOf({ bytes, policies, clusters }: MemoryUse): number {
-  return bytes + policies * clusters * PAIR_BYTES;
+function weightOf({ bytes, bytesForEachCluster, clusters }: MemoryUse): number {
+  return bytes + bytesForEachCluster * clusters;
 }

@@ -17,7 +17,7 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { isSameSpec } from "../memory/same-object.ts";
-import { fieldsOf } from "../lib/fields.ts";
+import { fieldsOf, listOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
 import { type MemoryUse, memoryUseOf, PLATFORM } from "../kube/memory-budget.ts";
@@ -124,9 +124,20 @@ function policiesOf(
 /** Measured: what a compiled spec takes without its expressions. */
 const [COMPILED_BYTES, COMPILED_SHARE] = [2048, 1.5];
 
+/** Measured: what a policy remembers of one Cluster that it holds, and of each of its rules and gates for it. */
+const [HELD_BYTES, RULE_BYTES, GATE_BYTES] = [1024, 416, 13];
+
 /** Without the status, whose rows count with the Clusters, so that a status which becomes shorter frees nothing. */
-function memoryUseOfPolicy({ kind, spec, metadata }: PolicyObject): MemoryUse {
-  return { ...withCompiled(spec, { metadata }), policies: kind === "HookPolicy" ? 1 : 0 };
+export function memoryUseOfPolicy({ kind, spec, metadata }: PolicyObject): MemoryUse {
+  return {
+    ...withCompiled(spec, { metadata }),
+    bytesForEachCluster: kind === "HookPolicy" ? bytesForCluster(listOf(fieldsOf(spec)["rules"])) : 0,
+  };
+}
+
+function bytesForCluster(rules: readonly unknown[]): number {
+  const gates = rules.flatMap((rule) => listOf(fieldsOf(rule)["until"]));
+  return HELD_BYTES + RULE_BYTES * rules.length + GATE_BYTES * gates.length;
 }
 
 function withCompiled(spec: unknown, rest: object): MemoryUse {

@@ -2,7 +2,13 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED, WORK_STEPS } from "./cel/meter.ts";
-import { type CompiledGate, type CompiledPolicy, type GateResult, unevaluable } from "./policy.ts";
+import {
+  type CompiledGate,
+  type CompiledPolicy,
+  type CompiledRule,
+  type GateResult,
+  unevaluable,
+} from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
@@ -42,9 +48,9 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(meter.budget(FORECAST_STEPS), work);
 }
 
-/** Charges a rule, in addition to its expressions, objects and windows; false when no steps are left. */
-export function affordRule(): boolean {
-  return meter.afford(WORK_STEPS);
+/** Charges a rule with its waits, in addition to its expressions, objects and windows; false when no steps are left. */
+export function affordRule({ waits }: CompiledRule): boolean {
+  return meter.afford(WORK_STEPS * (1 + waits.length));
 }
 
 /** Charges the HookTasks of a rule before they are read. Each is parsed once, and compared with each task. */

@@ -74,7 +74,9 @@ export function objectQueries(
   const queries = withinBudgets(policies, ({ rules }) => {
     const found = rules
       .filter(({ hooks }) => hooks.has(call.hook))
-      .flatMap(({ gates }) => (affordRule() ? gates.flatMap((gate) => gate.queries?.(situation) ?? []) : []));
+      .flatMap((rule) =>
+        affordRule(rule) ? rule.gates.flatMap((gate) => gate.queries?.(situation) ?? []) : [],
+      );
     return meter.exhausted ? undefined : found;
   });
   return queries.includes(undefined) ? undefined : queries.flatMap((each) => each ?? []);

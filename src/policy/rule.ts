@@ -23,7 +23,7 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   if (rule.problem !== undefined) return notEvaluable(rule, rule.broken ?? "InvalidSpec", rule.problem);
   const { state } = situation.world;
   const before = state?.rules.get(timerKey(policy.uid, rule.name)) ?? {};
-  const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);
+  const mismatch = affordRule(rule) ? judgeConditions(rule, situation) : outOfSteps(rule);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
   if (!canHoldAt(rule, situation.call.hook)) {

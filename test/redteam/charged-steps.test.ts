@@ -174,7 +174,7 @@ describe("the steps that are charged grow with", () => {
     });
   }
 
-  test("windows, gates and the entries of a window", (t) => {
+  test("windows, waits, gates and the entries of a window", (t) => {
     const steps = (list: PolicyObject[]): number => {
       const all = list.map(compiled);
       return charged(t, () => decide(all, world(), DELETE, NOW));
@@ -191,5 +191,11 @@ describe("the steps that are charged grow with", () => {
       }),
     ];
     assert.ok(steps(gates(16)) >= steps(gates(1)) + 15 * 20);
+    const waits = (count: number): PolicyObject[] => [
+      hookPolicy({
+        rules: [rule({ until: range(count).map((i) => ({ name: `g${i}`, wait: { duration: "1h" } })) })],
+      }),
+    ];
+    assert.ok(steps(waits(16)) >= steps(waits(1)) + 15 * 20);
   });
 });

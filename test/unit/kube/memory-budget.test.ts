@@ -53,10 +53,13 @@ describe("the budget of memory", () => {
 
   test("a HookPolicy counts with each Cluster of its namespace", () => {
     const { budget } = budgetOf(100 * 1024);
-    for (let count = 0; count < 10; count += 1) budget.change("a", { bytes: 1, policies: 1, clusters: 0 });
-    for (let count = 0; count < 9; count += 1) budget.change("a", { bytes: 1, policies: 0, clusters: 1 });
+    for (let count = 0; count < 10; count += 1)
+      budget.change("a", { bytes: 1, bytesForEachCluster: 1024, clusters: 0 });
+    for (let count = 0; count < 9; count += 1)
+      budget.change("a", { bytes: 1, bytesForEachCluster: 0, clusters: 1 });
     assert.equal(budget.isOver("a"), false);
-    for (let count = 0; count < 2; count += 1) budget.change("a", { bytes: 1, policies: 0, clusters: 1 });
+    for (let count = 0; count < 2; count += 1)
+      budget.change("a", { bytes: 1, bytesForEachCluster: 0, clusters: 1 });
     assert.ok(budget.isOver("a"));
   });
 
