@@ -422,7 +422,9 @@ export interface ClusterHookPolicySpec {
   mode?: "Enforce" | "Audit";
   /**
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore releases it. It concerns that rule and its hooks only, never the whole policy.
+   * operation, Ignore releases it, except when the steps are used up (BudgetExhausted), the memory is (TooLarge), the
+   * operator does not know a field or value (UnknownField), or the HookTasks cannot be read (TasksUnknown): then the
+   * rule always holds. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /**
@@ -556,14 +558,15 @@ export interface HookPolicyStatus {
   /**
    * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
    * Stalled: it cannot be, until a user edits it. Restrictive: time alone does not release what it holds.
-   * TornDown: others delete what Clusters own that the policy holds.
+   * NotCalled: Cluster API does not call its hooks, so that it holds nothing. TornDown: others delete what Clusters own
+   * that the policy holds.
    *
    * @maxItems 16
    */
   conditions?: Condition[];
   /**
-   * What the policy does: Enforce or Audit, as its spec says, or Observe, because no rule has `until` or `tasks`, so
-   * that it never holds anything.
+   * What the policy does: Enforce or Audit, as its spec says, or Observe, because no rule has `until`, or `tasks` at a
+   * hook that Cluster API waits for, so that it never holds anything.
    */
   mode?: "Enforce" | "Audit" | "Observe";
   /** The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas. */
@@ -581,7 +584,8 @@ export interface HookPolicyStatus {
   nextTransitionTime?: string;
   /**
    * Operations that the policy holds, would hold in mode Enforce, or cannot evaluate: those of Clusters that
-   * are torn down first, then those with a running timer, then the oldest. At most 50; decisionsOmitted counts the others.
+   * are torn down first, then those that time alone releases, the soonest first, then those with a running timer, then
+   * the oldest. At most 50; decisionsOmitted counts the others.
    *
    * @maxItems 50
    */
@@ -605,7 +609,9 @@ export interface HookPolicySpec {
   mode?: "Enforce" | "Audit";
   /**
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore releases it. It concerns that rule and its hooks only, never the whole policy.
+   * operation, Ignore releases it, except when the steps are used up (BudgetExhausted), the memory is (TooLarge), the
+   * operator does not know a field or value (UnknownField), or the HookTasks cannot be read (TasksUnknown): then the
+   * rule always holds. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
@@ -658,7 +664,7 @@ export interface HookOverrideSpec {
    */
   hooks: HookName[];
   /**
-   * The policies that no longer hold the Cluster. Absent, no policy holds it.
+   * The policies and HookRollouts that no longer hold the Cluster. Absent, none of them holds it.
    *
    * @minItems 1
    * @maxItems 32

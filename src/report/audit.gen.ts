@@ -66,7 +66,9 @@ export interface AuditLine {
   decision?: {
     /** ApiServer: confirmed by reads of the API server that began after the call. */
     source: "Memory" | "ApiServer";
-    /** Since when the operation is asked for; deadlines and waits count from here. */
+    /**
+     * Since when the operation is asked for. A deadline counts from the first block, a wait from when the other gates are met.
+     */
     firstAsked?: string;
     inputs: {
       /**
@@ -153,7 +155,7 @@ export interface AuditLine {
         }[];
         gates: {
           gate: string;
-          /** null: not evaluable. */
+          /** Whether it is met; null: not evaluable. */
           holds: boolean | null;
           reason: string;
         }[];

@@ -176,7 +176,7 @@ const notServing: Case["shows"] = async ({ ports }) =>
 const loads = (kind: string): Case => ({
   when: "start",
   together: "list",
-  sees: "/readyz waits for the kind, and every Cluster is held",
+  sees: "every Cluster is held (/readyz names the kind for the first 10 s)",
   shows: waitsFor(kind),
 });
 

@@ -49,7 +49,8 @@ const TYPED = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""
 const PREPARE = "hookpolicy prepare-uninstall --yes --release-held-clusters";
 const DELETE = "kubectl delete -k . --ignore-not-found";
 const UNREGISTER =
-  "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy --ignore-not-found";
+  "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy hookpolicy-clusters --ignore-not-found";
+const STOP = "kubectl delete deployment -n hookpolicy-system hookpolicy --ignore-not-found";
 const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"metadata":{"finalizers":null}}'`;
 
 let cp: ControlPlane;
@@ -58,7 +59,8 @@ let starts = 0;
 let shipped: readonly KubeObject[];
 
 before(async () => {
-  assert.deepEqual(TYPED, [PREPARE, DELETE, UNREGISTER, UNMARK], "docs/uninstall.md has what is typed here");
+  const known = [PREPARE, DELETE, UNREGISTER, STOP, UNMARK];
+  assert.deepEqual(TYPED, known, "docs/uninstall.md has what is typed here");
   cp = await startControlPlane();
   await installClusterDefinition(cp);
   await cp.apply(await extensionConfigCrd());
@@ -281,6 +283,7 @@ describe("in a wrong order:", () => {
     await deleteWithoutWaiting("-k", MANIFESTS);
     await stays("the policy", POLICY);
     await type(UNREGISTER);
+    await type(STOP);
     await type(UNMARK);
     await deleteManifests();
   });

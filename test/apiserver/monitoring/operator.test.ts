@@ -41,7 +41,7 @@ const MONITORING = join(ROOT, "manifests/monitoring");
 const HOOK = "BeforeClusterUpgrade";
 
 /** Of the Deployment's Pods, which take a kubelet; of cert-manager; and of Cluster API, which is not there, either. */
-const NEEDS_MORE = /^kubectl (delete|logs|get --raw|describe certificate|get extensionconfig)/;
+const NEEDS_MORE = /^kubectl (delete|logs|describe certificate|get extensionconfig)/;
 
 interface Panel {
   readonly title: string;
