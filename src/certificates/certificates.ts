@@ -174,14 +174,14 @@ function stepEvent(action: WriteAction, text: string, secret: Secret): EventText
   };
 }
 
+const HELD = "every Cluster that waits for a hook stays held";
+const REFUSED = "with the webhook of Clusters, none can be created, deleted or upgraded";
+
 const PURPOSE: Readonly<Record<string, string>> = {
-  serving: "Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held",
-  authority:
-    "no caller trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
-  "client-authority":
-    "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
-  "admission-client-authority":
-    "HookPolicy refuses the API server's calls, and policies are stored without a review",
+  serving: `Cluster API cannot call HookPolicy, and ${HELD}; ${REFUSED}`,
+  authority: `no caller trusts HookPolicy's serving certificate, and ${HELD}; ${REFUSED}`,
+  "client-authority": `HookPolicy refuses Cluster API's calls, and ${HELD}`,
+  "admission-client-authority": `HookPolicy refuses the API server's calls, and policies are stored without a review; ${REFUSED}`,
 };
 
 function expiryEvent(

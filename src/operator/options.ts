@@ -67,7 +67,7 @@ export const FLAGS = {
   "webhook-key-name": hookServer("file", "private key in that directory, PEM", "tls.key"),
   "webhook-configuration": hookServer(
     "name",
-    "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
+    "ValidatingWebhookConfiguration whose caBundle is kept current, and that of NAME-clusters, if there are any",
     "hookpolicy",
   ),
   "cert-management": hookServer(
@@ -95,7 +95,7 @@ export const FLAGS = {
   ),
   "admission-port": admissionServer(
     "port",
-    "port to serve the validating webhook of policies on, on --webhook-host and with its certificate",
+    "port to serve the validating webhooks of policies and of Clusters on, on --webhook-host and with its certificate",
     "9444",
   ),
   "admission-client-ca-file": admissionServer(
@@ -108,7 +108,7 @@ export const FLAGS = {
   ),
   "leader-elect": replicas(
     "boolean",
-    "one replica runs the tasks that only one should run, such as renewing certificates; all of them answer",
+    "one replica carries out tasks, writes the status of HookRollouts and renews certificates; all of them answer",
     "false",
   ),
   namespace: replicas(

@@ -242,7 +242,10 @@ test("a certificate that ends soon is told of by log, Event and metric, and read
   const ends = new X509Certificate(pair.certificate).validToDate;
   const event = await eventAbout(cp, SERVING, "CertificateExpiring");
   assert.equal(event["type"], "Warning");
-  assert.match(event["note"], /^The serving certificate ends at .*stays held\. Its issuer must renew it/);
+  assert.match(
+    event["note"],
+    /^The serving certificate ends at .*stays held; .* upgraded\. Its issuer must renew it/,
+  );
   assert.ok(operator.lines().some(({ msg, level }) => msg === event["note"] && level === "warn"));
   const name = "hookpolicy_certificate_expiry_timestamp_seconds";
   assert.equal(await operator.metric(name, 'certificate="serving"'), ends.getTime() / 1000);

@@ -50,7 +50,7 @@ export function registered(examined: DoctorInput): Finding {
   if (found.length === 0) {
     return error(
       "no ExtensionConfig points to the operator: Cluster API never calls it",
-      "kubectl apply -f manifests/extensionconfig.yaml",
+      "apply it as you installed it; if that was with the manifests as they are: kubectl apply -f manifests/extensionconfig.yaml",
     );
   }
   const place = operators(examined)[0]?.namespace;

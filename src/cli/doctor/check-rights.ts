@@ -64,7 +64,7 @@ const statusOf = (resource: string): string => `${resource}/status`;
 const STALE = "statuses are not written, and get shows what is over";
 const UNCONFIRMED = "no release is confirmed, and every Cluster stays held";
 const NO_TASKS = "tasks do not begin, and what waits for them is held";
-const UNLED = "no replica leads, and statuses are not written";
+const UNLED = "no replica leads: tasks do not run, and HookRollouts give no slot back";
 const UNSERVED = "it has no certificate to start with";
 
 /** As far as it needs them by its flags. */
@@ -79,7 +79,7 @@ export function rightsOf(operator: Program): NeededRight[] {
   const webhooks = [EXTENSION_NAME, `${EXTENSION_NAME}-clusters`];
   const certificates = { namespace, file: "certificates" };
   return [
-    ...needed("list", [...OWN, ...SEEN], "it does not become ready, and every Cluster is held"),
+    ...needed("list", [...OWN, ...SEEN], "every Cluster is held"),
     ...needed("get", SEEN, UNCONFIRMED),
     ...needed("list", [DEFINITIONS], UNCONFIRMED, { names: definitions }),
     ...needed("get", OWN, STALE),

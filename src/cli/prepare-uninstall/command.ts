@@ -32,7 +32,7 @@ export function addPrepareUninstall(program: Command): void {
     .command("prepare-uninstall")
     .summary("prepare the removal of the operator")
     .description(
-      "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhook; stops it; removes its finalizer from policies; and says in the statuses of policies and rollouts that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhooks; stops it; removes its finalizer from policies; and says in the statuses of policies and rollouts that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
