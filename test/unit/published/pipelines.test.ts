@@ -125,10 +125,11 @@ describe("the schemas of the platforms accept", () => {
   });
 });
 
-test("both name the package that they belong to, and offer the same inputs", () => {
+test("both name the package that they belong to, and offer the same inputs with the same defaults", () => {
   const { stage, image, ...shared } = HEADER.spec.inputs;
   assert.ok(stage !== undefined && image !== undefined);
   assert.deepEqual(Object.keys(shared), Object.keys(ACTION.inputs));
+  assert.deepEqual(inputsOf(shared, {}), inputsOf(ACTION.inputs, {}));
   for (const inputs of [ACTION.inputs, shared])
     assert.ok(inputs.package.description.startsWith(`hookpolicy-npm-${metadata.version}.tgz `));
 });
