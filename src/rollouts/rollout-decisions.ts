@@ -340,11 +340,7 @@ export class Rollouts {
   }
 
   /** The stages of the Cluster, whose gates must be met before a call about it proceeds. */
-  #stagesOf(
-    { call, admission }: DecisionRequest,
-    world: LiveWorld,
-    now: Date,
-  ): readonly CompiledStage[] {
+  #stagesOf({ call, admission }: DecisionRequest, world: LiveWorld, now: Date): readonly CompiledStage[] {
     if (admission === true) return [];
     return this.#holding(call.hook, world, now).flatMap(
       ({ rollout }) => memberOf(rollout, world.cluster, world.namespace)?.stage ?? [],

@@ -87,12 +87,12 @@ export function namespace(over: Partial<ObjectMeta> = {}): Namespace {
 /** There are none, of any kind. */
 export const NO_OBJECTS: ObjectReader = { find: () => ({ ok: true, namespaced: true, objects: [] }) };
 
-/** Objects of namespaced kinds, by "apiVersion Kind"; of other kinds there are none. */
 /** All Namespaces, as a world has them. */
 export function listerOf(all: readonly Namespace[]): NonNullable<World["namespaces"]> {
-  return { get: (name) => all.find(({ metadata }) => metadata.name === name), list: () => all };
+  return { get: (name) => all.find((each) => each.metadata.name === name), list: () => all };
 }
 
+/** Objects of namespaced kinds, by "apiVersion Kind"; of other kinds there are none. */
 export function objectsOf(
   kinds: Readonly<Record<string, readonly WatchedObject[]>>,
   namespaced = true,

@@ -79,6 +79,32 @@ function check(cases: Readonly<Record<string, Case>>): void {
   }
 }
 
+describe("a namespace", () => {
+  const left = { absent: true as const, namespace: "staging-1" };
+  check({
+    "proves nothing while it is being deleted": {
+      gate: left,
+      over: among([], [PRODUCTION, ns("staging-1", {}, going)]),
+      want: [false, "NamespaceTerminating"],
+    },
+    "proves nothing if there is none of its name": {
+      gate: { ...left, namespace: "stagging-1" },
+      over: among([]),
+      want: [undefined, "NoSuchNamespace"],
+    },
+    "does not prove that there are few if there is none of its name": {
+      gate: { maxCount: 2, namespace: "stagging-1" },
+      over: among([]),
+      want: [undefined, "NoSuchNamespace"],
+    },
+    "proves nothing while the Namespaces are not known": {
+      gate: left,
+      over: { objects: among([]).objects ?? world().objects },
+      want: [undefined, "NamespacesUnknown"],
+    },
+  });
+});
+
 describe("namespaceSelector", () => {
   const inStaging = { namespaceSelector: STAGING, expression: SAME_VERSION };
   check({
@@ -176,7 +202,8 @@ describe("namespaceSelector", () => {
     const queries = rules.flatMap(({ gates }) =>
       gates.flatMap(
         (gate) =>
-          gate.queries?.({ world: world({ namespaces: listerOf(NAMESPACES) }), call: UPGRADE, now: NOW }) ?? [],
+          gate.queries?.({ world: world({ namespaces: listerOf(NAMESPACES) }), call: UPGRADE, now: NOW }) ??
+          [],
       ),
     );
     assert.deepEqual(queries, [

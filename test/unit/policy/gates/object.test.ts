@@ -256,30 +256,6 @@ describe("absence", () => {
       fleet: true,
       want: [true, "Holds"],
     },
-    "proves nothing in another namespace while that is being deleted": {
-      gate: { selector: {}, absent: true, namespace: "backups" },
-      over: { ...backups(), ...elsewhere(going) },
-      fleet: true,
-      want: [false, "NamespaceTerminating"],
-    },
-    "proves nothing in another namespace that does not exist": {
-      gate: { selector: {}, absent: true, namespace: "backup" },
-      over: { ...backups(), ...elsewhere() },
-      fleet: true,
-      want: [undefined, "NoSuchNamespace"],
-    },
-    "of at most some proves nothing in another namespace that does not exist": {
-      gate: { selector: {}, maxCount: 2, namespace: "backup" },
-      over: { ...backups(), ...elsewhere() },
-      fleet: true,
-      want: [undefined, "NoSuchNamespace"],
-    },
-    "cannot be told in another namespace while the Namespaces are not known": {
-      gate: { selector: {}, absent: true, namespace: "backups" },
-      over: backups(),
-      fleet: true,
-      want: [undefined, "NamespacesUnknown"],
-    },
     "counts for a cluster-scoped kind while the Cluster's own namespace is being deleted": {
       gate: { selector: {}, absent: true },
       over: { objects: objectsOf({}, false), ...terminating },
