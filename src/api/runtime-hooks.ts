@@ -49,7 +49,7 @@ export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>>
   BeforeClusterDelete: NONE,
 };
 
-/** A longer version cannot belong to a Cluster, and would be stored and logged. */
+/** Also of the CRDs. A Cluster may have one of 256 characters (Cluster API: Topology.Version); calls with it are refused. */
 export const MAX_VERSION = 64;
 
 /** "v" and a semantic version, as Cluster API requires (util/version: KubeSemver). */

@@ -28,6 +28,7 @@ export type HoldReason =
   | "NoStage"
   | "StageClosed"
   | "GateOpen"
+  | "InvalidVersion"
   | "TooManyTargets"
   | "NoFreeSlot"
   | "NotItsTurn"
@@ -156,7 +157,16 @@ export function refusalOf(
   if (rollout.paused) return { begins: false, reason: "Paused" };
   if (haltingStage(rollout, status) !== undefined) return { begins: false, reason: "Halted" };
   if (stage === undefined) return { begins: false, reason: "NoStage" };
-  if (rollout.operation !== "Upgrade") return undefined;
+  return rollout.operation === "Upgrade" ? upgradeRefusal(rollout, status, { stage, target }, now) : undefined;
+}
+
+function upgradeRefusal(
+  rollout: CompiledRollout,
+  status: HookRolloutStatus | undefined,
+  { stage, target }: { readonly stage: CompiledStage; readonly target: string },
+  now: Date,
+): Refusal | undefined {
+  if (target === "") return { begins: false, reason: "InvalidVersion" };
   const targets = status?.targets ?? [];
   if (targets.length >= MAX_TARGETS && !targets.some(({ version }) => version === target))
     return { begins: false, reason: "TooManyTargets" };

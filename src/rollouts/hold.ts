@@ -7,7 +7,7 @@ import { timestamp } from "../lib/instant.ts";
 import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
 import { covers, isActive, type Override, type Situation, type World } from "../policy/world.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
+import { type HookName, MAX_VERSION } from "../api/runtime-hooks.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
 export interface Hold extends RolloutHold {
@@ -89,6 +89,7 @@ const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) 
   Halted: () => "is halted because Clusters failed",
   NoStage: () => "no stage selects the Cluster",
   StageClosed: (stage) => `waits for stage ${stage}`,
+  InvalidVersion: () => `the version of the Cluster is no version of at most ${MAX_VERSION} characters`,
   TooManyTargets: () => "waits until fewer versions are being rolled out",
   NoFreeSlot: () => "waits for a free slot",
   NotItsTurn: () => "waits for a free slot",

@@ -10,6 +10,7 @@ import {
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/hook-lives.ts";
 import { type LabelMatcher, lookup } from "../api/selector.ts";
+import { isVersion } from "../api/target-version.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
 
 /** The hook whose answer releases the operation. */
@@ -106,7 +107,8 @@ export function markOfOperation(operation: "Create" | "Upgrade"): HookName {
   return operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
 }
 
-/** The target of the operation: a version for an upgrade. */
+/** The target of the operation: for an upgrade a version, or "" if a status cannot name it; such an upgrade never begins. */
 export function targetOf(operation: Operation, { topology }: Cluster): string {
-  return operation === "Upgrade" ? (topology?.version ?? "") : "";
+  const { version = "" } = topology ?? {};
+  return operation === "Upgrade" && isVersion(version) ? version : "";
 }

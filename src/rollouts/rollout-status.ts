@@ -5,6 +5,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import {
   type HookRolloutStatus,
   MAX_FAILED,
+  MAX_ROW_MESSAGE,
   MAX_RUNNING,
   MAX_TARGETS,
   type RolloutCandidate,
@@ -17,6 +18,8 @@ import { isAhead } from "../operations/timers.ts";
 import { hasWorkersBehind } from "../operations/workers-behind.ts";
 import { durationText } from "../lib/duration.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
+import { printable } from "../lib/printable.ts";
+import { truncate } from "../lib/truncate.ts";
 import { isAtTarget, wants } from "./health.ts";
 import { whoBegins } from "./claim.ts";
 import type { HeldRows } from "./rollout-entry.ts";
@@ -215,14 +218,15 @@ function inKnownStage(
 
 function stillFailed(
   rollout: CompiledRollout,
-  { target = "", reason }: RolloutFailure,
+  { target, reason }: RolloutFailure,
   state: MemberState | undefined,
 ): boolean {
   if (state === undefined) return false;
   const { member, cluster, health } = state;
   if (member.marked) return true;
   if (reason === UNCLAIMED || rollout.operation !== "Upgrade") return false;
-  return !(isAtTarget(cluster, target) && health === "Healthy");
+  // A failure names no version that a status has no room for.
+  return !(isAtTarget(cluster, target ?? cluster.topology?.version ?? "") && health === "Healthy");
 }
 
 function overdueFailure(
@@ -246,10 +250,11 @@ function changedFailure(
   now: Date,
 ): RolloutFailure[] {
   if (rollout.operation !== "Upgrade" || !claim.claimed || state?.member.marked !== true) return [];
-  const [{ target = "" }, version] = [claim, targetOf("Upgrade", state.cluster)];
+  const [{ target = "" }, version = ""] = [claim, state.cluster.topology?.version];
   // Memory can still show the mark of the previous upgrade.
   if (!hasBegun(rollout, claim, state) || version === target) return [];
-  const message = `its version changed from ${target} to ${version} while it was upgraded, and it has no slot for that`;
+  const text = `its version changed from ${target} to ${version} while it was upgraded, and it has no slot for that`;
+  const message = truncate(printable(text), MAX_ROW_MESSAGE);
   return [failureOf(claim, { reason: VERSION_CHANGED, time: timestamp(now), message })];
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
+import { MAX_VERSION } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
@@ -187,6 +188,8 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
     return lacksNamespace(compiled, request.member, world.namespace)
       ? { released: "unknown without the Cluster's Namespace" }
       : byUser(`a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`);
+  if (reason === "InvalidVersion")
+    return byUser(`a user has set spec.topology.version to one of at most ${MAX_VERSION} characters`);
   if (reason === "StageClosed") return afterStage(request, stage ?? "");
   if (reason === "Halted") {
     const released = `when the failed Clusters have succeeded, or after ${resumed}`;

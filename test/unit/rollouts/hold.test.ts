@@ -13,6 +13,7 @@ describe("what a held Cluster shows", () => {
     [{ reason: "NoStage" }, ": no stage selects the Cluster"],
     [{ reason: "InvalidSpec" }, ": its spec is invalid, so it holds every Cluster that it may select"],
     [{ reason: "NotReady" }, ": waits until the operator has read the state of the rollout"],
+    [{ reason: "InvalidVersion" }, ": the version of the Cluster is no version of at most 64 characters"],
     [{ reason: "TooManyTargets" }, ": waits until fewer versions are being rolled out"],
     [{ reason: "ClaimExpires" }, ": had a slot and did not begin, so it waits until that slot is free again"],
     [{ reason: "NotConfirmed" }, ": could not take a slot from the API server"],
