@@ -17,8 +17,10 @@ export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
   return denial(attempt, { code: 403, reason: "Forbidden" }, text);
 }
 
-function hintFor({ call, foreground }: Attempt): string {
-  if (foreground === true)
+function hintFor({ call, cascade }: Attempt): string {
+  if (cascade === "Orphan")
+    return "; the garbage collector would take what it owns from it while the hook holds it: use --cascade=background, which deletes all of it (Argo CD: sync option PrunePropagationPolicy=background)";
+  if (cascade === "Foreground")
     return "; the garbage collector would delete what it owns while the hook holds it: use --cascade=background (Argo CD: sync option PrunePropagationPolicy=background)";
   const isNew = call.hook === "BeforeClusterCreate";
   return isNew ? "; the Cluster does not exist yet, so set what it lacks in the object that you apply" : "";
@@ -49,12 +51,13 @@ export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: 
   return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
 }
 
-function subject({ call, foreground, workers, cluster: { metadata } }: Attempt): string {
+function subject({ call, cascade, workers, cluster: { metadata } }: Attempt): string {
   const name = `Cluster ${metadata.namespace}/${metadata.name}`;
   const version = targetVersion(call) ?? "this version";
   if (workers !== undefined)
     return `workers ${firstNames(workers)} of ${name} cannot be upgraded to ${version}`;
-  if (foreground === true) return `${name} cannot be deleted in the foreground`;
+  if (cascade === "Orphan") return `${name} cannot be deleted so that it orphans what it owns`;
+  if (cascade === "Foreground") return `${name} cannot be deleted in the foreground`;
   if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
   if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;
   return `${name} cannot be upgraded to ${version}`;

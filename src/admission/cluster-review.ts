@@ -3,6 +3,7 @@
 import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
+import type { Cascade } from "../policy/world.ts";
 import { viewCluster, viewWorkers, type Workers } from "../views/cluster.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
 
@@ -24,9 +25,9 @@ export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
   const { uid, operation, userInfo, dryRun = false, object, oldObject, options } = raw.request;
   const change = changeOf(operation, viewed(oldObject), viewed(object));
   const workers = { before: workersOf(oldObject), after: workersOf(object) };
-  const foreground = operation === "DELETE" && isForeground(options, oldObject);
+  const cascade = operation === "DELETE" ? cascadeOf(options, oldObject) : undefined;
   return (
-    change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, foreground, workers } }
+    change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, cascade, workers } }
   );
 }
 
@@ -34,13 +35,17 @@ function workersOf(cluster: unknown): readonly Workers[] {
   return viewWorkers(fieldsOf(fieldsOf(fieldsOf(cluster)["spec"])["topology"]));
 }
 
-/** As the API server decides (registry/generic/registry/store.go, shouldDeleteDependents): options win over a finalizer. */
-function isForeground(options: unknown, cluster: unknown): boolean {
-  const { propagationPolicy, orphanDependents } = fieldsOf(options);
-  if (typeof propagationPolicy === "string") return propagationPolicy === "Foreground";
-  if (typeof orphanDependents === "boolean") return false;
-  const { finalizers } = fieldsOf(fieldsOf(cluster)["metadata"]);
-  return listOf(finalizers).includes("foregroundDeletion");
+/**
+ * As the API server decides (registry/generic/registry/store.go, shouldDeleteDependents, shouldOrphanDependents): options win
+ * over finalizers.
+ */
+function cascadeOf(options: unknown, cluster: unknown): Cascade | undefined {
+  const { propagationPolicy: policy, orphanDependents } = fieldsOf(options);
+  if (typeof policy === "string") return policy === "Foreground" || policy === "Orphan" ? policy : undefined;
+  if (typeof orphanDependents === "boolean") return orphanDependents ? "Orphan" : undefined;
+  const finalizers = listOf(fieldsOf(fieldsOf(cluster)["metadata"])["finalizers"]);
+  if (finalizers.includes("orphan")) return "Orphan";
+  return finalizers.includes("foregroundDeletion") ? "Foreground" : undefined;
 }
 
 function changeOf(

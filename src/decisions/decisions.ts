@@ -111,7 +111,7 @@ export class Decisions {
   /** Decides from a fresh read whether a request is refused before the API server stores it. Takes no slot. Never rejects. */
   async confirmRequest(request: DecisionRequest): Promise<Confirmation> {
     const { confirmer, rollouts } = this.#options;
-    if (request.foreground !== true) return await confirmer.confirm(request);
+    if (request.cascade === undefined) return await confirmer.confirm(request);
     const snapshot = rollouts.snapshot(request.call.hook);
     const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
     if (!confirmation.ok) return confirmation;

@@ -119,8 +119,8 @@ export class Decider {
    * The refusal of a request, if its object alone is reason enough: whatever else memory knows may be out of date.
    * `undefined`: a confirmation decides.
    */
-  refusal({ call, cluster, foreground }: DecisionRequest, now: Date): Decision | undefined {
-    if (foreground === true) return undefined; // other rules than those that deny count, too
+  refusal({ call, cluster, cascade }: DecisionRequest, now: Date): Decision | undefined {
+    if (cascade !== undefined) return undefined; // other rules than those that deny count, too
     const policies = denying(this.#policies(cluster));
     const world = worldOf(this.#memory, cluster);
     const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
@@ -139,10 +139,10 @@ export class Decider {
     return this.#memory.policies.candidates(namespace ?? "").compiled;
   }
 
-  /** A review is about the policies that deny at admission, or about all that would hold a deletion in the foreground. */
-  #policiesFor({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
+  /** A review is about the policies that deny at admission, or about all that would hold a deletion with a Cascade. */
+  #policiesFor({ admission, cascade }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
-    return admission === true && foreground !== true ? denying(policies) : policies;
+    return admission === true && cascade === undefined ? denying(policies) : policies;
   }
 
   /**
@@ -264,7 +264,7 @@ export class Decider {
 
   /** Where the HookTasks are on which the decision depends. */
   taskNamespaces(request: DecisionRequest, world: LiveWorld): readonly string[] {
-    if (request.admission === true && request.foreground !== true) return [];
+    if (request.admission === true && request.cascade === undefined) return [];
     const accounts = this.#holding(request, world)
       .filter(({ rules }) =>
         rules.some(({ tasks, hooks }) => tasks.length > 0 && hooks.has(request.call.hook)),

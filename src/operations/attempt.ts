@@ -6,29 +6,28 @@ import { isVersion } from "../api/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isAtVersion, isBeingDeleted, isPending } from "./hook-lives.ts";
 import type { Workers } from "../views/cluster.ts";
-import type { ClusterCall } from "../policy/world.ts";
+import type { Cascade, ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
 export interface Change {
   readonly before?: Cluster;
   readonly after?: Cluster;
-  /** A deletion in which the garbage collector deletes first what the Cluster owns, and waits for no hook. */
-  readonly foreground?: boolean;
+  readonly cascade?: Cascade | undefined;
   /** All workers of both; absent: unknown, so that only the version of the topology counts. */
   readonly workers?: { readonly before: readonly Workers[]; readonly after: readonly Workers[] };
 }
 
 /** `cluster`: the stored one for a deletion, otherwise the Cluster as it would be stored. */
 export interface Attempt extends ClusterCall {
-  /** A deletion in the foreground, which makes every hold worthless, whether it begins later or is there already. */
-  readonly foreground?: true;
+  /** Such a deletion makes every hold worthless, whether it begins later or is there already. */
+  readonly cascade?: Cascade;
   /** The names of the workers that alone are upgraded. */
   readonly workers?: readonly string[];
 }
 
 /** `undefined`: the request begins no operation, or an operation that the hook decides about later. */
-export function attemptOf({ before, after, foreground = false }: Change): Attempt | undefined {
-  if (after === undefined) return before && deletionOf(before, foreground);
+export function attemptOf({ before, after, cascade }: Change): Attempt | undefined {
+  if (after === undefined) return before && deletionOf(before, cascade);
   // Cluster API calls the hook when the Cluster is resumed.
   if (after.paused && !isUpgrading(before, after)) return undefined;
   return before === undefined
@@ -36,11 +35,11 @@ export function attemptOf({ before, after, foreground = false }: Change): Attemp
     : upgradeOf(before, after);
 }
 
-function deletionOf(cluster: Cluster, foreground: boolean): Attempt | undefined {
+function deletionOf(cluster: Cluster, cascade: Cascade | undefined): Attempt | undefined {
   const { deletionTimestamp, annotations } = cluster.metadata;
   const call = { hook: "BeforeClusterDelete" } as const;
-  // Also for a Cluster that is being deleted already: the request adds the finalizer by which the garbage collector deletes.
-  if (foreground && isHooked(cluster)) return { call, cluster, foreground };
+  // Also for a Cluster that is being deleted already: the request adds the finalizer by which the garbage collector acts.
+  if (cascade !== undefined && isHooked(cluster)) return { call, cluster, cascade };
   if (deletionTimestamp !== undefined) return undefined;
   // clusterctl move marks the paused Cluster before it deletes this copy.
   if (cluster.paused && lookup(annotations, DELETE_FOR_MOVE_ANNOTATION) !== undefined) return undefined;

@@ -12,6 +12,12 @@ export interface ClusterCall {
   readonly cluster: Cluster;
 }
 
+/**
+ * A deletion in which the garbage collector waits for no hook: it deletes first what the Cluster owns, or takes the owner
+ * references from it.
+ */
+export type Cascade = "Foreground" | "Orphan";
+
 /** The content of a hook request, or of a review. */
 export interface DecisionRequest extends ClusterCall {
   /**
@@ -19,8 +25,8 @@ export interface DecisionRequest extends ClusterCall {
    * server stores it only if nothing else has changed the Cluster, so no read could be newer.
    */
   readonly admission?: true;
-  /** With `admission`: whether the hook would hold the deletion, because a hold would be worthless. */
-  readonly foreground?: true;
+  /** With `admission`: whether the hook would hold such a deletion, because a hold would be worthless. */
+  readonly cascade?: Cascade;
   /** No other client can have sent the review, so its names are not invented. */
   readonly fromApiServer?: true;
 }

@@ -145,7 +145,7 @@ export class Rollouts {
   }
 
   /**
-   * For what takes no slot: a deletion in the foreground, before which Cluster API's call has to have taken them, and a
+   * For what takes no slot: a deletion with a Cascade, before which Cluster API's call has to have taken them, and a
    * release that has just taken them.
    */
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {

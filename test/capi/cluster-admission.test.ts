@@ -165,7 +165,7 @@ describe("a Cluster whose rules speak at admission", () => {
     await cp.waitFor("the Cluster to be gone", async () => (await cp.find(cluster)) === undefined);
   });
 
-  test("is deleted in the foreground only if no hook would hold it, also where its Namespace opts out", async () => {
+  test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
     const { cp } = fleet;
     const [namespace, name] = ["fg-asked", "c1"];
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
@@ -183,6 +183,12 @@ describe("a Cluster whose rules speak at admission", () => {
     await cp.delete(ref, "Background");
     await policyRow(cp, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
     assert.match(await foreground(), byPolicy);
+    const orphaning = await refusalOf(cp.delete(ref, "Orphan"));
+    assert.match(
+      orphaning,
+      /so that it orphans what it owns yet: HookPolicy fg-asked\/protect.*--cascade=background/,
+    );
+    assert.equal((await cp.get(ref)).metadata.finalizers?.includes("orphan"), false);
     // A rollout holds the hook, too.
     const selects = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
     const paused = { operation: "Delete", namespaceSelector: selects, paused: true } as const;

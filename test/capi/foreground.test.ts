@@ -1,6 +1,6 @@
 /**
- * In a deletion in the foreground the garbage collector deletes what a Cluster owns, also while a hook holds the Cluster. The
- * default installation refuses it; a Namespace can opt out by a label.
+ * In a deletion in the foreground the garbage collector deletes what a Cluster owns, also while a hook holds the Cluster; in one
+ * with orphans, it takes that from the Cluster. The default installation refuses both; a Namespace can opt out by a label.
  */
 
 import assert from "node:assert/strict";
@@ -25,8 +25,11 @@ const BLOCKING = [
 ] as const;
 const OWNED = [...BLOCKING, [CLUSTER_API, "MachineDeployment"]] as const;
 const IN_FOREGROUND = { propagationPolicy: "Foreground" };
+const WITH_ORPHANS = { propagationPolicy: "Orphan" };
 const REFUSAL =
   /Cluster (\S+)\/c1 cannot be deleted in the foreground: .*kubectl delete clusters\.cluster\.x-k8s\.io -n \1 c1 --cascade=background.*PrunePropagationPolicy=background/;
+const REFUSED_ORPHANS =
+  /Cluster (\S+)\/c1 cannot be deleted so that it orphans what it owns: .*To delete it with all of that: kubectl delete clusters\.cluster\.x-k8s\.io -n \1 c1 --cascade=background/;
 
 let fleet: SharedFleet;
 before(async () => {
@@ -117,8 +120,8 @@ async function remove(
   return await fleet.cp.request<KubeObject>("DELETE", path, sent);
 }
 
-async function addFinalizer(ref: Ref): Promise<KubeObject> {
-  const patch = [{ op: "add", path: "/metadata/finalizers/-", value: FINALIZER }];
+async function addFinalizer(ref: Ref, value = FINALIZER): Promise<KubeObject> {
+  const patch = [{ op: "add", path: "/metadata/finalizers/-", value }];
   return await fleet.cp.patch(ref, patch, { type: "json" });
 }
 
@@ -165,16 +168,32 @@ describe("without the refusal, a Cluster that a hook holds is destroyed", { conc
   });
 });
 
+describe("without the refusal, a Cluster that a hook holds loses what it owns", () => {
+  test("by a second request, with orphans", async () => {
+    const ref = await protectedCluster("fg-orphans");
+    await setOptOut(ref, true);
+    await fleet.cp.delete(ref);
+    await policyRow(fleet.cp, policyRef("fg-orphans", "protect"), NAME, HOOK);
+    await remove(ref, WITH_ORPHANS);
+    await fleet.cp.waitFor("the garbage collector to take it", async () => {
+      return (await owned("fg-orphans")).length < OWNED.length;
+    });
+  });
+});
+
 describe("the default installation", { concurrency: true }, () => {
-  test("refuses a deletion in the foreground, and a second one of a Cluster that is held", async () => {
+  test("refuses a deletion in the foreground or with orphans, and a second one of a Cluster that is held", async () => {
     const ref = await protectedCluster("fg-refused");
     const parts = await owned("fg-refused");
     const args = ["delete", "clusters.cluster.x-k8s.io", "-n", "fg-refused", NAME];
     await assert.rejects(fleet.cp.kubectl(...args, "--cascade=foreground", "--wait=false"), REFUSAL);
+    await assert.rejects(fleet.cp.kubectl(...args, "--cascade=orphan", "--wait=false"), REFUSED_ORPHANS);
     assert.equal(await isDeleted(ref), false, "nothing has begun");
     await fleet.cp.kubectl(...args, "--cascade=background", "--wait=false");
     await policyRow(fleet.cp, policyRef("fg-refused", "protect"), NAME, HOOK);
     await refused(remove(ref, IN_FOREGROUND));
+    await refused(remove(ref, WITH_ORPHANS), REFUSED_ORPHANS);
+    assert.equal((await fleet.cp.get(ref)).metadata.finalizers?.includes("orphan"), false);
     assert.deepEqual(await owned("fg-refused"), parts);
     await approve(fleet.cp, "fg-refused", NAME);
     await waitUntilGone(fleet.cp, "fg-refused", NAME);
@@ -184,7 +203,10 @@ describe("the default installation", { concurrency: true }, () => {
     const { cp } = fleet;
     const ref = await protectedCluster("fg-finalizer");
     const words = /Cluster fg-finalizer\/c\d cannot get the finalizer foregroundDeletion: /;
+    const orphans =
+      /Cluster fg-finalizer\/c\d cannot get the finalizer orphan: .*To delete it with all of that/;
     await refused(addFinalizer(ref), words);
+    await refused(addFinalizer(ref, "orphan"), orphans);
     await refused(addFinalizer({ ...ref, apiVersion: "cluster.x-k8s.io/v1beta1" }), words);
     const { spec } = await cp.get(ref);
     const metadata = { namespace: "fg-finalizer", name: "c2", finalizers: [FINALIZER] };
@@ -225,8 +247,8 @@ describe("the default installation", { concurrency: true }, () => {
     await isDestroyedWhileHeld("fg-owner"); // it was this refusal that the garbage collector met
   });
 
-  /** What the API server would store tells what is a deletion in the foreground. */
-  test("refuses what the API server would make a deletion in the foreground, and nothing else", async () => {
+  /** What the API server would store tells what the garbage collector would do. */
+  test("refuses what the API server would make such a deletion, and nothing else", async () => {
     const { cp } = fleet;
     const policies = ["Foreground", "Background", "Orphan"].map((propagationPolicy) => ({
       propagationPolicy,
@@ -241,21 +263,22 @@ describe("the default installation", { concurrency: true }, () => {
           const sent = { dryRun: true, version };
           const { finalizers } = (await remove(free, each, sent)).metadata;
           const outcome = remove(guarded, each, sent);
-          if (finalizers?.includes(FINALIZER) === true) {
-            await refused(outcome);
+          const [isForeground, orphans] = [FINALIZER, "orphan"].map((own) => finalizers?.includes(own));
+          if (isForeground === true || orphans === true) {
+            await refused(outcome, orphans === true ? REFUSED_ORPHANS : REFUSAL);
             refusals += 1;
           } else await outcome.catch(() => assert.fail(`${state}: ${JSON.stringify(each)} was refused`));
         }
       return refusals;
     };
     await setOptOut(free, true);
-    assert.equal(await compare("without the finalizer"), 2);
+    assert.equal(await compare("without the finalizer"), 6);
     await setOptOut(guarded, true);
     for (const ref of [free, guarded]) await addFinalizer(ref);
     await setOptOut(guarded, false);
-    assert.equal(await compare("with the finalizer"), 6);
+    assert.equal(await compare("with the finalizer"), 10);
     for (const ref of [free, guarded]) await remove(ref, { propagationPolicy: "Background" });
-    assert.equal(await compare("being deleted"), 2);
+    assert.equal(await compare("being deleted"), 6);
     for (const ref of [free, guarded]) {
       await approve(cp, ref.namespace ?? "", ref.name);
       await waitUntilGone(cp, ref.namespace ?? "", ref.name);

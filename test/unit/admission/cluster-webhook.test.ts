@@ -98,6 +98,7 @@ const DELETE_OPTIONS = [
   null,
   {},
   ...["Foreground", "Background", "Orphan"].map((propagationPolicy) => ({ propagationPolicy })),
+  ...[true, false].map((orphanDependents) => ({ orphanDependents })),
 ];
 
 /** Each with the finalizers of the garbage collector, too. */
@@ -108,13 +109,13 @@ const DELETIONS: readonly Request[] = OBJECTS.flatMap((object) =>
   }),
 );
 
-test("no deletion in the foreground is left out", () => {
+test("no deletion in the foreground is left out, and none that orphans what a Cluster owns", () => {
   for (const request of DELETIONS) {
     const review = { uid: "r", kind: KIND, operation: "DELETE", userInfo: {}, ...request };
     const decoded = decodeClusterReview(Buffer.from(JSON.stringify({ request: review })));
     assert.ok(decoded);
     const { change } = decoded;
-    const awaited = change.foreground === true || attemptOf(change) !== undefined;
+    const awaited = change.cascade !== undefined || attemptOf(change) !== undefined;
     assert.equal(isAwaited(request), awaited, JSON.stringify(request));
   }
 });

@@ -1,4 +1,7 @@
-/** Reviews of deletions in the foreground: refused whenever the hook would hold, because its hold would be worthless. */
+/**
+ * Reviews of deletions in the foreground, and of those that orphan what the Cluster owns: refused whenever the hook would hold,
+ * because its hold would be worthless.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,6 +12,7 @@ import { deny, lab, raw, review } from "./cluster-lab.ts";
 
 const APPROVES = { annotations: { [APPROVED]: "yes" } };
 const FOREGROUND = { propagationPolicy: "Foreground" };
+const ORPHAN = { propagationPolicy: "Orphan" };
 const hold = (over: Partial<RuleSpec> = {}): PolicyObject => hookPolicy({ rules: [rule(over)] });
 const deletes = (options: object | null, metadata: object = {}, spec: object = {}): object => {
   const stored = Object(raw());
@@ -22,6 +26,7 @@ const deletes = (options: object | null, metadata: object = {}, spec: object = {
   });
 };
 const STORED = { finalizers: ["cluster.cluster.x-k8s.io", "foregroundDeletion"] };
+const ORPHANED = { finalizers: ["cluster.cluster.x-k8s.io", "orphan"] };
 const HELD = { deletionTimestamp: "2026-11-21T12:00:00Z" };
 const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
 
@@ -32,12 +37,18 @@ test("is refused while the hook would hold, whatever the rule says of admission"
     deny({ admission: "Warn" }),
     hold({ until: [{ name: "w", wait: { duration: "1h" } }] }),
   ]) {
-    const { allowed, status } = await lab({ policies: [policy] }).ask(deletes(FOREGROUND));
-    assert.equal(allowed, false);
-    assert.match(
-      status?.message ?? "",
-      /^Cluster team-a\/prod-1 cannot be deleted in the foreground yet: HookPolicy team-a\/protect.*use --cascade=background \(Argo CD: sync option PrunePropagationPolicy=background\)$/,
-    );
+    for (const [options, how] of [
+      [FOREGROUND, /in the foreground yet: .*use --cascade=background \(/],
+      [ORPHAN, /so that it orphans what it owns yet: .*use --cascade=background, which deletes all of it \(/],
+    ] as const) {
+      const { allowed, status: { message = "" } = {} } = await lab({ policies: [policy] }).ask(
+        deletes(options),
+      );
+      assert.equal(allowed, false);
+      assert.match(message, /^Cluster team-a\/prod-1 cannot be deleted .* yet: HookPolicy team-a\/protect/);
+      assert.match(message, how);
+      assert.match(message, /\(Argo CD: sync option PrunePropagationPolicy=background\)$/);
+    }
   }
 });
 
@@ -58,12 +69,16 @@ test("is one by its options, or by the finalizer if they say nothing", async () 
     [{ propagationPolicy: null }, STORED, false],
     [{}, { ...STORED, ...HELD }, false],
     [{ propagationPolicy: "Background" }, STORED, true],
-    [{ propagationPolicy: "Orphan" }, STORED, true],
+    [{ propagationPolicy: "Background" }, ORPHANED, true],
+    [ORPHAN, HELD, false],
+    [ORPHAN, MOVED, false],
+    [{}, { ...ORPHANED, ...HELD }, false],
     [{ orphanDependents: false }, STORED, true],
-    [{ orphanDependents: true }, STORED, true],
+    [{ orphanDependents: true }, HELD, false],
     [{}, {}, true],
     [null, HELD, true],
     [FOREGROUND, { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } }, true],
+    [ORPHAN, { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } }, true],
   ];
   for (const [options, metadata, passes] of cases) {
     const { allowed } = await lab({ policies: [hold()] }).ask(deletes(options, metadata, { paused: true }));

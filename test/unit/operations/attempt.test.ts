@@ -95,34 +95,36 @@ const deleted = { deletionTimestamp: "2026-11-21T12:00:00Z" };
 const { topology: _, ...without } = cluster();
 const APPROVED = { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } };
 
-describe("a deletion in the foreground", () => {
-  const cases: Record<string, { cluster: Cluster; begins: boolean; foreground: boolean }> = {
-    "is asked about": { cluster: from, begins: true, foreground: true },
+describe("a deletion in the foreground, or one that orphans what the Cluster owns", () => {
+  const cases: Record<string, { cluster: Cluster; begins: boolean; cascades: boolean }> = {
+    "is asked about": { cluster: from, begins: true, cascades: true },
     "is asked about once more while the Cluster is being deleted": {
       cluster: at("v1.34.0", {}, deleted),
       begins: true,
-      foreground: true,
+      cascades: true,
     },
     "is asked about with the mark of clusterctl move, too": {
       cluster: at("v1.34.0", { paused: true }, MOVED),
       begins: true,
-      foreground: true,
+      cascades: true,
     },
     "is as any other once the hook has released the Cluster": {
       cluster: at("v1.34.0", {}, { ...APPROVED, ...deleted }),
       begins: false,
-      foreground: false,
+      cascades: false,
     },
     "is as any other for a Cluster without topology, which has no hooks": {
       cluster: without,
       begins: true,
-      foreground: false,
+      cascades: false,
     },
   };
-  for (const [name, { cluster: before, begins, foreground }] of Object.entries(cases)) {
+  for (const [name, { cluster: before, begins, cascades }] of Object.entries(cases)) {
     test(name, () => {
-      const attempt = attemptOf({ before, foreground: true });
-      assert.deepEqual([attempt !== undefined, attempt?.foreground === true], [begins, foreground]);
+      for (const cascade of ["Foreground", "Orphan"] as const) {
+        const attempt = attemptOf({ before, cascade });
+        assert.deepEqual([attempt !== undefined, attempt?.cascade === cascade], [begins, cascades]);
+      }
     });
   }
 });
