@@ -6,13 +6,16 @@
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
+import type { ServedUpgrades } from "../operations/hook-lives.ts";
 import type { Member } from "./member.ts";
 import { withTurn } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { closedBy, haltingStage } from "./stages.ts";
-import { isOverdue, type Slots } from "./slots.ts";
+import { isOverdue, type Slots, UNCLAIMED } from "./slots.ts";
 
-export interface Candidate extends Pick<Member, "metadata" | "marked" | "values"> {
+export interface Candidate extends Pick<Member, "metadata" | "values"> {
+  /** Cluster API has begun the operation: see isBegun(). */
+  readonly begun: boolean;
   /** A version; "" if the operation has none. */
   readonly target: string;
   readonly stage: CompiledStage | undefined;
@@ -61,7 +64,7 @@ interface Round {
 /** Adds the claim to `slots`. */
 export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { rollout, status, now } = round;
-  if (rollout.mode === "Audit" || candidate.marked) return { begins: true };
+  if (rollout.mode === "Audit" || candidate.begun) return { begins: true };
   const refusal = refusalOf(rollout, status, candidate, now);
   if (refusal !== undefined) return refusal;
   const { stage } = candidate;
@@ -76,13 +79,32 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   return { begins: true, status: { ...status, running: [...others, taken], ...turns } };
 }
 
-/** The candidate's claim for the same target, which can be renewed even if no slot is free. */
+/**
+ * Whether Cluster API has begun the operation, so that no rollout holds it any more. Up to 1.11, BeforeClusterUpgrade is called about
+ * another version while the mark of an upgrade is there: then only a slot, or a failure after one, says that this one began.
+ */
+export function isBegun(
+  { rollout, status }: Pick<Round, "rollout" | "status">,
+  { marked, metadata: { uid }, target }: Pick<Member, "marked" | "metadata"> & Pick<Candidate, "target">,
+  { marksUpgrades }: ServedUpgrades,
+): boolean {
+  if (!marked || marksUpgrades || rollout.operation !== "Upgrade") return marked;
+  const { running = [], failed = [] } = status ?? {};
+  const begun = [
+    ...running.filter(({ claimed }) => claimed),
+    ...failed.filter(({ reason }) => reason !== UNCLAIMED),
+  ];
+  return begun.some((each) => each.uid === uid && each.target === target);
+}
+
+/** What was granted to the candidate for the same target, which can be renewed even if no slot is free. */
 export function ownClaim(
   { rollout, status, now }: Omit<Round, "slots">,
   { metadata: { uid }, target }: Pick<Candidate, "metadata" | "target">,
 ): RolloutClaim | undefined {
   return status?.running?.find(
-    (each) => each.uid === uid && (each.target ?? "") === target && !isOverdue(rollout, each, now),
+    (each) =>
+      each.uid === uid && each.claimed && (each.target ?? "") === target && !isOverdue(rollout, each, now),
   );
 }
 
@@ -157,7 +179,9 @@ export function refusalOf(
   if (rollout.paused) return { begins: false, reason: "Paused" };
   if (haltingStage(rollout, status) !== undefined) return { begins: false, reason: "Halted" };
   if (stage === undefined) return { begins: false, reason: "NoStage" };
-  return rollout.operation === "Upgrade" ? upgradeRefusal(rollout, status, { stage, target }, now) : undefined;
+  return rollout.operation === "Upgrade"
+    ? upgradeRefusal(rollout, status, { stage, target }, now)
+    : undefined;
 }
 
 function upgradeRefusal(

@@ -21,7 +21,10 @@ export type ClaimOutcome = { readonly begins: true } | Refusal | typeof NOT_CONF
 
 export interface ClaimTerms {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
-  readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
+  readonly candidateOf: (
+    rollout: CompiledRollout,
+    status: HookRolloutStatus | undefined,
+  ) => Candidate | undefined;
   /** What policies have released the Cluster for: another spec of the rollout may hold it instead of them. */
   readonly snapshot: RolloutSnapshot;
   /** Memory has a claim of the Cluster, so no other Cluster has to be read. */
@@ -152,7 +155,7 @@ export class RolloutClaims {
     const granted = new Map<ClaimRequest, boolean>();
     let status = before;
     for (const request of requests.filter((each) => isConfirmed(each, metadata))) {
-      const candidate = request.candidateOf(rollout);
+      const candidate = request.candidateOf(rollout, status);
       const round = { rollout, status, slots, now: at };
       if (candidate === undefined) {
         granted.set(request, false);

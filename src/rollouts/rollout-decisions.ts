@@ -16,13 +16,13 @@ import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/wor
 import { policyName } from "../policy/policy-ref.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
-import { type Candidate, ownClaim } from "./claim.ts";
+import { isBegun, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { memberOf, operationOf, targetOf } from "./member.ts";
-import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
+import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
-import { RolloutClaims } from "./rollout-claims.ts";
+import { type ClaimTerms, RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
 import { stubRollout } from "../memory/stored-views.ts";
@@ -167,8 +167,9 @@ export class Rollouts {
     return this.#holding(hook, world, now).flatMap((entry) => {
       const { rollout } = entry;
       const member = memberOf(rollout, cluster, namespace);
-      if (member === undefined || member.marked) return [];
-      const place = { stage: member.stage, target: targetOf(rollout.operation, cluster) };
+      const target = targetOf(rollout.operation, cluster);
+      if (member === undefined || isBegun(entry, { ...member, target }, this.#options.served)) return [];
+      const place = { stage: member.stage, target };
       return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
     });
   }
@@ -257,12 +258,12 @@ export class Rollouts {
     const { cluster } = world;
     if (cluster.tooLarge === true) return holdOf(rollout, { reason: "TooLarge" });
     const member = entry.member(cluster);
-    if (member === undefined || member.marked) return undefined;
+    const target = targetOf(rollout.operation, cluster);
+    if (member === undefined || isBegun(entry, { ...member, target }, served)) return undefined;
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { uid } = cluster.metadata;
     // Also before its stage opens, so that the order decides about the first slots, not who calls first.
     if (entry.asked(uid)) this.#options.enqueue(rollout.name);
-    const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
     if (closed !== undefined) return closed;
@@ -292,13 +293,15 @@ export class Rollouts {
   #refusal(entry: RolloutEntry, situation: ClaimSituation): Hold | undefined {
     const { rollout } = entry;
     const { cluster, namespace } = situation.world;
+    const { served } = this.#options;
     const member = memberOf(rollout, cluster, namespace);
-    if (member === undefined || member.marked) return undefined;
+    const target = targetOf(rollout.operation, cluster);
+    if (member === undefined || isBegun(entry, { ...member, target }, served)) return undefined;
     const { stage } = member;
     // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
-    if (!isAwaited(situation.call.hook, cluster, this.#options.served))
+    if (!isAwaited(situation.call.hook, cluster, served))
       return soon(holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
-    const closed = closedSince(entry, { stage, target: targetOf(rollout.operation, cluster) }, situation);
+    const closed = closedSince(entry, { stage, target }, situation);
     if (closed !== undefined) return closed;
     // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
     // have yet has no turn.
@@ -315,9 +318,11 @@ export class Rollouts {
     const { forTasks } = situation;
     const { cluster, namespace } = situation.world;
     const target = targetOf(rollout.operation, cluster);
-    const candidateOf = (current: CompiledRollout): Candidate | undefined => {
+    const candidateOf: ClaimTerms["candidateOf"] = (current, status) => {
       const found = memberOf(current, cluster, namespace);
-      return found && { ...found, stage: found.stage, target, forTasks };
+      if (found === undefined) return undefined;
+      const begun = isBegun({ rollout: current, status }, { ...found, target }, this.#options.served);
+      return { ...found, stage: found.stage, target, forTasks, begun };
     };
     const renews = hasSlot(entry, cluster, situation.now);
     const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });

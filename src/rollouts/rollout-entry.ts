@@ -22,7 +22,7 @@ import { isAwaited } from "../operations/hook-lives.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
-import { graceOf, isRenewable, refusalOf, whoBegins } from "./claim.ts";
+import { graceOf, isBegun, isRenewable, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
@@ -352,10 +352,11 @@ export class RolloutEntry {
     sinceOf: SinceOf,
   ): AskedOperation | undefined {
     const { uid } = member.metadata;
-    if (member.marked || !this.awaits(cluster)) return undefined;
-    const claimExpires = slots.has(uid);
-    if (claimExpires && this.#mayRenew(uid)) return undefined;
     const target = targetOf(this.rollout.operation, cluster);
+    if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
+    // It has the slot of the upgrade to another version, which it gives for this one.
+    const claimExpires = slots.has(uid) && !member.marked;
+    if (claimExpires && this.#mayRenew(uid)) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
     const firstAsked = sinceOf(known, member.metadata, target);

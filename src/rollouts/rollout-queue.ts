@@ -28,7 +28,7 @@ export interface QueueInput {
   readonly rollout: CompiledRollout;
   /** Filled by update(). */
   readonly slots: Slots;
-  /** Clusters whose stage is open. */
+  /** Clusters whose stage is open. One that has a slot gives it for the new one. */
   readonly waiting: readonly WaitingCluster[];
   /** Of the status. */
   readonly turns: readonly string[] | undefined;
@@ -90,9 +90,19 @@ export class RolloutQueue {
     const ordered: WaitingCluster[] = [];
     takeTurns(sorted, new LastTurns(turns), ({ each }) => ordered.push(each) > 0);
     const mayBegin = new Set<string>();
+    for (const { member } of waiting) {
+      const { uid } = member.metadata;
+      if (slots.has(uid) && this.isAsking(uid, nowMs - graceMs)) mayBegin.add(uid);
+    }
     const begins = ({ each: { member } }: QueuePlace): boolean => {
       const { uid } = member.metadata;
-      if (slots.left === 0 || !this.isAsking(uid, nowMs - graceMs) || !slots.hasRoom(member)) return false;
+      if (
+        mayBegin.has(uid) ||
+        slots.left === 0 ||
+        !this.isAsking(uid, nowMs - graceMs) ||
+        !slots.hasRoom(member)
+      )
+        return false;
       slots.take(uid, member);
       mayBegin.add(uid);
       return true;

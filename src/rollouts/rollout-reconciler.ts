@@ -29,7 +29,7 @@ import { computeRolloutStatus, type RolloutInput } from "./rollout-status.ts";
 
 export interface RolloutReconcilerOptions extends Pick<
   RolloutsOptions,
-  "api" | "clusters" | "now" | "nowMs"
+  "api" | "clusters" | "now" | "nowMs" | "served"
 > {
   readonly rollouts: Rollouts;
   /** Whether this replica writes the statuses of rollouts. */
@@ -191,7 +191,7 @@ export class RolloutReconciler {
   ): HookRolloutStatus {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
-    const { api } = this.#options;
+    const { api, served } = this.#options;
     const now = this.#options.now();
     const problem = began === undefined ? undefined : clockProblem(api, now, began);
     if (problem !== undefined)
@@ -200,10 +200,9 @@ export class RolloutReconciler {
       );
     const isRebuilding = this.#isRebuilding(object, entry, { scope, now });
     const stored = object.status;
-    return computeRolloutStatus(
-      { rollout, stored, members, ended, isPresent, isRebuilding, scope, next, held, heldOmitted },
-      now,
-    );
+    const asksMidway = !served.marksUpgrades;
+    const known = { rollout, stored, members, ended, isPresent, isRebuilding, scope, asksMidway };
+    return computeRolloutStatus({ ...known, next, held, heldOmitted }, now);
   }
 
   #knownOf(entry: RolloutEntry): RolloutKnowledge {

@@ -44,6 +44,8 @@ export interface RolloutInput extends ProgressInput, HeldRows {
   readonly ended: ReadonlySet<string>;
   /** Identifies the set of members: see scopeOf() in rollout.ts. */
   readonly scope: string;
+  /** Cluster API also asks about a version that changes while an upgrade runs (up to 1.11). */
+  readonly asksMidway?: boolean;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
 }
@@ -167,7 +169,7 @@ function whoIs(
  * those that cannot halt the rollout before those that can, new ones before known ones.
  */
 function failuresNow(
-  { rollout, stored, members, ended, isPresent }: RolloutInput,
+  { rollout, stored, members, ended, isPresent, asksMidway = false }: RolloutInput,
   now: Date,
 ): RolloutFailure[] {
   const byUID = namedIn(stored, members);
@@ -185,7 +187,7 @@ function failuresNow(
   // A deadline ends the slot, whatever has failed before.
   const failed = [...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid)), ...overdue];
   const changed = (stored?.running ?? []).flatMap((claim) =>
-    ended.has(claim.uid) || failed.some(({ uid }) => uid === claim.uid)
+    asksMidway || ended.has(claim.uid) || failed.some(({ uid }) => uid === claim.uid)
       ? []
       : changedFailure(rollout, claim, byUID.get(claim.uid), now),
   );

@@ -12,6 +12,7 @@ import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { MAX_VERSION } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
+import { isBegun } from "../../rollouts/claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
@@ -72,7 +73,8 @@ function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Sit
   const states = statesOf(compiled, fleet, now).map((state) =>
     clusterKey(state.cluster) === key ? asked(state, targetVersion(call)) : asSucceeded(state),
   );
-  return { ...known, status: presentStatus(compiled, status, states, now) };
+  const present = { members: states, served: fleet.served };
+  return { ...known, status: presentStatus(compiled, status, present, now) };
 }
 
 function asked(state: MemberState, version: string | undefined): MemberState {
@@ -117,14 +119,17 @@ interface SlotRequest {
 }
 
 /** To the rollouts that select the Cluster for this operation. */
-function asking({ rollouts }: Fleet, { world, call }: Situation): readonly SlotRequest[] {
+function asking({ rollouts, served }: Fleet, { world, call }: Situation): readonly SlotRequest[] {
   const { cluster, namespace } = world;
   const target = targetVersion(call) ?? "";
   if (cluster.topology === undefined) return [];
   return rollouts.flatMap((known) => {
     if (BEGINS[known.compiled.operation] !== call.hook) return [];
     const member = memberOf(known.compiled, cluster, namespace);
-    return member === undefined ? [] : [{ known, member, target }];
+    if (member === undefined) return [];
+    const { compiled: rollout, status } = known;
+    const marked = isBegun({ rollout, status }, { ...member, target }, served);
+    return [{ known, member: { ...member, marked }, target }];
   });
 }
 

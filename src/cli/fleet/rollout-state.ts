@@ -29,11 +29,11 @@ export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): read
 export function presentStatus(
   rollout: CompiledRollout,
   stored: HookRolloutStatus,
-  members: readonly MemberState[],
+  { members, served }: { readonly members: readonly MemberState[] } & Pick<Fleet, "served">,
   at: Date,
 ): HookRolloutStatus {
   const nothing = { ended: new Set<string>(), isRebuilding: false, scope: "", next: [] };
-  const unheld = { held: [], heldOmitted: 0 };
+  const unheld = { held: [], heldOmitted: 0, asksMidway: !served.marksUpgrades };
   return computeRolloutStatus({ rollout, stored, isPresent: true, members, ...unheld, ...nothing }, at);
 }
 
@@ -44,5 +44,5 @@ export function presentState(
   at: Date,
 ): { readonly states: readonly MemberState[]; readonly status: HookRolloutStatus } {
   const states = statesOf(rollout, fleet, at);
-  return { states, status: presentStatus(rollout, stored, states, at) };
+  return { states, status: presentStatus(rollout, stored, { members: states, served: fleet.served }, at) };
 }

@@ -5,6 +5,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
+import { isBegun } from "../../rollouts/claim.ts";
 import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
@@ -62,9 +63,10 @@ function holdsOf(
     const key = clusterKey(cluster);
     const member = byKey.get(key);
     const situation = { world: fleet.world(cluster), call, now: at };
-    if (member === undefined || member.marked || liftingOverride(compiled, situation)) continue;
-    const { stage } = member;
     const target = targetVersion(call) ?? "";
+    if (member === undefined || liftingOverride(compiled, situation)) continue;
+    if (isBegun({ rollout: compiled, status }, { ...member, target }, fleet.served)) continue;
+    const { stage } = member;
     const hold = closedFor(compiled, status, { stage, target }, situation);
     if (hold !== undefined) holds.set(key, { hold, stage: stage?.name });
     else if (released && stage !== undefined)

@@ -56,13 +56,13 @@ export class SuiteRollouts {
     const shared = {
       api: this.#api(),
       clusters: objects.memory.clusters,
+      served,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
     };
     this.#rollouts = new Rollouts({
       ...shared,
       namespaces: objects.memory.namespaces,
-      served,
       decider: new Decider(objects.memory, new Revisions(), { served }),
       refreshMs: 0,
       turnMs: Infinity,

@@ -164,6 +164,7 @@ export class RolloutReplica {
       rollouts: this.rollouts,
       api: apiOf("statuses"),
       clusters,
+      served: ALL_HOOKS,
       leading,
       tasks: { known: () => undefined, read: async () => await Promise.resolve(undefined) },
       loaded: () => true,

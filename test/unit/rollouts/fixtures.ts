@@ -70,5 +70,6 @@ export function member(rollout: CompiledRollout, metadata: ObjectMeta): Member {
 }
 
 export function candidate(rollout: CompiledRollout, metadata: ObjectMeta, target = TARGET): Candidate {
-  return { ...member(rollout, metadata), stage: member(rollout, metadata).stage, target };
+  const { marked, ...found } = member(rollout, metadata);
+  return { ...found, stage: found.stage, target, begun: marked };
 }

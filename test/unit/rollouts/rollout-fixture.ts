@@ -108,6 +108,8 @@ export interface Setup {
   readonly budgetMs?: number;
   readonly compile?: RolloutsOptions["compile"];
   readonly turnMs?: number;
+  /** The minor version of Cluster API. */
+  readonly capi?: number;
 }
 
 export type Replica = ReturnType<typeof replicaOf>;
@@ -120,6 +122,7 @@ export function replicaOf({
   budgetMs = Infinity,
   compile,
   turnMs = Infinity,
+  capi = 14,
 }: Setup) {
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
@@ -132,7 +135,7 @@ export function replicaOf({
   const world = {
     clusters: lister(known),
     namespaces: lister(namespaces),
-    served: servedHooks(14),
+    served: servedHooks(capi),
     decider: {
       firstAsked: () => NOW,
       overridesOf: () => [],
@@ -160,6 +163,7 @@ export function replicaOf({
     rollouts,
     api,
     clusters: world.clusters,
+    served: world.served,
     leading: () => leader.leads,
     tasks: { known: () => undefined, read: async () => await Promise.resolve(undefined) },
     loaded: () => true,

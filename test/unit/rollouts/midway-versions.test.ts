@@ -1,0 +1,119 @@
+/** Up to Cluster API 1.11, BeforeClusterUpgrade is also called about a version that changes while an upgrade runs. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { HookRolloutSpec, RolloutClaim, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import { clusterMeta, readyStatus, TARGET } from "./fixtures.ts";
+import {
+  ask,
+  confirm,
+  confirmAfterList,
+  reasonOf,
+  released,
+  type Replica,
+  replicaOf,
+  requestOf,
+  waitingCluster,
+} from "./rollout-fixture.ts";
+
+const BEFORE = "v1.35.0";
+const CLAIM: RolloutClaim = {
+  namespace: "fleet",
+  name: "a",
+  uid: "uid-a",
+  target: BEFORE,
+  stage: "all",
+  claimed: true,
+  claimedAt: "2026-11-23T11:30:00Z",
+  renewedAt: "2026-11-23T11:30:00Z",
+  markedAt: "2026-11-23T11:30:01Z",
+  attempts: 1,
+};
+/** It was being upgraded to BEFORE, and Cluster API asks about TARGET. */
+const midway = waitingCluster("a", { metadata: clusterMeta("a", {}, true) });
+
+function replicaWith(
+  spec: Partial<HookRolloutSpec>,
+  claim: Partial<RolloutClaim> = {},
+  { capi = 11, failed = [] }: { readonly capi?: number; readonly failed?: readonly RolloutFailure[] } = {},
+): Replica {
+  const status = readyStatus({ running: [{ ...CLAIM, ...claim }], failed: [...failed] });
+  return replicaOf({ specs: { upgrades: spec }, status, clusters: [midway], capi });
+}
+
+async function saysTwice(replica: Replica, reason: string): Promise<void> {
+  assert.equal(ask(replica, midway), reason, "from memory");
+  assert.equal(reasonOf(await confirm(replica, midway)), reason, "confirmed");
+}
+
+const targets = ({ api }: Replica): unknown =>
+  api.stored.get("upgrades")?.status?.running?.map(({ name, target }) => [name, target]);
+
+describe("a Cluster whose version changes while it is upgraded", () => {
+  const failure = {
+    ...CLAIM,
+    uid: "uid-b",
+    name: "b",
+    reason: "Unhealthy",
+    time: CLAIM.claimedAt,
+    message: "",
+  };
+  const until = [{ name: "never", expression: "false" }];
+  const gated = { stages: [{ name: "all", until }] };
+
+  test("is held by a pause, a halt and a gate", async () => {
+    await saysTwice(replicaWith({ paused: true }), "Paused");
+    await saysTwice(replicaWith({}, {}, { failed: [failure] }), "Halted");
+    await saysTwice(replicaWith(gated), "GateOpen");
+  });
+
+  test("is held by a pause without a slot of its own, too", async () => {
+    await saysTwice(replicaWith({ paused: true }, { uid: "uid-b", name: "b" }), "Paused");
+    // The operator has only seen its mark.
+    await saysTwice(replicaWith({ paused: true }, { target: TARGET, claimed: false }), "Paused");
+  });
+
+  test("gives its slot for one to the new version when it is its turn, and has not failed", async () => {
+    const replica = replicaWith({ maxConcurrency: 1 });
+    const { rollouts, reconciler, put } = replica;
+    put(waitingCluster("b"));
+    ask(replica, midway);
+    await rollouts.get("upgrades")?.refreshed();
+    assert.equal(ask(replica, midway), "go");
+    assert.equal(reasonOf(await confirmAfterList(replica, requestOf(midway), released(midway))), "go");
+    assert.deepEqual(targets(replica), [["a", TARGET]]);
+    assert.equal(reasonOf(await confirm(replica, waitingCluster("b"))), "NoFreeSlot");
+    await reconciler.reconcile("upgrades");
+    assert.deepEqual(replica.api.stored.get("upgrades")?.status?.failed, undefined);
+  });
+
+  test("gets a slot of its own where the operator has only seen the mark", async () => {
+    const replica = replicaWith({ maxConcurrency: 1 }, { target: TARGET, claimed: false });
+    assert.equal(reasonOf(await confirm(replica, midway)), "go");
+    const [{ claimed, target } = CLAIM, ...others] =
+      replica.api.stored.get("upgrades")?.status?.running ?? [];
+    assert.deepEqual([claimed, target, others], [true, TARGET, []]);
+  });
+
+  test("is listed as held while the rollout is paused, and does not halt it", async () => {
+    const replica = replicaWith({ paused: true });
+    ask(replica, midway);
+    await replica.reconciler.reconcile("upgrades");
+    const { held, failed } = replica.api.stored.get("upgrades")?.status ?? {};
+    assert.deepEqual(
+      [held?.map(({ name, reason }) => [name, reason]), failed],
+      [[["a", "Paused"]], undefined],
+    );
+  });
+
+  test("proceeds with the version that has the slot, or had it until its deadline, whatever the rollout says by now", async () => {
+    await saysTwice(replicaWith({ paused: true }, { target: TARGET }), "go");
+    const late = { ...failure, uid: "uid-a", name: "a", target: TARGET, reason: "ProgressDeadlineExceeded" };
+    const status = readyStatus({ failed: [late] });
+    await saysTwice(replicaOf({ specs: { upgrades: {} }, status, clusters: [midway], capi: 11 }), "go");
+  });
+
+  test("proceeds since Cluster API 1.12, which asks nothing then", async () => {
+    await saysTwice(replicaWith({ paused: true }, {}, { capi: 12 }), "go");
+  });
+});
