@@ -111,8 +111,10 @@ export class RolloutReconciler {
     const entry = rollouts.get(name);
     if (entry === undefined) return {};
     if (!leading() || !loaded()) {
-      // It does not see what happens until it leads again.
-      this.#knownOf(entry).look = newLook();
+      // It does not see what happens until it leads again, nor for which changes another replica waits.
+      const known = this.#knownOf(entry);
+      known.look = newLook();
+      known.rebuildUntil = undefined;
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
