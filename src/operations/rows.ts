@@ -225,7 +225,7 @@ export function recentResult(
   const override = overriddenBy === undefined ? {} : { override: overriddenBy };
   const failed = failedTasks(trace);
   const message = failed.length > 0 && {
-    message: `failed, and onFailure is Proceed: ${firstNames(failed)}`,
+    message: shownMessage(`failed, and onFailure is Proceed: ${firstNames(failed)}`),
   };
   return { ...resultOf(operation, trace, now), ...message, verdict, reason: reasonOf(trace), ...override };
 }
