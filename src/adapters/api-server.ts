@@ -175,7 +175,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
   }
 
   async setFinalizers(
-    { object }: PolicyEntry,
+    object: PolicyObject,
     finalizers: readonly string[],
   ): Promise<PolicyObject | undefined> {
     const { resourceVersion, uid } = object.metadata;

@@ -18,5 +18,6 @@ export interface PolicyApi {
   isConflict(error: unknown): boolean;
   get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
-  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
+  /** Rejects with a conflict if the policy has changed since `object`, from which the list was made. */
+  setFinalizers(object: PolicyObject, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
 }

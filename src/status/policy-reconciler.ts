@@ -90,12 +90,22 @@ export class PolicyReconciler {
   }
 
   async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {
+    const { writer } = this.#options;
+    await despite(
+      (error) => writer.isConflict(error),
+      async () => await this.#setFinalizers(entry),
+      async () => this.#learn(entry, await writer.get(entry)),
+    );
+  }
+
+  async #setFinalizers(entry: PolicyEntry): Promise<void> {
+    if (!this.#isCurrent(entry)) return;
     const { writer, log } = this.#options;
     const { compiled, object, matched } = entry;
     const finalizers = await wantedFinalizers(compiled, object.metadata, matched.size, writer);
     if (finalizers === undefined) return;
     log.debug("Setting finalizers", { policy: entry.key, finalizers });
-    this.#learn(entry, await writer.setFinalizers(entry, finalizers));
+    this.#learn(entry, await writer.setFinalizers(object, finalizers));
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {

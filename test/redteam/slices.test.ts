@@ -237,7 +237,7 @@ test("a status waits for the forecasts of its rows", async () => {
       writes += 1;
       return { ...object, status };
     },
-    setFinalizers: async ({ object }) => object,
+    setFinalizers: async (object) => object,
   });
   const entry = entryOf(fixture, policy);
   entry.editedAt = -Infinity;

@@ -135,6 +135,7 @@ function editPolicy(fleet: Fleet, what: string, change: (object: KubeObject) => 
 /** Somebody else writes to the list of finalizers at the same time. */
 const shared: Scenario = {
   ...owned,
+  follows: /^(patch|look for)/,
   objects: { hookpolicies: [policy], clusters: [], namespaces: [namespace] },
   others: (fleet) => [
     ...fleet.once("a Cluster is made", true, () => void fleet.api.put("clusters", cluster)),

@@ -183,7 +183,7 @@ describe("a policy that is gone does not come back into memory", () => {
   test("when its deletion overtakes the answer to our own write", async () => {
     const fixture = storeWith({ policies: [deleted], clusters: [cluster()] });
     const reconciler = reconcilerOf(fixture, {
-      setFinalizers: async ({ object }, finalizers) => {
+      setFinalizers: async (object, finalizers) => {
         fixture.deletePolicy(deleted);
         return withMeta(object, { resourceVersion: "201", finalizers });
       },
@@ -212,7 +212,7 @@ describe("a policy that is gone does not come back into memory", () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
     const again = hookPolicy({}, { uid: "uid-again", resourceVersion: "300" });
     const reconciler = reconcilerOf(fixture, {
-      setFinalizers: async ({ object }, finalizers) => {
+      setFinalizers: async (object, finalizers) => {
         fixture.deletePolicy(hookPolicy());
         fixture.setPolicy(again);
         return withMeta(object, { resourceVersion: "201", finalizers });
@@ -318,7 +318,7 @@ describe("the finalizer", () => {
             selector === "" || selector === `tier=${labels["tier"]}`;
           return rest.kindGone === true ? undefined : clusters.some(isSelected);
         },
-        setFinalizers: async ({ object }, finalizers) => {
+        setFinalizers: async (object, finalizers) => {
           set = finalizers;
           return withMeta(object, { resourceVersion: "201", finalizers });
         },
@@ -327,6 +327,28 @@ describe("the finalizer", () => {
       assert.deepEqual(set, want);
     });
   }
+
+  test("leaves that of another controller which adds one during the reads", async () => {
+    const OTHER = "example.com/keep";
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    let live = hookPolicy();
+    const reconciler = reconcilerOf(fixture, {
+      hasCluster: async () => {
+        live = withMeta(hookPolicy(), { resourceVersion: "150", finalizers: [OTHER] });
+        fixture.setPolicy(live);
+        return true;
+      },
+      get: async () => live,
+      // As the API server does.
+      setFinalizers: async ({ metadata }, finalizers) => {
+        if (metadata.resourceVersion !== live.metadata.resourceVersion) throw conflict;
+        live = withMeta(live, { resourceVersion: "201", finalizers });
+        return live;
+      },
+    });
+    await reconciler.reconcile(keyOf(hookPolicy()));
+    assert.deepEqual(live.metadata.finalizers, [OTHER, FINALIZER]);
+  });
 
   test("stays, and is tried again, while the Clusters that are left cannot be read", async () => {
     const fixture = storeWith({ policies: [goes] });

@@ -27,8 +27,7 @@ function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
       ...withMeta(object, { resourceVersion: next() }),
       status,
     }),
-    setFinalizers: async ({ object }, finalizers) =>
-      withMeta(object, { resourceVersion: next(), finalizers }),
+    setFinalizers: async (object, finalizers) => withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
     hasCluster: async () => true,
     getOverride: async ({ object }) => object,
