@@ -15,13 +15,13 @@ import {
   oneOf,
   type Printing,
 } from "../command.ts";
-import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
+import type { NewOverride, OverridePlan, OverrideWish } from "./new-override.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
-import type { ClusterName, LiveCluster } from "../fleet/live-cluster.ts";
+import type { ClusterName, ClusterReading, LiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -101,7 +101,8 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   refuse(overrideProblems(newOverride({ metadata: { ...name, uid: "unknown" } }, given, new Date())));
   const { withLiveCluster } = await import("../fleet/live-fleet.ts");
   await withLiveCluster(flags, name, async (live) => {
-    const { fleet, cluster, now } = await live.look();
+    const first = await live.look();
+    const { fleet, cluster } = first;
     const { notCalled } = await import("../fleet/caveats.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
@@ -109,9 +110,13 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
       ...given,
       policies: flags.policy?.map((policy) => findHolder(fleet, cluster, policy, hooks)),
     };
-    const made = newOverride(cluster, wish, now);
-    refuse(overrideProblems(made));
-    await create(made, liftedBy(fleet, cluster, wish, now), { live, flags });
+    const planFor = (seen: ClusterReading): OverridePlan => ({
+      made: newOverride(seen.cluster, wish, seen.now),
+      lifted: liftedBy(seen.fleet, seen.cluster, wish, seen.now),
+    });
+    const shown = planFor(first);
+    refuse(overrideProblems(shown.made));
+    await create(shown, { live, flags, look: async () => planFor(await live.look()) });
   });
 }
 
@@ -119,30 +124,45 @@ function refuse([problem]: readonly string[]): void {
   if (problem !== undefined) throw new UsageError(problem);
 }
 
-async function create(
-  made: NewOverride,
-  lifted: readonly OverrideEffect[],
-  { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
-): Promise<void> {
+interface Creation {
+  readonly live: LiveCluster;
+  readonly flags: Flags;
+  /** Reads the present state, and plans again. */
+  readonly look: () => Promise<OverridePlan>;
+}
+
+async function create(shown: OverridePlan, { live, flags, look }: Creation): Promise<void> {
   const { liftedLines, overrideJson } = await import("./report.ts");
   const view = { forMs: flags.for, ...terminalOf(process.stderr, flags) };
-  stderr.lines(liftedLines(made, lifted, view));
+  stderr.lines(liftedLines(shown.made, shown.lifted, view));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
     const { yamlText } = await import("../terminal/yaml-text.ts");
-    stdout.document(yamlText(made));
+    stdout.document(yamlText(shown.made));
     return;
   }
   let active: Condition | undefined;
+  let { made, lifted } = shown;
   if (!dryRun) {
-    await confirm("Create this HookOverride?", { yes: flags.yes === true, server: live.server });
+    const yes = flags.yes === true;
+    await confirm("Create this HookOverride?", { yes, server: live.server });
     const { createOverride } = await import("./new-override.ts");
+    // The prompt can stay open for hours.
+    if (!yes) ({ made, lifted } = await agreed(shown, look));
     active = await createOverride(live.client, made);
   }
   const inForce = active?.status === "True";
   if (flags.output === "json") stdout.json(overrideJson(made, lifted, { dryRun, inForce }));
   else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
+}
+
+async function agreed(shown: OverridePlan, look: Creation["look"]): Promise<OverridePlan> {
+  const { isWithin } = await import("./new-override.ts");
+  const present = await look();
+  if (isWithin(present, shown)) return present;
+  const what = "the Cluster, or what the override would lift, has changed meanwhile";
+  throw new CommandError(FAILED, `${what}, and nothing was created: look at it again`);
 }
 
 function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {

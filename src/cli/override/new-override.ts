@@ -16,6 +16,7 @@ import { WHOLE } from "../../rollouts/rollout.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { nearest } from "../../api/did-you-mean.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
+import { targetVersion } from "../../api/target-version.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { meantText } from "../command.ts";
@@ -103,6 +104,25 @@ export interface OverrideEffect {
   /** Policies and rollouts that still hold. */
   readonly stays: readonly HolderRef[];
   readonly retryAfterSeconds: number;
+}
+
+export interface OverridePlan {
+  readonly made: NewOverride;
+  readonly lifted: readonly OverrideEffect[];
+}
+
+/** Whether `seen` releases nothing beyond `shown`. */
+export function isWithin(seen: OverridePlan, shown: OverridePlan): boolean {
+  const known = new Set(shown.lifted.flatMap(partsOf));
+  return (
+    seen.made.spec.clusterRef.uid === shown.made.spec.clusterRef.uid &&
+    seen.lifted.flatMap(partsOf).every((part) => known.has(part))
+  );
+}
+
+function partsOf({ call, lifts }: OverrideEffect): readonly string[] {
+  const operation = [call.hook, targetVersion(call)].join(" ");
+  return [operation, ...lifts.map(({ policy, rule }) => [operation, policyName(policy), rule].join(" "))];
 }
 
 export function liftedBy(
