@@ -6,7 +6,7 @@ import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict } from "../../kube/kube-error.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
-import { after, timestamp, wholeSecond } from "../../lib/instant.ts";
+import { readTimestamp, timestamp } from "../../lib/instant.ts";
 import { despite } from "../../lib/thrown.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
@@ -32,24 +32,24 @@ export async function pauseRollout(client: KubeClient, rollout: HookRollout, rea
   await write(client, rollout, { metadata, spec: { paused: true } });
 }
 
-/**
- * Ignores no failure that came after `shown`, which is what the user has seen. `now`: the API server's time, which
- * failures are compared with.
- */
-export async function resumeRollout(client: KubeClient, shown: HookRollout, now: Date): Promise<void> {
+/** Ignores no failure that came after `shown`, which is what the user has seen, whatever the clocks say. */
+export async function resumeRollout(client: KubeClient, shown: HookRollout): Promise<void> {
   const annotations = { [PAUSE_REASON]: null };
   if (!isHalted(shown)) {
     const { uid } = shown.metadata;
     return await write(client, shown, { metadata: { uid, annotations }, spec: { paused: false } });
   }
-  const ignoreFailuresBefore = timestamp(wholeSecond(after(now, 1000)));
+  const times = (shown.status?.failed ?? []).flatMap(({ time }) => readTimestamp(time)?.getTime() ?? []);
+  // By the operator's clock, as the times of later failures are.
+  const until = new Date(Math.max(...times) + 1000);
+  const ignored = times.length > 0 && { ignoreFailuresBefore: timestamp(until) };
   let rollout = shown;
   await despite(
     (error) => error instanceof CommandError,
     async () => {
       const { uid, resourceVersion } = rollout.metadata;
       const metadata = { uid, resourceVersion, annotations };
-      await write(client, shown, { metadata, spec: { paused: false, ignoreFailuresBefore } });
+      await write(client, shown, { metadata, spec: { paused: false, ...ignored } });
     },
     async (error) => {
       rollout = viewRollout(await client.get(ROLLOUTS, { name: shown.metadata.name }));

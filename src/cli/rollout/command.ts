@@ -168,7 +168,7 @@ async function resume(
   if (isHalted(found)) stderr.lines([...rolloutLines([found], viewFor(flags)), ...changes]);
   // A pause is taken back without a question.
   await confirm("Resume this rollout?", { yes: flags.yes === true || !isHalted(found), server });
-  await resumeRollout(client, found, client.serverClock.serverTime());
+  await resumeRollout(client, found);
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }
 

@@ -23,6 +23,7 @@ const FAILURE = {
   uid: "u",
   reason: "Deadline",
   time: NOW.toISOString(),
+  message: "",
 };
 
 /** Keeps what would be written. */
@@ -64,16 +65,21 @@ test("a pause keeps its reason, and is written whatever the status says by then"
   ]);
 });
 
-test("resuming takes away the reason; failures are ignored only of a rollout that is halted", async () => {
+test("resuming takes away the reason; of a halted rollout, the failures that were shown are ignored, and no later ones", async () => {
   const { client, patches } = clientOf();
-  await resumeRollout(client, rollout({ paused: true }), NOW);
-  await resumeRollout(client, rollout({}, true), new Date(NOW.getTime() + 1));
+  await resumeRollout(client, rollout({ paused: true }));
+  const halted = rollout({}, true);
+  const failed = ["2026-11-23T11:00:00Z", "2026-11-23T11:40:00Z", "2026-11-23T11:20:00Z"].map((time) => ({
+    ...FAILURE,
+    time,
+  }));
+  await resumeRollout(client, { ...halted, status: { ...halted.status, failed } });
   const metadata = { uid: UID, annotations: { "hookpolicy.dev/pause-reason": null } };
   assert.deepEqual(patches, [
     { metadata, spec: { paused: false } },
     {
       metadata: { ...metadata, resourceVersion: "1" },
-      spec: { paused: false, ignoreFailuresBefore: "2026-11-23T12:00:02Z" },
+      spec: { paused: false, ignoreFailuresBefore: "2026-11-23T11:40:01Z" },
     },
   ]);
 });
@@ -95,7 +101,7 @@ describe("a halted rollout whose status changes meanwhile", () => {
 
   test("is resumed if it shows the same failures", async () => {
     const { client, patches } = conflicting([]);
-    await resumeRollout(client, { ...shown, status: { ...shown.status, failed: [] } }, NOW);
+    await resumeRollout(client, { ...shown, status: { ...shown.status, failed: [] } });
     assert.deepEqual(
       patches.map((patch) => (patch as { metadata: { resourceVersion: string } }).metadata.resourceVersion),
       ["1", "2"],
@@ -104,7 +110,7 @@ describe("a halted rollout whose status changes meanwhile", () => {
 
   test("is not resumed if a Cluster has failed that its user has not seen", async () => {
     const { client, patches } = conflicting([FAILURE]);
-    await assert.rejects(resumeRollout(client, shown, NOW), /has changed meanwhile, and nothing was written/);
+    await assert.rejects(resumeRollout(client, shown), /has changed meanwhile, and nothing was written/);
     assert.equal(patches.length, 1);
   });
 });
