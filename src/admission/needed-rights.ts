@@ -1,6 +1,6 @@
 /** Finds what the author of a spec must be allowed to do. The spec may be invalid: an error in one part must not hide another. */
 
-import { fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
+import { type Fields, fieldsOf, listOf, nonEmptyText } from "../lib/fields.ts";
 import type { ObjectReach } from "../policy/gates/gate-kind.ts";
 import { type GateCondition, conditionsOf, gatesIn } from "../policy/gates/gates.ts";
 import type { Review } from "./review.ts";
@@ -30,16 +30,27 @@ function readGate({ field, kind, spec, place }: GateCondition, policy: GatedObje
   const reach = kind.looksAt?.(spec);
   if (reach === undefined) return [];
   const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reach.namespace;
-  const selectors = [fieldsOf(policy.spec)["clusterSelector"], fieldsOf(policy.spec)["namespaceSelector"]];
+  const at = place({ path: "" });
+  const selectors = [policy.spec, ...stagesUpTo(at.path, policy)].map(fieldsOf).map(selectorsOf);
   return [
     {
-      ...place({ path: "" }),
+      ...at,
       ...reach,
       ...(namespace !== undefined && { namespace }),
       // Without a namespace, the gate looks into the namespaces of the selected Clusters.
-      meaning: JSON.stringify([field, spec, ...(namespace === undefined ? selectors : [])]),
+      meaning: JSON.stringify([field, spec, ...(namespace === undefined ? selectors.flat() : [])]),
     },
   ];
+}
+
+/** The stages of a rollout that say which Clusters the gate is about: each belongs to the first stage that selects it. */
+function stagesUpTo(path: string, { spec }: GatedObject): readonly unknown[] {
+  const stage = /^spec\.stages\[(\d+)\]/.exec(path)?.[1];
+  return stage === undefined ? [] : listOf(fieldsOf(spec)["stages"]).slice(0, Number(stage) + 1);
+}
+
+function selectorsOf({ clusterSelector, namespaceSelector }: Fields): readonly unknown[] {
+  return [clusterSelector, namespaceSelector];
 }
 
 /**

@@ -59,6 +59,27 @@ test("the author of an object gate in a stage needs the right to read what it lo
   assert.deepEqual(again, [], "an unchanged gate shows nothing new");
 });
 
+test("the author of a stage's selector needs that right, too, where the gate looks into the namespaces of its Clusters", async () => {
+  const until = [{ name: "backup", object: { ...BACKUP, name: "nightly" } }];
+  const staged = (wave: string, team: string): HookRollout =>
+    rollout({
+      stages: [
+        { name: "canary", clusterSelector: { matchLabels: { wave } } },
+        { name: "production", namespaceSelector: { matchLabels: { team } }, until },
+        { name: "rest" },
+      ],
+    });
+  const before = staged("canary", "a");
+  // A Cluster that the stage before it leaves comes to the stage of the gate.
+  for (const after of [staged("canary", "b"), staged("none", "a")]) {
+    const { allowed, status } = await webhook({ allowed: () => false }).update(before, after);
+    assert.deepEqual([allowed, status?.code], [false, 403]);
+    assert.match(status?.message ?? "", /spec\.stages\[1\]\.until\[0\]\.object/);
+  }
+  const later = rollout({ stages: [...(before.spec.stages?.slice(0, 2) ?? []), { name: "others" }] });
+  assert.equal((await webhook({ allowed: () => false }).update(before, later)).allowed, true);
+});
+
 test("a rollout that selects no Cluster at present is a warning", async () => {
   const world = { matchesCluster: async () => false };
   const selective = rollout({ clusterSelector: { matchLabels: { tier: "prod" } } });
