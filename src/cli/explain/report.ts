@@ -12,7 +12,7 @@ import type { TearDown } from "../fleet/teardown.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
-import type { ExplainedPolicy } from "./policy-explanation.ts";
+import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import {
   byTime,
   lackNamespace,
@@ -291,12 +291,8 @@ function outlook(operation: ExplainedOperation, { callsFail, resume }: View): De
 
 /** "by policies: at …; then by HookRollout upgrades: when …" */
 function releasedText({ byPolicies, policies, next }: ExplainedOperation): string {
-  const held = policies.filter((each) => each.holds);
-  const acting = policies.filter(({ liftedUntil }) => liftedUntil === undefined);
-  const time = byTime(
-    byPolicies,
-    acting.flatMap((each) => each.rules),
-  );
+  const held = rulesOfHolders(policies);
+  const time = byTime(byPolicies, held);
   if (next.length === 0) return time;
   const [only, ...others] = next;
   if (held.length === 0 && others.length === 0) return only?.released ?? "";
@@ -304,21 +300,24 @@ function releasedText({ byPolicies, policies, next }: ExplainedOperation): strin
   return [...(held.length > 0 ? [`by policies: ${time}`] : []), ...rollouts].join("; then ");
 }
 
+/** What other policies wait for, such as those of mode Audit, releases nothing. */
+function rulesOfHolders(policies: readonly ExplainedPolicy[]): readonly ExplainedRule[] {
+  return policies.filter(({ holds }) => holds).flatMap(({ rules }) => rules);
+}
+
 /** Clients do not repeat a refused request. */
 function atAdmission({ admission, release, policies }: ExplainedOperation): Detail {
   if (admission === "Passed") return { label: "passes", text: "now" };
   if (admission === "Warned") return { label: "passes", text: "with a warning" };
-  const rules = policies.flatMap((each) => each.rules);
-  return { label: "passes", text: byTime(release, rules) };
+  return { label: "passes", text: byTime(release, rulesOfHolders(policies)) };
 }
 
 /** Last, because it is for emergencies. An override names the uid, which a Cluster gets when it is created. */
 function breakGlass(operation: ExplainedOperation, view: View): string | undefined {
   const { holds, request, policies } = operation;
   if (holds !== true || request === "Create") return undefined;
-  const held = policies.filter((each) => each.holds).flatMap(({ rules }) => rules);
   // In files. The operator has the Namespace, so the same policies may hold nothing there.
-  if (view.files !== "" && lackNamespace(held)) return undefined;
+  if (view.files !== "" && lackNamespace(rulesOfHolders(policies))) return undefined;
   return overrideCommand(view.name, operation, view);
 }
 

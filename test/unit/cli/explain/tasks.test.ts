@@ -15,7 +15,7 @@ import { CLUSTER_UID } from "../../../../src/policy/tasks/template-metadata.ts";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
-import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
+import { approved, cluster, DELETING, deletion, explained, night, policy } from "./explained.ts";
 
 const CREATE = {
   apiVersion: "batch/v1",
@@ -77,6 +77,18 @@ describe("a task", () => {
     assert.match(text, /^ {2}wait for {2}task clean, which begins next \(.*, rule confirmed, task clean\)$/m);
     assert.match(text, /^ {2}released {2}when its tasks are done;/m);
     assert.match(text, /├─ task clean: begins next\n.*└─ task tell: waits for the tasks before it$/m);
+  });
+
+  test("is what a Cluster waits for, whatever policies of mode Audit wait for", async (t) => {
+    const watch = policy("watch", [deletion([approved])], { mode: "Audit" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), watch]);
+    assert.match(text, /^ {2}released {2}when its tasks are done;/m);
+  });
+
+  test("of a policy of mode Audit keeps nothing", async (t) => {
+    const tasks = policy("tell", [rule()], { serviceAccountName: "cluster-tasks", mode: "Audit" });
+    const text = await explained(t, [cluster(DELETING), policy("protect", [deletion([night])]), tasks]);
+    assert.match(text, /^ {2}released {2}at 2026-11-21T22:00:00Z, /m);
   });
 
   test("waits for the gates, and for what a user has to do there", async (t) => {
