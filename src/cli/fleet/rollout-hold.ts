@@ -209,7 +209,7 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
 /** Another stage has to pass first. */
 function afterStage({ known: { compiled, status }, target }: SlotRequest, name: string): Outlook {
   const released = `when stage ${name} has passed, and a slot is free for it`;
-  const row = stagesOf(status, target).find((each) => each.name === name);
+  const row = stagesOf(status, target)?.find((each) => each.name === name);
   if (row === undefined)
     return {
       because: [`no Cluster is asked for ${target} yet, so stage ${name} has not begun for it`],
@@ -277,7 +277,8 @@ function limitsOf(
   { known: { compiled, status }, member, target }: SlotRequest,
   claims: readonly RolloutClaim[],
 ): readonly UsedLimit[] {
-  const rows = stagesOf(status, target);
+  // A stage has the same members for each version.
+  const rows = stagesOf(status, target) ?? status.targets?.[0]?.stages ?? [];
   const all = rows.reduce((sum, { members }) => sum + members, 0);
   const total = { used: claims, limit: slotsOf(compiled.maxConcurrency, all), what: "all slots" };
   const { name: stage, maxConcurrency: own } = member.stage ?? {};
@@ -294,8 +295,8 @@ function spreadNote({ spread }: CompiledRollout): string[] {
   return spread.length === 0 ? [] : [`only so many Clusters with the same value of ${keys} run at once`];
 }
 
-function stagesOf({ targets = [] }: HookRolloutStatus, target: string): readonly RolloutStageStatus[] {
-  return targets.find(({ version = "" }) => version === target)?.stages ?? [];
+function stagesOf({ targets }: HookRolloutStatus, target: string): readonly RolloutStageStatus[] | undefined {
+  return targets?.find(({ version = "" }) => version === target)?.stages;
 }
 
 function inUse({ used, limit, what }: UsedLimit): string {

@@ -294,6 +294,13 @@ describe("a rollout", () => {
       assert.match(stdout, words);
     });
 
+  test("takes a percentage of its Clusters for a version, too, that none is asked for yet", async (t) => {
+    const targets = [{ version: VERSION, stages: [{ name: "all", members: 40, ...counts }] }];
+    const object = rollout({ maxConcurrency: "5%" }, { targets, running: [claim("other")] });
+    const later = ["--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0"];
+    assert.match(await explained(t, [object], ...later), /HookRollout upgrades: Allowed \(SlotFree\)/);
+  });
+
   test("of another operation, or of other Clusters, is not named", async (t) => {
     const other = rollout({ operation: "Delete" });
     const elsewhere = rollout({ namespaceSelector: { matchLabels: { team: "b" } } });
