@@ -36,6 +36,8 @@ export interface PlannedCluster {
   readonly needsAction: boolean;
   /** Whether it runs already. */
   readonly runs: boolean;
+  /** See PlanMember. */
+  readonly staysBehind?: true;
 }
 
 /** How far a stage is; without it, no Cluster has succeeded yet. */
@@ -263,7 +265,7 @@ class Walk {
     return {
       from,
       stages,
-      clusters: this.#planned,
+      clusters: this.#planned.map((each) => (this.#isBehind(each) ? { ...each, staysBehind: true } : each)),
       later: waits ? rest : [],
       never,
       noStage: this.#unplaced,
@@ -295,11 +297,15 @@ class Walk {
     if (this.#size(stage) === 0) return needsNone(stage.minSucceeded) ? from : undefined;
     if (needed === 0) return from;
     const ends = this.#planned
-      .filter((each) => each.stage === stage.name && !this.#staysBehind.has(namespacedName(each)))
+      .filter((each) => each.stage === stage.name && !this.#isBehind(each))
       .map((each) => each.ends);
     const enough =
       succeeded >= needed ? (soakingSince ?? from) : ends.toSorted(byTime)[needed - succeeded - 1];
     return enough && after(enough, stage.minSuccessTimeMs);
+  }
+
+  #isBehind(planned: PlannedCluster): boolean {
+    return this.#staysBehind.has(namespacedName(planned));
   }
 
   #size({ name }: CompiledStage): number {

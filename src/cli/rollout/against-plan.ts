@@ -19,7 +19,11 @@ interface SavedPlan {
     readonly passed: boolean;
     readonly passes?: string;
   }[];
-  readonly clusters: readonly { readonly stage: string; readonly ends: string }[];
+  readonly clusters: readonly {
+    readonly stage: string;
+    readonly ends: string;
+    readonly staysBehind?: boolean;
+  }[];
 }
 
 export async function readPlan(path: string): Promise<SavedPlan> {
@@ -44,7 +48,8 @@ export function againstPlan({ status }: HookRollout, plan: SavedPlan, view: Roll
   const rows = plan.stages.map(({ name, succeeded, passed, passes: planned }) => {
     const found = target?.stages.find((stage) => stage.name === name);
     const ended = plan.clusters.filter(
-      ({ stage, ends }) => stage === name && Date.parse(ends) <= now.getTime(),
+      ({ stage, ends, staysBehind = false }) =>
+        stage === name && Date.parse(ends) <= now.getTime() && !staysBehind,
     );
     const expected = succeeded + ended.length;
     const passes = readTimestamp(planned);

@@ -20,6 +20,7 @@ const PLAN = {
   ],
   clusters: [
     { stage: "rest", ends: "2026-11-23T11:30:00.000Z" },
+    { stage: "rest", ends: "2026-11-23T11:30:00.000Z", staysBehind: true },
     { stage: "rest", ends: "2026-11-23T14:00:00.000Z" },
   ],
 };

@@ -35,6 +35,16 @@ test("a canary that will stay behind is upgraded, and the next stage has no time
   assert.doesNotMatch(stdout, /^rest .*2026-12-01/m);
 });
 
+test("the JSON says which Cluster does not succeed", async (t) => {
+  const objects = [canary("v1.34.0", "v1.34.0"), ...others, rolloutOf("upgrades")];
+  const { stdout } = await plan(t, objects, "--to-version", "v1.35.0", "-o", "json");
+  const { clusters } = JSON.parse(stdout) as { clusters: readonly { name: string; staysBehind?: true }[] };
+  assert.deepEqual(
+    clusters.map(({ name, staysBehind }) => [name, staysBehind]),
+    [["b", true]],
+  );
+});
+
 test("a canary that stays behind after its upgrade is named, and nothing begins", async (t) => {
   const objects = [canary("v1.35.0", "v1.34.0", RECONCILED), ...others, rolloutOf("upgrades")];
   const { stdout } = await plan(t, objects, "--to-version", "v1.35.0");
