@@ -44,7 +44,12 @@ function isPlan(value: unknown): value is SavedPlan {
 export function againstPlan({ status }: HookRollout, plan: SavedPlan, view: RolloutView): string[] {
   const { now } = view;
   const targets = status?.targets ?? [];
-  const target = targets.find(({ version }) => version === plan.target) ?? targets[0];
+  const target =
+    plan.target === undefined ? targets[0] : targets.find(({ version }) => version === plan.target);
+  if (plan.target !== undefined && target === undefined) {
+    const text = `The plan of ${plan.from} is to ${plan.target}, of which the status has nothing: no Cluster asks for it, or newer versions have taken its place.`;
+    return wrapped(text, view.columns, "  ");
+  }
   const rows = plan.stages.map(({ name, succeeded, passed, passes: planned }) => {
     const found = target?.stages.find((stage) => stage.name === name);
     const ended = plan.clusters.filter(

@@ -62,6 +62,14 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
   assert.match(narrow.join("\n"), /^ +planned to pass +2026-11-23T11:00:00Z\n +late: it has not passed$/m);
 });
 
+test("a plan to a version that the status does not know is not compared with another one", async (t) => {
+  const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
+  const rollout = hookRollout({}, readyStatus({ targets: [{ version: "v1.36.0", stages: [] }] }));
+  assert.deepEqual(againstPlan(rollout, plan, { now: new Date("2026-11-23T12:00:00Z"), colour: PLAIN }), [
+    `The plan of ${PLAN.from} is to ${TARGET}, of which the status has nothing: no Cluster asks for it, or newer versions have taken its place.`,
+  ]);
+});
+
 test("refuses what is not a plan", async (t) => {
   for (const text of ["-", "{}", "[]"])
     await assert.rejects(readPlan(await saved(t, text)), /is no plan: save one with/);
