@@ -28,8 +28,7 @@ export function readiness(
     return failing(CONDITION.Ready, CONDITION.Stalled, { reason, message });
   }
   if (isRebuilding) {
-    const message =
-      "Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing begins, until every Cluster that had begun shows it";
+    const message = `Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing ${begins(rollout)}, until every Cluster that had begun shows it`;
     return failing(CONDITION.Ready, CONDITION.Reconciling, { reason: REASON.StatusLost, message });
   }
   const message =
@@ -43,6 +42,10 @@ export function readiness(
   const nothing = selectsNothing(rollout, members);
   if (nothing === undefined) return ready(REASON.Loaded, message);
   return ready(REASON.SelectsNothing, `${message}, but ${nothing}`);
+}
+
+function begins({ mode }: CompiledRollout): string {
+  return mode === "Audit" ? "would begin in mode Enforce" : "begins";
 }
 
 function ready(reason: string, message: string): ConditionFinding[] {
@@ -80,7 +83,7 @@ export function halted(
     return { type: CONDITION.Halted, status: "False", reason: REASON.NoFailures, message };
   }
   const failed = countingFailures(rollout, slots.failed, stage.name);
-  const message = `Stage ${stage.name}: ${namesOf(failed)} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
+  const message = `Stage ${stage.name}: ${namesOf(failed)} failed. Nothing more ${begins(rollout)} until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
   return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
 }
 

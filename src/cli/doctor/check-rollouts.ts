@@ -29,15 +29,17 @@ export function rollouts(examined: DoctorInput): Finding {
   known(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
+  const [enforced, audits] = [all.filter(isEnforced), all.filter((each) => !isEnforced(each))];
   const found = together([
     problems(
       "error",
       all.flatMap((each) => uncalled(each, examined)),
       which("not asked by Cluster API, so every Cluster begins"),
     ),
-    problems("error", all.flatMap(unready), which("not Ready, so no Cluster begins")),
-    problems("error", all.flatMap(halted), which("halted")),
-    problems("warning", all.flatMap(paused), which("paused, so nothing more begins")),
+    problems("error", enforced.flatMap(unready), which("not Ready, so no Cluster begins")),
+    problems("error", enforced.flatMap(halted), which("halted")),
+    problems("warning", audits.flatMap(unready), which("of mode Audit not Ready")),
+    problems("warning", enforced.flatMap(paused), which("paused, so nothing more begins")),
   ]);
   return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
 }
@@ -140,12 +142,15 @@ function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[]
 
 function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Finding | undefined {
   const isSame = a.compiled.operation === b.compiled.operation;
-  const isHeld = a.compiled.mode === "Enforce" && b.compiled.mode === "Enforce";
-  if (!isSame || !isHeld || both.length === 0) return undefined;
+  if (!isSame || !isEnforced(a) || !isEnforced(b) || both.length === 0) return undefined;
   return warning(
     `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${counted(both.length, "Cluster")}, which need a slot of each: ${firstNames(both.map(clusterKey))}`,
     "make their selectors exclude each other, or make one rollout of them",
   );
+}
+
+function isEnforced({ compiled }: FleetRollout): boolean {
+  return compiled.mode === "Enforce";
 }
 
 function nameOf({ compiled }: FleetRollout): string {

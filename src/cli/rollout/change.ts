@@ -25,6 +25,11 @@ export function resumption(rollout: HookRollout): string[] {
   ].filter((line) => line !== false);
 }
 
+export function effectOfPause({ spec }: HookRollout): string {
+  if (spec.mode === "Audit") return "in mode Audit it holds nothing all the same";
+  return "no further Cluster begins, and those that run proceed";
+}
+
 /** Checks no resourceVersion: the operator writes the status often while Clusters are in operation. */
 export async function pauseRollout(client: KubeClient, rollout: HookRollout, reason: string): Promise<void> {
   const { uid } = rollout.metadata;

@@ -144,11 +144,9 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
       const found = await find(client, name ?? "");
       if (action === "resume") return await resume({ client, server }, found, flags);
       nameServer(server);
-      const { pauseRollout } = await import("./change.ts");
+      const { effectOfPause, pauseRollout } = await import("./change.ts");
       await pauseRollout(client, found, flags.reason ?? "");
-      stdout.line(
-        `paused HookRollout ${found.metadata.name}: no further Cluster begins, and those that run proceed`,
-      );
+      stdout.line(`paused HookRollout ${found.metadata.name}: ${effectOfPause(found)}`);
     }),
   );
 }

@@ -17,6 +17,7 @@ import type { Plan } from "../../rollouts/plan.ts";
 import { holdersAt, holdsAt, type Parts, pastGate } from "./planned-member.ts";
 
 const NO_POLICY = "There is no policy, so the plan has only the windows and other gates of the stages.";
+const AUDIT = "The rollout is of mode Audit and holds nothing: this is what it would do in mode Enforce.";
 
 interface PlanAssumptions {
   readonly rollout: CompiledRollout;
@@ -52,6 +53,7 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
       ...refused,
     ].filter((text) => text !== false),
     doubts: [
+      rollout.mode === "Audit" && AUDIT,
       missing !== undefined && `${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`,
       ...emptyStage,
       ...stageWithoutClusters(assumed, found),

@@ -47,7 +47,8 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
   if (ready === undefined)
     return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
-  const paused = rollout.spec.paused === true ? pausedText(rollout) : undefined;
+  const { paused: isPaused, mode } = rollout.spec;
+  const paused = isPaused === true && mode !== "Audit" ? pausedText(rollout) : undefined;
   if (halted?.status === "True")
     return colour.red(`halted. ${halted.message}${paused === undefined ? "" : `. It is also ${paused}`}`);
   if (paused !== undefined) return colour.yellow(paused);

@@ -12,6 +12,7 @@ import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, UNCLAIMED } from "../../../src/rollouts/slots.ts";
+import { readiness } from "../../../src/rollouts/rollout-conditions.ts";
 import { haltingStage } from "../../../src/rollouts/stages.ts";
 import { clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
 
@@ -134,6 +135,18 @@ describe("failures halt a rollout, however many there are", () => {
       const status = atRest(spec, ANY_TARGET, { fleet });
       assert.equal(isHalted(status), halts);
       assert.equal(failedNames(status).length, Math.min(failing, MAX_FAILED));
+    });
+
+  for (const [mode, words] of [
+    ["Enforce", /failed\. Nothing more begins until /],
+    ["Audit", /failed\. Nothing more would begin in mode Enforce until /],
+  ] as const)
+    test(`with words for mode ${mode}`, () => {
+      const { conditions } = atRest({ mode }, ANY_TARGET, { fleet: named("ill", 1, { state: "unhealthy" }) });
+      assert.match(conditions?.find(({ type }) => type === "Halted")?.message ?? "", words);
+      const lost = { isRebuilding: true, members: [], unknown: [] };
+      const [ready] = readiness(rolloutOf({ mode }), lost);
+      assert.match(ready?.message ?? "", mode === "Audit" ? /nothing would begin/ : /nothing begins/);
     });
 
   test("also if those of each stage are tolerated, and the status cannot name them all", () => {

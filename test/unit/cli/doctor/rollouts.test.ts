@@ -107,6 +107,23 @@ describe("rollouts", () => {
       "error",
       /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\nupgrades: 2 Clusters failed → .*\nzone → hookpolicy rollout resume zone/,
     ],
+    "of mode Audit, which hold nothing": [
+      "rollouts",
+      has(
+        rollout({ mode: "Audit", paused: true }, [
+          READY,
+          { type: "Halted", status: "True", message: "2 Clusters failed" },
+        ]),
+      ),
+      "ok",
+      /1 HookRollout, all Ready/,
+    ],
+    "of mode Audit that are not Ready": [
+      "rollouts",
+      has(rollout({ mode: "Audit" }, [{ ...READY, status: "False", message: "the status was lost" }])),
+      "warning",
+      /1 HookRollout of mode Audit not Ready\nupgrades: the status was lost →/,
+    ],
     "that are paused without one": [
       "rollouts",
       has(rollout({ paused: true })),

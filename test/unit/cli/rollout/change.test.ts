@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { CONDITION, type HookRolloutSpec } from "../../../../src/api/hook-policy.ts";
-import { isHalted, pauseRollout, resumeRollout, resumption } from "../../../../src/cli/rollout/change.ts";
+import {
+  effectOfPause,
+  isHalted,
+  pauseRollout,
+  resumeRollout,
+  resumption,
+} from "../../../../src/cli/rollout/change.ts";
 import { KubeError } from "../../../../src/kube/kube-error.ts";
 import { hookRollout, NOW, readyStatus } from "../../rollouts/fixtures.ts";
 
@@ -52,6 +58,11 @@ describe("what resuming changes", () => {
     assert.match(resumption(rollout({}, true)).join(), /Failures until now would no longer halt it/);
     assert.equal(resumption(rollout({ paused: true }, true)).length, 2);
   });
+});
+
+test("a pause in mode Audit holds nothing", () => {
+  assert.match(effectOfPause(rollout()), /^no further Cluster begins/);
+  assert.match(effectOfPause(rollout({ mode: "Audit" })), /holds nothing/);
 });
 
 test("a pause keeps its reason, and is written whatever the status says by then", async () => {

@@ -6,6 +6,11 @@ import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
+test("a rollout of mode Audit holds nothing", async (t) => {
+  const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades", { mode: "Audit" })]);
+  assert.match(stdout, /^The rollout is of mode Audit and holds nothing: /);
+});
+
 test("names the weekend that follows a freeze", async (t) => {
   const held = (name: string, window: object): object => ({
     apiVersion: "hookpolicy.dev/v1alpha1",

@@ -127,6 +127,7 @@ describe("the heading says", () => {
       "(Upgrade): In force, but it selects no Cluster",
     ],
     ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
+    ["that it audits, also while it is paused", { mode: "Audit", paused: true }, readyStatus(), "in force"],
     [
       "that it is paused",
       { paused: true },
