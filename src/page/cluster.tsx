@@ -60,8 +60,8 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
 function Operations({ answer, at }: { answer: PageAnswer<ClusterExplanation>; at: string }) {
   const { value, isLoading } = answer;
   if (value === undefined) return isLoading ? <Empty title="Reading…" /> : null;
-  const { operations } = value;
-  if (operations.length === 0)
+  const { operations, waitsForNothing } = value;
+  if (waitsForNothing)
     return (
       <Empty title="No operation of this Cluster is held, and none waits for an answer.">
         <p class="soft">Choose a hook above to see what Cluster API would be answered.</p>

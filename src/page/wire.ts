@@ -71,6 +71,8 @@ export interface Span {
 export interface DrawnExplanation {
   readonly alarm: Branch | undefined;
   readonly notes: readonly string[];
+  /** Neither is an operation held, nor does Cluster API hold an upgrade itself. */
+  readonly waitsForNothing: boolean;
   readonly operations: readonly DrawnOperation[];
 }
 

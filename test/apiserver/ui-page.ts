@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { findBrowser } from "../controlplane/browser.ts";
@@ -37,6 +38,36 @@ async function stop(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
+interface Answer {
+  readonly code: number | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+interface RequestOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** fetch() does not let a caller choose the Host. */
+export async function send(
+  url: string,
+  { method = "GET", headers = {}, body }: RequestOptions = {},
+): Promise<Answer> {
+  return await new Promise((done, fail) => {
+    const sent = request(url, { method, headers }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      response.on("close", () => done({ code: response.statusCode, headers: response.headers, body: text }));
+    });
+    sent.on("error", fail);
+    // Who announces a body and is refused does not send it.
+    if (headers["content-length"] === undefined) sent.end(body ?? "");
+    else sent.flushHeaders();
+  });
+}
+
 /** Why a test of the page is skipped, or the browser. */
 export async function startBrowser(): Promise<{ readonly browser: Browser } | { readonly missing: string }> {
   const found = await findBrowser();
@@ -68,7 +99,7 @@ export async function open(
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => requests.push(request.url()));
+  page.on("request", (sent) => requests.push(sent.url()));
   await page.goto(url);
   return { page, complaints, requests };
 }

@@ -1,49 +1,18 @@
 /** `hookpolicy ui` in a real browser, with a real API server and the operator: what the page shows is what happens. */
 
 import assert from "node:assert/strict";
-import { request } from "node:http";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { ACCOUNT, createAccount, endJob, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { open, startBrowser, startUi, type Ui } from "./ui-page.ts";
+import { type Lab, showHeld, startLab } from "./operator-lab.ts";
+import { open, send, startBrowser, startUi, type Ui } from "./ui-page.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const NS = "shown";
 const PROTECT = policyRef(NS, "protect");
 const READS = ["get", "list", "watch"];
-
-interface Answer {
-  readonly code: number | undefined;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: string;
-}
-
-interface RequestOptions {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-/** fetch() does not let a caller choose the Host. */
-async function send(
-  url: string,
-  { method = "GET", headers = {}, body }: RequestOptions = {},
-): Promise<Answer> {
-  return await new Promise((done, fail) => {
-    const sent = request(url, { method, headers }, (response) => {
-      let text = "";
-      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
-      response.on("close", () => done({ code: response.statusCode, headers: response.headers, body: text }));
-    });
-    sent.on("error", fail);
-    // Who announces a body and is refused does not send it.
-    if (headers["content-length"] === undefined) sent.end(body ?? "");
-    else sent.flushHeaders();
-  });
-}
 
 describe("hookpolicy ui", () => {
   let lab: Lab;
@@ -208,6 +177,17 @@ describe("hookpolicy ui", () => {
     await page.locator("h2 .chip", { hasText: "10:45" }).waitFor();
     await page.getByRole("button", { name: "Next change" }).click();
     await page.locator("h2 .chip", { hasText: "12:00" }).waitFor();
+  });
+
+  test("a Cluster whose upgrade Cluster API itself holds says only that", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const annotations = { "before-upgrade.hook.cluster.cluster.x-k8s.io/backup": "" };
+    const own = { namespace: "own-hold", name: "c1", version: NEXT_VERSION, annotations };
+    await showHeld(lab.cp, HOOK, await createCluster(lab.cp, own));
+    t.after(async () => await lab.cp.delete(clusterRef(own.namespace, own.name)));
+    const { page } = await opened(t, "#/cluster/own-hold/c1");
+    await page.getByText(/^Cluster API itself holds the upgrade/).waitFor();
+    assert.equal(await page.locator(".empty").count(), 0);
   });
 
   test("a Cluster shows the task that it waits for, with the commands for one that has failed", async (t) => {

@@ -43,12 +43,16 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.files || options.connection}`,
   ];
-  const isFree = blocks.length === 0 && !options.requested && ownHold === undefined;
+  const isFree = waitsForNothing(explanation) && !options.requested;
   const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns, "  ");
   const warnings = notes.flatMap((note) =>
     wrapped(`note: ${note}`, options.columns, "  ").map(options.colour.yellow),
   );
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
+}
+
+function waitsForNothing({ operations, ownHold }: Explanation): boolean {
+  return operations.length === 0 && ownHold === undefined;
 }
 
 function viewOf({ cluster, at, callsFail, resume }: Explanation, options: TextOptions): View {
@@ -126,6 +130,7 @@ export function drawnExplanation(
   return {
     alarm: tornDown && alarmOf(tornDown, options),
     notes: [...(ownHold === undefined ? [] : [ownHold]), ...notes],
+    waitsForNothing: waitsForNothing(explanation),
     operations: operations.map((operation) => ({
       hook: operation.hook,
       verdict: operation.verdict,

@@ -2,6 +2,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { explain } from "../../../../src/cli/explain/explanation.ts";
+import { drawnExplanation } from "../../../../src/cli/explain/report.ts";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { ALL_HOOKS } from "../../builders.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -29,6 +34,15 @@ async function explained(
   return stdout;
 }
 
+function onPage(object: RawObject): ReturnType<typeof drawnExplanation> {
+  const now = new Date();
+  const fleet = new Fleet([object], { served: ALL_HOOKS, maxOverrideMs: 0, now });
+  const found = fleet.cluster("team-a", "prod-1");
+  assert.ok(found);
+  const explanation = explain(fleet, { cluster: found, now, unread: [], live: true });
+  return drawnExplanation(explanation, { program: "hookpolicy", connection: "" }, false);
+}
+
 test("an annotation by which Cluster API holds the upgrade itself is named as the holder", async (t) => {
   const key = "before-upgrade.hook.cluster.cluster.x-k8s.io/backup";
   const annotated = cluster({ [key]: "" });
@@ -40,6 +54,11 @@ test("an annotation by which Cluster API holds the upgrade itself is named as th
     message: `Following hooks are blocking upgrade: BeforeClusterUpgrade: annotation ${key} is set`,
   };
   const held = await explained(t, [{ ...annotated, status: { conditions: [blocking] } }]);
+  for (const [object, isFree] of [
+    [{ ...annotated, status: { conditions: [blocking] } }, false],
+    [annotated, true],
+  ] as const)
+    assert.equal(onPage(object as RawObject).waitsForNothing, isFree);
   assert.equal(
     held,
     `Blocked: Cluster API itself holds the upgrade because of annotation ${key}, and asks no policy and no rollout before that is removed: kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 ${key}-\n`,
