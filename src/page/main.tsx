@@ -39,10 +39,10 @@ function titleOf({ page, name }: Route): string {
   return PAGES.find((each) => each.page === page)?.title ?? "";
 }
 
-const UNKNOWN: About = { program: "hookpolicy", server: "", hooks: [] };
+const UNKNOWN: About = { program: "hookpolicy", connection: "", server: "", hooks: [] };
 
 function Content({ route, live, about }: { route: Route; live: Live; about: About }) {
-  const { hooks, program } = about;
+  const { hooks } = about;
   switch (route.page) {
     case "held":
       return <HeldPage live={live} params={route.params} />;
@@ -57,7 +57,7 @@ function Content({ route, live, about }: { route: Route; live: Live; about: Abou
     case "rollouts":
       return <RolloutsPage live={live} />;
     case "whatif":
-      return <WhatIfPage program={program} />;
+      return <WhatIfPage {...about} />;
   }
 }
 

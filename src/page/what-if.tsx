@@ -3,14 +3,21 @@
 import { Fragment, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { counted } from "../lib/counted.ts";
+import { shellQuote } from "../lib/shell-quote.ts";
 import { fetchJson, messageOf, urlOf } from "./ask.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
-import type { SimulatedEffect, SimulationReport } from "./wire.ts";
+import type { About, GivenFile, SimulatedEffect, SimulationReport } from "./wire.ts";
 
-interface Policies {
-  readonly name: string;
-  readonly text: string;
+interface Given extends GivenFile {
+  /** Its text is no longer that of the user's file. */
+  readonly edited?: true;
+}
+
+const TYPED: readonly Given[] = [{ name: "", text: "" }];
+
+function isBlank(files: readonly Given[]): boolean {
+  return files.every(({ text }) => text.trim() === "");
 }
 
 type Result =
@@ -19,37 +26,31 @@ type Result =
   | { readonly state: "done"; readonly value: SimulationReport }
   | { readonly state: "failed"; readonly error: string };
 
-export function WhatIfPage({ program }: { program: string }): VNode | null {
-  const [policies, setPolicies] = useState<Policies>({ name: "", text: "" });
+export function WhatIfPage({ program, connection }: Pick<About, "program" | "connection">): VNode | null {
+  const [files, setFiles] = useState(TYPED);
   const [prune, setPrune] = useState(false);
   const [result, setResult] = useState<Result>({ state: "none" });
-  const simulate = (wanted: Policies, pruned = prune): void => {
-    setPolicies(wanted);
-    if (wanted.text.trim() === "") return setResult({ state: "none" });
+  const simulate = (wanted: readonly Given[], pruned = prune): void => {
+    setFiles(wanted);
+    if (isBlank(wanted)) return setResult({ state: "none" });
     setResult({ state: "busy" });
-    const file = wanted.name === "" ? "pasted.yaml" : wanted.name;
-    const url = urlOf("simulate", { file, ...(pruned && { prune: "true" }) });
-    fetchJson<SimulationReport>(url, {
+    fetchJson<SimulationReport>(urlOf("simulate", pruned ? { prune: "true" } : {}), {
       method: "POST",
-      headers: { "content-type": "application/yaml" },
-      body: wanted.text,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(wanted),
     })
       .then((value) => setResult({ state: "done", value }))
       .catch((error: unknown) => setResult({ state: "failed", error: messageOf(error) }));
   };
+  const words = files.map(({ name, edited }) => `-f ${name === "" || edited ? "FILE" : shellQuote(name)}`);
   return (
     <section class="page">
       <div class="filters">
         <h1>What if</h1>
       </div>
-      <DropZone policies={policies} onPolicies={simulate} onText={setPolicies} />
+      <DropZone files={files} onFiles={simulate} onText={setFiles} />
       <div class="filters">
-        <button
-          type="button"
-          class="primary"
-          disabled={policies.text.trim() === ""}
-          onClick={() => simulate(policies)}
-        >
+        <button type="button" class="primary" disabled={isBlank(files)} onClick={() => simulate(files)}>
           Simulate
         </button>
         <label class="check">
@@ -58,14 +59,15 @@ export function WhatIfPage({ program }: { program: string }): VNode | null {
             checked={prune}
             onChange={(event) => {
               setPrune(event.currentTarget.checked);
-              simulate(policies, event.currentTarget.checked);
+              simulate(files, event.currentTarget.checked);
             }}
           />
           policies that are not in the file are deleted
         </label>
         <span class="check soft">
-          Nothing is written. The same as: {program} simulate -f{" "}
-          {policies.name.replaceAll(", ", " -f ") || "FILE"}
+          Nothing is written. The same as: {program} simulate {words.join(" ")}
+          {prune && " --prune"}
+          {connection}
         </span>
       </div>
       <Outcome result={result} />
@@ -74,18 +76,17 @@ export function WhatIfPage({ program }: { program: string }): VNode | null {
 }
 
 interface DropProps {
-  readonly policies: Policies;
-  readonly onPolicies: (policies: Policies) => void;
-  readonly onText: (policies: Policies) => void;
+  readonly files: readonly Given[];
+  readonly onFiles: (files: readonly Given[]) => void;
+  readonly onText: (files: readonly Given[]) => void;
 }
 
-function DropZone({ policies, onPolicies, onText }: DropProps) {
+function DropZone({ files, onFiles, onText }: DropProps) {
   const [over, setOver] = useState(false);
-  const take = async (files: FileList | null | undefined): Promise<void> => {
-    const all = [...(files ?? [])];
+  const take = async (dropped: FileList | null | undefined): Promise<void> => {
+    const all = [...(dropped ?? [])];
     if (all.length === 0) return;
-    const texts = await Promise.all(all.map(async (file) => await file.text()));
-    onPolicies({ name: all.map(({ name }) => name).join(", "), text: texts.join("\n---\n") });
+    onFiles(await Promise.all(all.map(async (file) => ({ name: file.name, text: await file.text() }))));
   };
   return (
     <div
@@ -110,14 +111,20 @@ function DropZone({ policies, onPolicies, onText }: DropProps) {
           onChange={(event) => void take(event.currentTarget.files)}
         />
       </label>
-      <textarea
-        aria-label="Policies as YAML"
-        rows={policies.text === "" ? 4 : 12}
-        spellcheck={false}
-        placeholder={"apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\n…"}
-        value={policies.text}
-        onInput={(event) => onText({ ...policies, text: event.currentTarget.value })}
-      />
+      {files.map((file, index) => (
+        <label key={`${index} ${file.name}`} class="field">
+          <span>{file.name === "" ? "Policies as YAML" : file.name}</span>
+          <textarea
+            rows={file.text === "" ? 4 : 12}
+            spellcheck={false}
+            placeholder={"apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\n…"}
+            value={file.text}
+            onInput={(event) =>
+              onText(files.with(index, { ...file, text: event.currentTarget.value, edited: true }))
+            }
+          />
+        </label>
+      ))}
     </div>
   );
 }

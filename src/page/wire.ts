@@ -4,8 +4,9 @@ import type { DecisionRow, HookRollout, TornDown } from "../api/hook-policy.ts";
 import type { Branch, Detail } from "./branch.ts";
 
 export interface About {
-  /** The program's name as it was called, for printed commands. */
+  /** The first and the last words of printed commands. */
   readonly program: string;
+  readonly connection: string;
   readonly server: string;
   /** The hooks that Cluster API calls, in the order of a Cluster's life. */
   readonly hooks: readonly string[];
@@ -128,6 +129,13 @@ export interface PlanAnswer {
   readonly lines: readonly string[];
   /** The same as an SVG. */
   readonly picture: string;
+}
+
+/** What is simulated is a list of these. */
+export interface GivenFile {
+  /** "": it was typed. */
+  readonly name: string;
+  readonly text: string;
 }
 
 export interface SimulationReport {

@@ -216,28 +216,41 @@ describe("hookpolicy ui", () => {
   test("a dropped policy shows what it would hold, and a wrong one where it is wrong", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t, "#/whatif");
-    const policy = (field: string): string => `apiVersion: hookpolicy.dev/v1alpha1
+    const policy = (field: string, name = "deletes"): string => `apiVersion: hookpolicy.dev/v1alpha1
 kind: HookPolicy
-metadata: { namespace: ${NS}, name: deletes }
+metadata: { namespace: ${NS}, name: ${name} }
 spec:
   rules:
     - name: confirmed
       ${field}: [BeforeClusterDelete]
       until: [{ name: approved, annotation: { key: hooks.example.com/approved-delete } }]
 `;
-    const give = async (text: string): Promise<void> =>
-      await page.locator("input[type=file]").setInputFiles({
-        name: "deletes.yaml",
-        mimeType: "application/yaml",
-        buffer: Buffer.from(text),
-      });
+    const give = async (...texts: readonly string[]): Promise<void> =>
+      await page.locator("input[type=file]").setInputFiles(
+        texts.map((text, index) => ({
+          name: `${index + 1} deletes.yaml`,
+          mimeType: "application/yaml",
+          buffer: Buffer.from(text),
+        })),
+      );
     await give(policy("hooks"));
     await page.getByText("newly blocked", { exact: true }).waitFor();
     await page.getByText(`HookPolicy ${NS}/deletes is added`).waitFor();
     await page.getByRole("link", { name: "shown/c1" }).waitFor();
     assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
-    await give(policy("hoks"));
-    await page.getByText(/^error: deletes\.yaml:7:7: /).waitFor();
+    const command = page.getByText(/^Nothing is written\. The same as: /);
+    const same = async (words: string): Promise<void> =>
+      assert.equal(
+        (await command.textContent())?.replace(/ \S+$/, ""),
+        `Nothing is written. The same as: hookpolicy simulate ${words} --kubeconfig`,
+      );
+    await same("-f '1 deletes.yaml'");
+    await give(policy("hooks"), policy("hoks", "again"));
+    await page.getByText(/^error: 2 deletes\.yaml:7:7: /).waitFor();
+    await page.getByRole("checkbox").check();
+    await same("-f '1 deletes.yaml' -f '2 deletes.yaml' --prune");
+    await page.getByLabel("2 deletes.yaml").fill(policy("hooks", "again"));
+    await same("-f '1 deletes.yaml' -f FILE --prune");
   });
 
   test("the tasks of a dropped policy are shown with what they would do, or why they hold, for which Clusters", async (t) => {
@@ -332,14 +345,15 @@ spec:
       assert.equal((await send(origin + path)).code, 404, path);
     for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"])
       assert.equal((await send(`${ui.url}about`, { method })).code, 405, method);
-    const yaml = { "content-type": "application/yaml" };
+    const json = { "content-type": "application/json" };
+    const body = JSON.stringify([{ name: "", text: "{}" }]);
     const post = async (headers: Readonly<Record<string, string>>): Promise<number | undefined> =>
-      (await send(`${ui.url}simulate`, { method: "POST", headers, body: "{}" })).code;
-    assert.equal(await post(yaml), 403);
+      (await send(`${ui.url}simulate`, { method: "POST", headers, body })).code;
+    assert.equal(await post(json), 403);
     assert.equal(await post({ origin, "content-type": "text/plain" }), 415);
-    assert.equal(await post({ origin, ...yaml, "content-length": `${5 * 1024 * 1024}` }), 413);
+    assert.equal(await post({ origin, ...json, "content-length": `${5 * 1024 * 1024}` }), 413);
     // It is read: {} is no object of Kubernetes.
-    assert.equal(await post({ origin, ...yaml }), 400);
+    assert.equal(await post({ origin, ...json }), 400);
   });
 
   test("every answer forbids what the page does not need", async () => {

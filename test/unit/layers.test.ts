@@ -109,6 +109,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "lib/duration.ts",
     "lib/instant.ts",
     "lib/keys.ts",
+    "lib/shell-quote.ts",
     "api/hook-policy.ts",
   ],
   "version.ts": [],

@@ -56,7 +56,11 @@ async function loadSource(source: Source, options: LoadOptions): Promise<LoadedF
   return isSkipped ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
 }
 
-function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFiles {
+export function parseText(
+  { name: file, named }: Source,
+  text: string,
+  { progress }: LoadOptions = {},
+): LoadedFiles {
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);

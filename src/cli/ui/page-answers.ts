@@ -1,13 +1,12 @@
 /** Answers the page's requests with the results of other commands. */
 
-import { Readable } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
 
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { DAY_MS } from "../../lib/duration.ts";
-import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
@@ -24,7 +23,7 @@ import { explain } from "../explain/explanation.ts";
 import { readExplainable } from "../explain/live-explanation.ts";
 import { drawnExplanation } from "../explain/report.ts";
 import { spansAhead } from "../explain/spans-ahead.ts";
-import { loadPaths } from "../files/load.ts";
+import { parseText } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { policyKind } from "../fleet/kinds.ts";
@@ -116,19 +115,19 @@ export async function plan(
   return { lines: planLines(planned, wish.durationMs), picture: planSvg(planned) };
 }
 
-/** ?file=NAME&prune=true, with the text of a file. */
+/** ?prune=true, with a list of GivenFile. */
 export async function simulated(
   { client, options }: Source,
-  { file = "-", prune }: Query,
-  text: string,
+  { prune }: Query,
+  body: unknown,
 ): Promise<SimulationReport> {
-  const loaded = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
-  const { objects: sources } = loaded;
-  const refuse = (found: readonly FileProblem[]): void => {
-    if (found.length === 0) return;
-    throw new CommandError(USAGE, found.map((each) => problemLine({ ...each, file })).join("\n"));
-  };
-  refuse([...loaded.problems, ...objectProblems(loaded)]);
+  const loaded = listOf(body)
+    .map(fieldsOf)
+    .map(({ name, text }) => parseText({ name: textOf(name) || "pasted.yaml", named: true }, textOf(text)));
+  const sources = loaded.flatMap(({ objects }) => objects);
+  const kustomizations = loaded.flatMap((each) => each.kustomizations ?? []);
+  const unread = loaded.flatMap(({ problems }) => problems);
+  refuse([...unread, ...objectProblems({ objects: sources, kustomizations })]);
   const applied = sources.map(({ object }) => object);
   const now = new Date();
   const present = await readPresentFleet(client, applied);
@@ -145,6 +144,10 @@ export async function simulated(
     totals: totals(simulation, { from: now }),
     effects: effectsOf(simulation, { from: now }),
   };
+}
+
+function refuse(found: readonly FileProblem[]): void {
+  if (found.length > 0) throw new CommandError(USAGE, found.map(problemLine).join("\n"));
 }
 
 export function hooksOf({ capiVersion }: Options): readonly HookName[] {

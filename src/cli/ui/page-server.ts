@@ -19,8 +19,8 @@ export interface PageServerOptions {
   readonly feed: LiveFeed;
   /** Answers the page's requests, by path; the result is sent as JSON. */
   readonly answers: Readonly<Record<string, (query: Query) => unknown>>;
-  /** Computes the effect of a file that the page sends, and stores nothing. */
-  readonly simulate: (query: Query, text: string) => Promise<unknown>;
+  /** Computes the effect of files that the page sends, and stores nothing. */
+  readonly simulate: (query: Query, body: unknown) => Promise<unknown>;
 }
 
 export interface RunningPage {
@@ -67,9 +67,8 @@ export async function servePage(options: PageServerOptions): Promise<RunningPage
   addEvents(app, options.feed);
   for (const [path, answer] of Object.entries(options.answers))
     app.get<{ Querystring: Query }>(`/:token/${path}`, async ({ query }) => await answer(query));
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/yaml", { parseAs: "string" }, (_, body, done) => done(null, body));
-  app.post<{ Querystring: Query; Body: string }>(
+  app.removeContentTypeParser("text/plain");
+  app.post<{ Querystring: Query }>(
     "/:token/simulate",
     async ({ query, body }) => await options.simulate(query, body),
   );

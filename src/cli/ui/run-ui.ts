@@ -27,7 +27,7 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
   const holders = await readHolders(source.client);
   const feed = new LiveFeed();
   const about: About = {
-    program: source.words.program,
+    ...source.words,
     server: loadKubeConfig(flags).getCurrentCluster()?.server ?? "",
     hooks: hooksOf(source.options),
   };
@@ -43,7 +43,7 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
       windows: async (query) => calendar(source, query),
       plan: async (query) => plan(source, query),
     },
-    simulate: async (query, text) => simulated(source, query, text),
+    simulate: async (query, body) => simulated(source, query, body),
   }).catch((error: unknown) => {
     const code = codeOf(error) || String(error);
     throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
