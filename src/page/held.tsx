@@ -58,7 +58,8 @@ function emptyText({ isReady, rows }: Live): string {
 function pressed({ cluster, command }: HeldRow, key: string, tell: (text: string) => void): void {
   if (key === "Enter") location.hash = clusterHref(cluster);
   if (key !== "c") return;
-  if (command === undefined) tell(`No command approves ${cluster}: press Enter to see what it waits for.`);
+  if (command === undefined)
+    tell(`There is no command for ${cluster}: press Enter to see what it waits for.`);
   else void copyText(command).then(() => tell("Copied"));
 }
 
@@ -140,7 +141,9 @@ function Row({ row, now }: { row: HeldRow; now: Date }) {
         {until(earliestRelease, now)}
       </span>
       <span class="act">
-        {row.command === undefined ? null : <CopyButton text={row.command} label="Copy approve" />}
+        {row.command === undefined ? null : (
+          <CopyButton text={row.command} label={row.approvable ? "Copy approve" : "Copy command"} />
+        )}
       </span>
     </div>
   );

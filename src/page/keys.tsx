@@ -9,7 +9,7 @@ const KEYS = [
   ["/", "searches"],
   ["arrows, Page Up and Down, Home, End", "move in a list, and in time on the slider"],
   ["Enter", "opens the Cluster"],
-  ["c", "copies the command that approves the operation"],
+  ["c", "copies the command of the row"],
   ["?", "shows this"],
 ] as const;
 

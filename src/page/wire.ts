@@ -33,7 +33,7 @@ export interface HeldObject extends Pick<
 }
 
 export interface HeldRow extends HeldObject {
-  /** Releases it; absent: no command does. */
+  /** Releases it, or what it waits for; absent: no command does. */
   readonly command?: string | undefined;
 }
 

@@ -211,6 +211,8 @@ describe("hookpolicy ui", () => {
     const task = page.locator("li", { hasText: /^task remove: has failed/ });
     await task.getByText(/BackoffLimitExceeded/).waitFor();
     await task.getByText(`hookpolicy task retry -n ${namespace} ${metadata.name} --kubeconfig`).waitFor();
+    await page.goto(`${ui.url}#/held?namespace=${namespace}`);
+    await page.getByRole("button", { name: "Copy command" }).waitFor();
   });
 
   test("a dropped policy shows what it would hold, and a wrong one where it is wrong", async (t) => {
