@@ -151,17 +151,19 @@ interface BarsProps {
 
 function Bars({ kind, stretches, time, zone }: BarsProps) {
   const shown = stretches.filter(
-    ({ from, to }) => Date.parse(from) < time.to && (to === undefined || Date.parse(to) > time.from),
+    ({ from, to }) =>
+      (from === undefined || Date.parse(from) < time.to) && (to === undefined || Date.parse(to) > time.from),
   );
   return (
     <>
       {shown.map(({ from, to, notes }) => {
-        const start = Math.max(Date.parse(from), time.from);
+        const start = Math.max(from === undefined ? time.from : Date.parse(from), time.from);
         const end = Math.min(to === undefined ? time.to : Date.parse(to), time.to);
-        const text = `${kind} ${dateText(from, zone)} to ${to === undefined ? "…" : dateText(to, zone)}`;
+        const [opens, closes] = [from, to].map((at) => (at === undefined ? "…" : dateText(at, zone)));
+        const text = `${kind} ${opens} to ${closes}`;
         return (
           <i
-            key={from}
+            key={text}
             class={`bar ${kind} ${notes.length > 0 ? "noted" : ""}`}
             role="img"
             aria-label={[text, ...notes].join(", ")}

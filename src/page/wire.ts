@@ -97,7 +97,8 @@ export interface ClusterExplanation extends DrawnExplanation {
 }
 
 export interface Stretch {
-  readonly from: string;
+  /** Absent: it has begun before the calendar. */
+  readonly from?: string;
   /** Absent: it does not end within the calendar. */
   readonly to?: string;
   readonly notes: readonly string[];

@@ -311,6 +311,10 @@ spec:
       (await bars.nth(1).getAttribute("aria-label")) ?? "",
       /^open \w+ \d+ \w+, 07:00 to \w+ \d+ \w+, 11:00$/,
     );
+    const stages = [{ name: "all", until: [{ name: "night", window: nights }] }];
+    await storeRollout(lab.cp, "waves", { mode: "Audit", stages });
+    await page.goto(`${ui.url}#/windows?weeks=4&q=waves`);
+    await page.getByText("all/night").first().waitFor();
   });
 
   for (const width of [390, 1280]) {

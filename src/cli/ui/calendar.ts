@@ -93,8 +93,8 @@ function calendarWindow({ policy, rule, gate, spec }: PolicyWindow, from: Date, 
 }
 
 function stretchesOf(spec: WindowGateSpec, from: Date, end: Date): readonly Stretch[] {
-  return openingsOf(spec, from, MAX_OPENINGS, end).map(({ opensAt, closesAt, notes }) => ({
-    from: timestamp(opensAt),
+  return openingsOf(spec, from, MAX_OPENINGS, end).map(({ opensAt, isOpen, closesAt, notes }) => ({
+    ...(!isOpen && { from: timestamp(opensAt) }),
     ...(closesAt !== undefined && { to: timestamp(closesAt) }),
     notes,
   }));

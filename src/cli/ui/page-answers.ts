@@ -26,7 +26,6 @@ import { spansAhead } from "../explain/spans-ahead.ts";
 import { parseText } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
-import { policyKind } from "../fleet/kinds.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { readHolders } from "../get/holders.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
@@ -97,8 +96,7 @@ export async function explained(
 export async function calendar({ client }: Source, { zone, weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
   const { objects } = await readHolders(client);
-  const policies = objects.filter((object) => policyKind(object) !== undefined);
-  return calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
+  return calendarOf(objects, { zone, at: new Date(), weeks: Number(weeks) });
 }
 
 /** ?rollout=NAME&duration=40m&toVersion= */
