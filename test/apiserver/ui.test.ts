@@ -190,6 +190,19 @@ describe("hookpolicy ui", () => {
     assert.equal(await page.locator(".empty").count(), 0);
   });
 
+  test("the list of Clusters says which are paused, in either way", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const annotations = { "cluster.x-k8s.io/paused": "" };
+    await createCluster(lab.cp, { namespace: "paused", name: "c1", annotations });
+    t.after(async () => await lab.cp.delete(clusterRef("paused", "c1")));
+    const { page } = await opened(t, "#/clusters?q=paused");
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: "paused/c1" })
+      .getByText(/^paused$/)
+      .waitFor();
+  });
+
   test("a Cluster shows the task that it waits for, with the commands for one that has failed", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { cp } = lab;

@@ -11,6 +11,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../lib/instant.ts";
+import { viewCluster } from "../../views/cluster.ts";
 import type {
   Calendar,
   ClusterRow,
@@ -50,14 +51,10 @@ const AHEAD_MS = 14 * DAY_MS;
 
 export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
   const { items } = await client.list(await clusterResource(client), {
-    project: ({ metadata, ...raw }): ClusterRow => {
-      const [spec, status] = [fieldsOf(raw["spec"]), fieldsOf(raw["status"])];
-      return {
-        cluster: namespacedName(metadata),
-        version: textOf(fieldsOf(spec["topology"])["version"]),
-        phase: textOf(status["phase"]),
-        paused: spec["paused"] === true,
-      };
+    project: (raw): ClusterRow => {
+      const { metadata, topology, paused } = viewCluster(raw);
+      const phase = textOf(fieldsOf(raw["status"])["phase"]);
+      return { cluster: namespacedName(metadata), version: topology?.version ?? "", phase, paused };
     },
   });
   return items.toSorted((a, b) => compareText(a.cluster, b.cluster));
