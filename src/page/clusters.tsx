@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { counted } from "../lib/counted.ts";
 import { useAnswer } from "./ask.ts";
 import { wordSearch } from "./held-rows.ts";
 import type { Live } from "./live.ts";
@@ -27,7 +28,7 @@ export function ClustersPage({ live, params }: { live: Live; params: Params }): 
     <section class="page fill">
       <div class="filters" role="search">
         <h1>
-          {shown.length} Clusters
+          {counted(shown.length, "Cluster")}
           {shown.length === clusters.length ? "" : <small> of {clusters.length}</small>}
         </h1>
         <Select

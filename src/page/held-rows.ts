@@ -29,6 +29,11 @@ function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornD
   return [cluster, hook, nameOf(policy), rule, gate, reason, message, why, what].join(" ");
 }
 
+/** A Cluster can have a row for each policy and rollout that holds it. */
+export function clustersIn(rows: readonly HeldRow[]): number {
+  return new Set(rows.map(({ cluster }) => cluster)).size;
+}
+
 /** "HookPolicy team-a/protect" */
 export function nameOf({ kind, namespace, name }: HeldObject["policy"]): string {
   return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;

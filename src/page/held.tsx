@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../lib/age.ts";
 import { counted } from "../lib/counted.ts";
-import { CHOICES, filterHeld, nameOf, valuesOf } from "./held-rows.ts";
+import { CHOICES, clustersIn, filterHeld, nameOf, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";
 import { LongList } from "./long-list.tsx";
 import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
@@ -75,9 +75,6 @@ function useTold(): readonly [string, (text: string) => void] {
   return [told, setTold];
 }
 
-/** A Cluster can have a row for each policy and rollout that holds it. */
-const clusters = (all: readonly HeldRow[]): number => new Set(all.map(({ cluster }) => cluster)).size;
-
 function Filters({
   live: { rows },
   params,
@@ -87,11 +84,11 @@ function Filters({
   params: Params;
   shown: readonly HeldRow[];
 }) {
-  const count = counted(clusters(shown), "Cluster");
+  const count = counted(clustersIn(shown), "Cluster");
   return (
     <div class="filters" role="search">
       <h1>
-        {count} held{shown.length === rows.length ? "" : <small> of {clusters(rows)}</small>}
+        {count} held{shown.length === rows.length ? "" : <small> of {clustersIn(rows)}</small>}
       </h1>
       {CHOICES.map(({ label, name, of }) => (
         <Select

@@ -6,6 +6,7 @@ import { useAnswer } from "./ask.ts";
 import { ClusterPage } from "./cluster.tsx";
 import { ClustersPage } from "./clusters.tsx";
 import { HeldPage } from "./held.tsx";
+import { clustersIn } from "./held-rows.ts";
 import { Keys } from "./keys.tsx";
 import { connectLive, type Live, NOT_LIVE } from "./live.ts";
 import { RolloutsPage } from "./rollouts.tsx";
@@ -82,7 +83,7 @@ function Bar({ route, live, server }: { route: Route; live: Live; server: string
             title={`key ${index + 1}`}
           >
             {title}
-            {page === "held" && live.rows.length > 0 && <span class="count">{live.rows.length}</span>}
+            {page === "held" && live.rows.length > 0 && <span class="count">{clustersIn(live.rows)}</span>}
           </a>
         ))}
       </nav>

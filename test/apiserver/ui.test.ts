@@ -201,6 +201,7 @@ describe("hookpolicy ui", () => {
       .filter({ hasText: "paused/c1" })
       .getByText(/^paused$/)
       .waitFor();
+    await page.getByRole("heading", { name: /^1 Cluster of \d+$/ }).waitFor();
   });
 
   test("a Cluster shows the task that it waits for, with the commands for one that has failed", async (t) => {

@@ -76,7 +76,7 @@ function summary(report: ValidationReport, colour: Colour): string {
     others > 0 && `${counted(others, "object")} of other kinds ignored`,
     ignored > 0 && `${counted(ignored, "document")} without a Kubernetes object ignored`,
     skipped.length > 0 &&
-      `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
+      `${counted(skipped.length, "file")} skipped (no YAML or JSON of Kubernetes, no mention of HookPolicy): ${firstNames(skipped, 3)}`,
   ];
   return told([`${what}: ${told(parts, ", ")}`, ...left], "; ");
 }

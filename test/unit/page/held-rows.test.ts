@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { filterHeld, valuesOf } from "../../../src/page/held-rows.ts";
+import { clustersIn, filterHeld, valuesOf } from "../../../src/page/held-rows.ts";
 import type { HeldRow } from "../../../src/page/wire.ts";
 
 function row(cluster: string, over: Partial<HeldRow> = {}): HeldRow {
@@ -29,6 +29,10 @@ const ROWS = [
   }),
 ];
 const names = (rows: readonly HeldRow[]): string[] => rows.map(({ cluster }) => cluster);
+
+test("a Cluster that several policies hold counts once", () => {
+  assert.equal(clustersIn([...ROWS, row("team-a/one", { rule: "another" })]), 2);
+});
 
 test("rows are filtered by policy, namespace and hook, and by every word that is searched", () => {
   for (const [filter, expected] of [
