@@ -92,7 +92,8 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
     const found = await fs.stat(nodePath.resolve(cwd, path));
     if (found.isDirectory()) {
       const message = "the folder holds no .yaml, .yml or .json file";
-      return sourcesIn(await filesBelow(path, cwd), { file: path, message });
+      const files = (await pathsBelow(path, cwd)).filter((each) => !each.endsWith("/"));
+      return sourcesIn(files, { file: path, message });
     }
     return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
@@ -123,14 +124,17 @@ async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Skips .git, .github and the like. Links to folders are not followed, because they can form cycles. */
-async function filesBelow(folder: string, cwd: string): Promise<string[]> {
+/**
+ * Manifests, and folders, which end with a slash. Skips .git, .github and the like. Links to folders are not followed, because
+ * they can form cycles.
+ */
+export async function pathsBelow(folder: string, cwd: string): Promise<string[]> {
   const entries = await fs.readdir(nodePath.resolve(cwd, folder), { withFileTypes: true });
   const below = entries
     .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
     .map(async (entry) => {
       const path = nodePath.join(folder, entry.name);
-      if (entry.isDirectory()) return await filesBelow(path, cwd);
+      if (entry.isDirectory()) return [`${path}/`, ...(await pathsBelow(path, cwd))];
       return MANIFEST.test(entry.name) && (await isFile(nodePath.resolve(cwd, path))) ? [path] : [];
     });
   return (await Promise.all(below)).flat();

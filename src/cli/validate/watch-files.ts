@@ -3,7 +3,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { sourcesOf } from "../files/paths.ts";
+import { pathsBelow, sourcesOf } from "../files/paths.ts";
 
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 100;
@@ -31,11 +31,13 @@ export async function checkOnChange(
   }
 }
 
-/** Folders, because an editor may replace a file. A new folder is a change of its parent. */
+/** Folders, because an editor may replace a file; also those that have no file yet. A new folder is a change of its parent. */
 async function foldersOf(paths: readonly string[]): Promise<readonly string[]> {
   const { sources } = await sourcesOf(paths, {});
   const named = paths.flatMap((path) => [resolve(path), dirname(resolve(path))]);
-  return [...new Set([...named, ...sources.map(({ name }) => dirname(resolve(name)))])];
+  const below = await Promise.all(paths.map(async (path) => pathsBelow(resolve(path), ".").catch(() => [])));
+  const folders = below.flat().filter((path) => path.endsWith("/"));
+  return [...new Set([...named, ...folders, ...sources.map(({ name }) => dirname(resolve(name)))])];
 }
 
 /** None if there is no such folder, or it cannot be watched. */

@@ -41,6 +41,11 @@ test("--watch checks again when a file is replaced, in new folders, too", async 
   await until(/1 HookPolicy: no errors\n\n$/);
   await mkdir(join(cwd, "policies/more"));
   await until(/1 HookPolicy: no errors\n\n$/);
+  await writeFile(
+    join(cwd, "policies/more/b.yaml"),
+    policy("BeforeClusterDelete").replace("name: a", "name: b"),
+  );
+  await until(/2 HookPolicies: no errors\n\n$/);
   assert.equal(child.exitCode, null);
 });
 
