@@ -128,7 +128,7 @@ describe("what the docs say", () => {
       assert.match(await sh(`${command} --dry-run=client`), /extensionconfig.*hookpolicy configured/);
     },
     [SELECT_ALL]: prints(/patched/),
-    "kubectl annotate extensionconfig hookpolicy --overwrite hookpolicy.dev/discover=again":
+    "kubectl annotate extensionconfig hookpolicy --overwrite hookpolicy.dev/discover=$(date +%s)":
       prints(/annotated/),
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),

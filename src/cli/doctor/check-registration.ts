@@ -12,6 +12,7 @@ import {
   selectsNamespace,
 } from "../../registration/registration.ts";
 import { firstNames } from "../../lib/first-names.ts";
+import { timestamp } from "../../lib/instant.ts";
 import {
   error,
   type DoctorInput,
@@ -102,9 +103,11 @@ export function hooks(examined: DoctorInput): Finding {
   const unlearnt = [...advertised.difference(learnt)];
   if (found.length > 0 && unlearnt.length > 0) {
     const detail = `Cluster API knows no handler for ${firstNames(unlearnt)}: it has not looked since the operator offers that`;
+    // The value of an earlier time would change nothing, and Cluster API would not look.
+    const value = timestamp(examined.now);
     return error(
       detail,
-      `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
+      `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=${value}`,
     );
   }
   const unserved = [...called.difference(advertised)];
