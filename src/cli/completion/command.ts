@@ -60,7 +60,11 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
   // A lower-case word is the name of a Cluster, unlike KIND/NAME.
   const cluster = words.slice(1).find((word) => /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word));
   const named = (kind === "policyref" ? cluster : typed)?.match(/^([^/]*)\//)?.[1];
-  const namespace = named ?? flagValue(words, "-n", "--namespace");
+  // `task list -n` is not about the Cluster of --for-cluster, which is never a NAME.
+  const given =
+    flagValue(words, "--for-cluster") === undefined ? flagValue(words, "-n", "--namespace") : undefined;
+  const namespace = named ?? given;
+  const isShort = named === undefined && given !== undefined;
   const options = {
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(namespace !== undefined && { namespace }),
@@ -69,26 +73,31 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
   };
-  return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
+  return await withApiServer(connection, async (client) => await namesOf(client, { kind, isShort }, options));
 }
 
-async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
+async function namesOf(
+  client: KubeClient,
+  { kind, isShort }: { readonly kind: Live; readonly isShort: boolean },
+  options: NamesOptions,
+): Promise<readonly string[]> {
   const liveObjects = await import("../fleet/live-objects.ts");
   const { namespacedName } = await import("../../lib/keys.ts");
   const { HOOK_TASKS, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
-  const policies = Object.values(POLICY_RESOURCES);
+  const policies = [...Object.values(POLICY_RESOURCES), ROLLOUTS];
   const known = {
     namespace: [NAMESPACES],
     rollout: [ROLLOUTS],
     task: [HOOK_TASKS],
     policy: policies,
-    policyref: [...policies, ROLLOUTS],
+    policyref: policies,
   };
   const resources =
     kind === "cluster" ? [await liveObjects.clusterResource(client, options.signal)] : known[kind];
   const lists = resources.map(async (resource) => {
     const keys = await liveObjects.namesOf(client, resource, options);
-    return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : namespacedName(key)));
+    const names = keys.map((key) => (isShort ? key.name : namespacedName(key)));
+    return kind === "policyref" ? keys.map(({ name }) => `${resource.kind}/${name}`) : names;
   });
   return (await Promise.all(lists)).flat();
 }

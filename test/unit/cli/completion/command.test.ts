@@ -4,6 +4,7 @@ import test from "node:test";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { folder, MAIN } from "../program.ts";
+import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
@@ -97,6 +98,33 @@ test("without an API server no name is offered, and no error is printed", async 
   assert.deepEqual(await answered("task", "re"), ["retry", ":4"]);
   assert.deepEqual(await answered("task", "retry", "p"), [":4"]);
   assert.deepEqual(await answered("task", "list", "--for-cluster", "p"), [":4"]);
+});
+
+test("names are short where -n says their namespace, and windows takes rollouts, too", async (t) => {
+  const list = (...names: readonly string[]): object => ({
+    metadata: { resourceVersion: "1" },
+    items: names.map((name) => ({ metadata: { namespace: "team-a", name } })),
+  });
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const { kubeconfig } = await answering(t, {
+    ...SERVES_CLUSTERS,
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list("prod-1"),
+    "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters": list("prod-1"),
+    [`${own}/namespaces/team-a/hooktasks`]: list("prune-1"),
+    [`${own}/namespaces/team-a/hookpolicies`]: list("protect"),
+    [`${own}/clusterhookpolicies`]: list(),
+    [`${own}/hookrollouts`]: { ...list(), items: [{ metadata: { name: "production" } }] },
+  });
+  for (const [line, ...names] of [
+    ["explain -n team-a pr", "prod-1"],
+    ["explain -n team-a team-a/", "team-a/prod-1"],
+    ["task show -n team-a ", "prune-1"],
+    ["task list -n elsewhere --for-cluster ", "team-a/prod-1"],
+    ["windows -n team-a pr", "protect", "production"],
+  ] as const) {
+    const [command = "", ...words] = line.split(" ");
+    assert.deepEqual(await answered(command, "--kubeconfig", kubeconfig, ...words), [...names, ":4"], line);
+  }
 });
 
 test("as the program that kubectl runs for completion, it answers the same", async (t) => {
