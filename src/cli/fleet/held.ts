@@ -28,7 +28,7 @@ export interface HeldFleet {
   /** Clusters that Audit policies and rollouts would hold, counted once for each of them. */
   readonly wouldBlock: number;
   /** Policies of which Cluster API does not call the hooks, with the reason. */
-  readonly notCalled: readonly string[];
+  readonly notCalled: readonly { readonly policy: HolderRef; readonly reason: string }[];
   /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
   /** When the operator last showed that it runs; absent: unknown. */
@@ -77,7 +77,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
       .flatMap(({ rows }) => rows)
       .filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length,
     notCalled: policies.flatMap(({ ref, notCalled }) =>
-      notCalled?.status === "True" ? [`${policyName(ref)} (${notCalled.reason})`] : [],
+      notCalled?.status === "True" ? [{ policy: ref, reason: notCalled.reason }] : [],
     ),
     due: policies.flatMap(({ ref, due }) => (due === undefined ? [] : [{ policy: ref, since: due }])),
   };

@@ -45,8 +45,8 @@ export function addGet(program: Command): void {
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
-    if (flags.watch === true && flags.by !== "operation")
-      throw new UsageError("-w shows operations: leave --by out");
+    if ((flags.watch === true || flags.output === "json") && flags.by !== "operation")
+      throw new UsageError("-w and -o json show operations: leave --by out");
     await get(flags, programName(self));
   });
 }

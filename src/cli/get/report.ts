@@ -150,7 +150,8 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
-  const { omitted, wouldBlock, notCalled } = fleet;
+  const { omitted, wouldBlock } = fleet;
+  const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
     ...(notCalled.length === 0
       ? []
@@ -186,11 +187,12 @@ function ageNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 export function heldJson(fleet: HeldFleet, now: Date): object {
-  const { held, omitted, wouldBlock, operatorSeen } = fleet;
+  const { held, omitted, wouldBlock, notCalled, operatorSeen } = fleet;
   return {
     held: held.map(heldObject),
     omitted,
     wouldBlock,
+    notCalled,
     overdue: overdue(fleet, now),
     ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),
   };

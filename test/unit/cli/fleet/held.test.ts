@@ -125,6 +125,15 @@ test("where Cluster API does not call the hooks of a policy, that is said, wheth
     heldText(heldBy([silent, policy("b", [])], "team-a"), view()),
     /^Cluster API does not call the hooks of HookPolicy team-a\/a \(NotRegistered\); see 'hookpolicy doctor'$/m,
   );
+  const ref = { kind: "HookPolicy", namespace: "team-a", name: "a" };
+  const json: object = JSON.parse(JSON.stringify(heldJson(heldBy([silent]), NOW)));
+  assert.deepEqual(json, {
+    held: [],
+    omitted: [],
+    wouldBlock: 0,
+    notCalled: [{ policy: ref, reason: "NotRegistered" }],
+    overdue: [],
+  });
   const called = policy("a", [], {}, { conditions: [{ ...condition, status: "False" }] });
   assert.doesNotMatch(heldText(heldBy([called]), view()), /does not call/);
 });

@@ -8,7 +8,11 @@ const WRONG: Record<string, { args: string[]; says: RegExp }> = {
     args: ["-A", "-n", "team-a"],
     says: /^error: option '-A, --all-namespaces' cannot be used with option '-n, --namespace /,
   },
-  "a watch of sums": { args: ["-w", "--by", "policy"], says: /^error: -w shows operations: leave --by out/ },
+  "a watch of sums": { args: ["-w", "--by", "policy"], says: /^error: -w and .* operations: leave --by out/ },
+  "sums as JSON": {
+    args: ["-o", "json", "--by", "cluster"],
+    says: /-o json show operations: leave --by out/,
+  },
   "an unknown format": { args: ["-o", "jsn"], says: /\(did you mean json\?\)/ },
   "an unknown grouping": { args: ["--by", "clusters"], says: /\(did you mean cluster\?\)/ },
   "no kubeconfig": { args: ["--kubeconfig", "/none"], says: /^error: kubeconfig \/none: no such file\n$/ },
