@@ -79,11 +79,22 @@ function rendered(image: Image, components: readonly string[]): Buffer {
   return kustomized(["."], components, [{ name: NAME, newName: image.name, newTag: image.tag }]);
 }
 
+/** What cert-manager's component makes of the other one, by itself. */
+function injectedClusterAdmission(image: Image): string {
+  const documents = rendered(image, ["cluster-admission", "cert-manager"])
+    .toString()
+    .split(/^---\n/m);
+  const found = documents.filter((text) => /^ {2}name: hookpolicy-clusters$/m.test(text));
+  if (found.length !== 1) throw new Error(`hookpolicy-clusters is ${found.length} times in the manifests`);
+  return found.join("");
+}
+
 function writeManifests(image: Image): void {
-  const write = (file: string, content: Buffer): void => writeFileSync(join(OUT, file), content);
+  const write = (file: string, content: Buffer | string): void => writeFileSync(join(OUT, file), content);
   write("hookpolicy.yaml", rendered(image, []));
   write("hookpolicy-cert-manager.yaml", rendered(image, ["cert-manager"]));
   write("hookpolicy-cluster-admission.yaml", kustomized([], ["cluster-admission"], []));
+  write("hookpolicy-cert-manager-cluster-admission.yaml", injectedClusterAdmission(image));
   write("hookpolicy.crds.yaml", run("kubectl", ["kustomize", "crds"]));
   write("runtime-extension-components.yaml", rendered(image, ["clusterctl"]));
   cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));

@@ -24,6 +24,7 @@ const FILES = [
   `hookpolicy-chart-${version}.tgz`,
   `hookpolicy-npm-${version}.tgz`,
   `hookpolicy-schemas-${version}.tgz`,
+  "hookpolicy-cert-manager-cluster-admission.yaml",
   "hookpolicy-cert-manager.yaml",
   "hookpolicy-cluster-admission.yaml",
   "hookpolicy.cdx.json",
@@ -78,6 +79,26 @@ describe("a release", () => {
       () => runScript(copy, "release/release.ts", { IMAGE: "hookpolicy" }),
       /IMAGE is .*registry/,
     );
+  });
+
+  test("has cert-manager write the caBundle of both webhook configurations, or of neither", () => {
+    const annotated = (file: string): unknown[] =>
+      objectsOf(read(file))
+        .filter(({ kind }) => kind === "ValidatingWebhookConfiguration")
+        .map(({ metadata: { name, annotations = {} } }) => [name, ...Object.keys(annotations)]);
+    const injected = "cert-manager.io/inject-ca-from";
+    const files = ["", "-cluster-admission", "-cert-manager", "-cert-manager-cluster-admission"];
+    assert.deepEqual(
+      files.map((name) => annotated(`hookpolicy${name}.yaml`)),
+      [
+        [["hookpolicy"]],
+        [["hookpolicy-clusters"]],
+        [["hookpolicy", injected]],
+        [["hookpolicy-clusters", injected]],
+      ],
+    );
+    const objects = objectsOf(read("hookpolicy-cert-manager-cluster-admission.yaml"));
+    assert.equal(objects.length, 1);
   });
 
   test("names the executable's archive with its checksum, for krew and for Homebrew", () => {

@@ -259,8 +259,7 @@ export function apiServerTrust(configuration: RawObject, examined: DoctorInput, 
   const bundles = listOf(configuration["webhooks"]).map((each) =>
     textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
   );
-  const keep =
-    "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
+  const keep = keeping(configuration, examined);
   if (bundles.length === 0) {
     return warning(
       `the ${name} has no webhook: only the status of a policy shows its errors`,
@@ -274,6 +273,28 @@ export function apiServerTrust(configuration: RawObject, examined: DoctorInput, 
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");
   return warning(`the caBundle of the ${name} does not hold the authority of the serving certificate`, keep);
+}
+
+/** The annotation by which cert-manager writes the caBundle of a webhook configuration. */
+const INJECTED_BY_CERT_MANAGER = "cert-manager.io/inject-ca-from";
+
+function injectedFrom({ metadata }: RawObject): string {
+  return textOf(fieldsOf(fieldsOf(metadata)["annotations"])[INJECTED_BY_CERT_MANAGER]);
+}
+
+/** How the caBundle of a webhook configuration comes to hold the authority. */
+function keeping(configuration: RawObject, { webhook: ofPolicies }: DoctorInput): string {
+  const certificate = injectedFrom(configuration);
+  if (certificate !== "") {
+    const [namespace = "", name = ""] = certificate.split("/");
+    return `cert-manager writes it: kubectl describe certificate -n ${namespace} ${name}`;
+  }
+  const beside = ofPolicies.ok ? injectedFrom(ofPolicies.value) : "";
+  if (beside !== "") {
+    const { name } = viewMetadata(configuration["metadata"]);
+    return `cert-manager writes it once it is told to: kubectl annotate validatingwebhookconfiguration ${name} ${INJECTED_BY_CERT_MANAGER}=${beside}`;
+  }
+  return "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
 }
 
 function servingCertificate(examined: DoctorInput): X509Certificate {

@@ -2,7 +2,7 @@
 
 import { describe } from "node:test";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
-import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
+import type { Evidence, ReadResult } from "../../../../src/cli/doctor/finding.ts";
 import { absent, authority, forbidden, found, other, policy, table, webhookOf } from "./evidence-fixture.ts";
 
 const denying = policy({
@@ -20,6 +20,12 @@ const bundle = (ca: { readonly certificate: string }): string =>
 const given = (over: Partial<Evidence>) => (): Partial<Evidence> => ({ policies: found([denying]), ...over });
 
 const ownWorkers = { name: "workers.hookpolicy.dev", failurePolicy: "Fail" };
+
+const injected = (name: string): ReadResult<RawObject> =>
+  found({
+    metadata: { name, annotations: { "cert-manager.io/inject-ca-from": "ns/serving" } },
+    webhooks: [{ ...ownWorkers, clientConfig: {} }],
+  });
 
 const calling = found({
   webhooks: [
@@ -70,6 +76,24 @@ describe("admission", () => {
       given({ clusterWebhook: webhookOf("") }),
       "error",
       /has no caBundle.*until then it refuses to create/,
+    ],
+    "that cert-manager was not told of": [
+      "admission",
+      given({
+        webhook: injected("hookpolicy"),
+        clusterWebhook: found({
+          metadata: { name: "hookpolicy-clusters" },
+          webhooks: [{ ...ownWorkers, clientConfig: {} }],
+        }),
+      }),
+      "error",
+      /has no caBundle.* → .*kubectl annotate validatingwebhookconfiguration hookpolicy-clusters cert-manager\.io\/inject-ca-from=ns\/serving$/,
+    ],
+    "that cert-manager has not written yet": [
+      "admission",
+      given({ clusterWebhook: injected("hookpolicy-clusters") }),
+      "error",
+      /has no caBundle.* → cert-manager writes it: kubectl describe certificate -n ns serving$/,
     ],
     "that the API server does not trust": [
       "admission",
