@@ -251,6 +251,7 @@ describe("with helm", () => {
   test("over CRDs of another release it installs with --take-ownership, and no policy goes", async () => {
     const { uid } = (await cp.get(POLICY)).metadata;
     await helmIn(cp, "uninstall", ...RELEASE, "--no-hooks");
+    assert.ok(await cp.find(EXTENSION), "to delete it is to release what is held");
     const install = ["install", "hooks", CHART, "--namespace", "platform", "--create-namespace"];
     await assert.rejects(helmIn(cp, ...install), /invalid ownership metadata/);
     await helmIn(cp, ...install, "--take-ownership");
