@@ -166,6 +166,21 @@ describe("with helm", () => {
     assert.deepEqual(spec.names.shortNames, ["hkp"]);
   });
 
+  test("CRDs that Helm would delete cannot be left out before it is told to keep them", async () => {
+    const upgrade = async (...crds: string[]): Promise<string> =>
+      await helmIn(cp, "upgrade", ...RELEASE, CHART, ...crds.flatMap((value) => ["--set", `crds.${value}`]));
+    await upgrade("keep=false");
+    for (const keep of ["keep=false", "keep=true"])
+      await assert.rejects(
+        upgrade("enabled=false", keep),
+        /every policy with them: upgrade with crds.keep=true first/,
+      );
+    await upgrade("keep=true");
+    await upgrade("enabled=false");
+    assert.match(await cp.kubectl("get", "crd", "-o", "name"), /hookpolicies\.hookpolicy\.dev/);
+    await upgrade("enabled=true");
+  });
+
   test("what the operator writes into the webhook's caBundle survives an upgrade", async () => {
     const caBundle = cp.authority.caBundle;
     const patch = [{ op: "add", path: "/webhooks/0/clientConfig/caBundle", value: caBundle }];
