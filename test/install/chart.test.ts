@@ -242,6 +242,14 @@ test("an authority that the chart writes is none that the operator may write", a
   assert.ok(!objects.some(({ metadata: { name } }) => name === "hookpolicy-cabundle"));
 });
 
+test("an authority that is left over from a certificate of one's own is written nowhere", async () => {
+  const caBundle = ["--set", "certificates.caBundle=-----BEGIN CERTIFICATE-----"];
+  for (const issuer of ["self", "cert-manager"]) {
+    const args = ["--set", "admission.clusters=true", "--set", `certificates.issuer=${issuer}`];
+    assert.deepEqual(await template(...args, ...caBundle), await template(...args), issuer);
+  }
+});
+
 test("a certificate of one's own needs no Secret of the operator's", async () => {
   const objects = await template("--set", "certificates.issuer=none");
   assert.ok(
