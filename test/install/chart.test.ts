@@ -186,6 +186,15 @@ test("hooks can be restricted to the Pods of namespaces that are named", async (
   assert.deepEqual(hooks.from[0].namespaceSelector.matchExpressions[0].values, ["capi-system"]);
 });
 
+test("on the nodes' network an update frees a node first, and no NetworkPolicy pretends to protect", async () => {
+  const strategy = async (...args: string[]): Promise<unknown> =>
+    deploymentOf(await template(...args))["spec"].strategy.rollingUpdate;
+  assert.deepEqual(await strategy(), { maxUnavailable: 0, maxSurge: 1 });
+  const onNodes = ["--set", "hostNetwork=true"];
+  assert.deepEqual(await strategy(...onNodes), { maxUnavailable: 1, maxSurge: 0 });
+  await assert.rejects(template(...onNodes, "--set", "networkPolicy.callers={capi-system}"), /use mtls/);
+});
+
 test("metrics are read by the ServiceAccounts that are named", async () => {
   const readers = [
     { namespace: "monitoring", name: "prometheus-k8s" },
