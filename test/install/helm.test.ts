@@ -200,6 +200,37 @@ describe("with helm", () => {
     assert.doesNotMatch(await helmIn(cp, "upgrade", ...RELEASE, CHART, ...off), /hookpolicy-uninstall/);
   });
 
+  test("the Job's Pod has the labels, annotations, environment and volumes of the operator's", async () => {
+    const values = {
+      commonLabels: { team: "platform" },
+      podLabels: { "app.kubernetes.io/name": "hookpolicy", "sidecar.istio.io/inject": "false" },
+      podAnnotations: { note: "yes" },
+      extraEnv: [{ name: "NO_PROXY", value: ".svc" }],
+      extraVolumes: [{ name: "ca", configMap: { name: "ca" } }],
+      extraVolumeMounts: [{ name: "ca", mountPath: "/ca" }],
+    };
+    const flags = Object.entries(values).flatMap(([name, value]) => [
+      "--set-json",
+      `${name}=${JSON.stringify(value)}`,
+    ]);
+    const rendered = await helmIn(cp, "template", ...RELEASE, CHART, "--dry-run=server", ...flags);
+    const job = objectsOf(rendered).find(({ kind }) => kind === "Job") ?? assert.fail("no Job");
+    const pod = job["spec"].template;
+    assert.deepEqual(pod.metadata, {
+      labels: {
+        "app.kubernetes.io/name": "hookpolicy-uninstall",
+        team: "platform",
+        "sidecar.istio.io/inject": "false",
+      },
+      annotations: values.podAnnotations,
+    });
+    const [{ env, volumeMounts }] = pod.spec.containers;
+    assert.deepEqual(
+      [env, volumeMounts, pod.spec.volumes],
+      [values.extraEnv, values.extraVolumeMounts, values.extraVolumes],
+    );
+  });
+
   test("the Job changes nothing when something else than helm uninstall creates it", async () => {
     await readyOperator("first");
     const rendered = ["template", ...RELEASE, CHART, "--dry-run=server"]; // as Pulumi's Chart
