@@ -177,6 +177,19 @@ test("the API server's client certificate can be asked for", async () => {
   assert.ok(args.includes("--admission-client-cn=api"));
 });
 
+test("names of client certificates are taken as they are, and need the authority that signs them", async () => {
+  const names = "system: capi #1";
+  for (const [value, flag] of [
+    ["mtls", "--client-cn"],
+    ["admission", "--admission-client-cn"],
+  ] as const) {
+    const clientCN = ["--set", `${value}.clientCN=${names}`];
+    const objects = await template("--set", `${value}.caSecretName=ca`, ...clientCN);
+    assert.ok(deploymentOf(objects)["spec"].template.spec.containers[0].args.includes(`${flag}=${names}`));
+    await assert.rejects(template(...clientCN), new RegExp(`'/${value}/caSecretName'`));
+  }
+});
+
 test("hooks can be restricted to the Pods of namespaces that are named", async () => {
   assert.ok((await template()).every(({ kind }) => kind !== "NetworkPolicy"));
   const objects = await template("--set", "networkPolicy.callers={capi-system}");
