@@ -192,8 +192,15 @@ function sha256Of(file: string): string {
     .digest("hex");
 }
 
+/** dist/main.js is the whole program: whoever installs the package downloads nothing else. */
 function writePackage(): void {
-  run("npm", ["pack", "--silent", "--pack-destination", OUT]);
+  const folder = join(STAGE, "npm");
+  mkdirSync(folder, { recursive: true });
+  run("npm", ["pack", "--silent", "--pack-destination", folder]);
+  run("tar", ["xzpf", join(folder, `${NAME}-${VERSION}.tgz`), "--directory", folder]);
+  const published = { ...metadata, dependencies: undefined, devDependencies: undefined };
+  writeFileSync(join(folder, "package/package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
+  run("npm", ["pack", "--silent", "--pack-destination", OUT, join(folder, "package")]);
   renameSync(join(OUT, `${NAME}-${VERSION}.tgz`), join(OUT, `${NAME}-npm-${VERSION}.tgz`));
 }
 

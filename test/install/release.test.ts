@@ -149,6 +149,24 @@ describe("a release", () => {
     assert.deepEqual(dist.toSorted(), ["package/dist/THIRD_PARTY_LICENSES.txt", "package/dist/main.js"]);
   });
 
+  test("the npm package installs without a registry, and the program runs", () => {
+    const prefix = join(folder, "prefix");
+    const file = join(out, `hookpolicy-npm-${version}.tgz`);
+    const args = [
+      "install",
+      "--global",
+      "--prefix",
+      prefix,
+      "--cache",
+      join(folder, "cache"),
+      "--offline",
+      file,
+    ];
+    execFileSync("npm", args, { stdio: "pipe" });
+    const said = execFileSync(join(prefix, "bin/hookpolicy"), ["--version"], { encoding: "utf8" });
+    assert.ok(said.includes(version), said);
+  });
+
   test("the bill of materials lists what the lock file has for production", () => {
     const { components, metadata: about } = JSON.parse(read("hookpolicy.cdx.json"));
     const wanted = productionDependencies().map(({ name, version: at }) => `${name}@${at}`);
