@@ -148,24 +148,34 @@ function nodeLicense(): string {
   return found;
 }
 
-/** What `make executable` has left, here or on machines of other platforms, with the licences of all that is in it. */
-function writeExecutables(): string[] {
-  const prefix = `dist/executables/${NAME}-`;
-  return globSync(`${prefix}*`, { cwd: ROOT })
-    .toSorted()
-    .map((file) => {
-      const platform = file.slice(prefix.length).replace(/\.exe$/, "");
-      const folder = join(STAGE, "executables", platform);
-      const contents = {
-        [programOf(NAME, platform)]: file,
-        LICENSE: "LICENSE",
-        "LICENSE-nodejs.txt": nodeLicense(),
-        "THIRD_PARTY_LICENSES.txt": "dist/THIRD_PARTY_LICENSES.txt",
-      };
-      for (const [name, from] of Object.entries(contents)) cpSync(join(ROOT, from), join(folder, name));
-      archive(`${NAME}-${VERSION}-${platform}.tar.gz`, folder, ...Object.keys(contents));
-      return platform;
-    });
+const EXECUTABLES = `dist/executables/${NAME}-`;
+
+/** What `make executable` has left, here or on machines of other platforms; throws for one of another version or commit. */
+function executables(): string[] {
+  const files = globSync(`${EXECUTABLES}*`, { cwd: ROOT }).toSorted();
+  const program = readFileSync(join(ROOT, "dist/main.js"));
+  for (const file of files) {
+    if (!readFileSync(join(ROOT, file)).includes(program))
+      throw new Error(`${file} has another program in it than dist/main.js: make it again, or remove it`);
+  }
+  return files;
+}
+
+/** With the licences of all that is in them. */
+function writeExecutables(files: readonly string[]): string[] {
+  return files.map((file) => {
+    const platform = file.slice(EXECUTABLES.length).replace(/\.exe$/, "");
+    const folder = join(STAGE, "executables", platform);
+    const contents = {
+      [programOf(NAME, platform)]: file,
+      LICENSE: "LICENSE",
+      "LICENSE-nodejs.txt": nodeLicense(),
+      "THIRD_PARTY_LICENSES.txt": "dist/THIRD_PARTY_LICENSES.txt",
+    };
+    for (const [name, from] of Object.entries(contents)) cpSync(join(ROOT, from), join(folder, name));
+    archive(`${NAME}-${VERSION}-${platform}.tar.gz`, folder, ...Object.keys(contents));
+    return platform;
+  });
 }
 
 /** For krew and Homebrew, as far as it is known where the archives will be. */
@@ -228,6 +238,7 @@ function writeChecksums(): void {
 
 const image = imageOf(process.env["IMAGE"] ?? "");
 const base = downloadsUrl(process.env["DOWNLOADS"]);
+const made = executables();
 if (run("git", ["status", "--porcelain"]).length > 0) {
   process.stderr.write("warning: there are changes that are not committed: this is no release of a commit\n");
 }
@@ -238,7 +249,7 @@ writeManifests(image);
 writeChart(image);
 archive(`${NAME}-schemas-${VERSION}.tgz`, ROOT, "schemas");
 writePackage();
-writeDownloads(writeExecutables(), base);
+writeDownloads(writeExecutables(made), base);
 writeSbom();
 writeChecksums();
 rmSync(STAGE, { recursive: true });

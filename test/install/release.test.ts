@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -123,6 +123,15 @@ describe("a release", () => {
     const copy = join(out, "../..");
     const env = { IMAGE: TAG, DOWNLOADS: "downloads" };
     assert.throws(() => runScript(copy, "release/release.ts", env), /DOWNLOADS is "downloads": give a URL/);
+  });
+
+  test("packs no executable of an earlier version", () => {
+    const copy = join(out, "../..");
+    const earlier = join(copy, "dist/executables/hookpolicy-darwin-arm64");
+    writeFileSync(earlier, "earlier");
+    const message = /dist\/executables\/hookpolicy-darwin-arm64 has another program in it/;
+    assert.throws(() => runScript(copy, "release/release.ts", ENV), message);
+    rmSync(earlier);
   });
 
   test("the chart holds the CRDs and what monitoring needs, and nothing of their sources", () => {
