@@ -42,7 +42,7 @@ export function followMemory(
   const informers = (): InformerEntry[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
-  metrics.policies.follow(() => countPolicies(store));
+  metrics.policies.follow(() => countPolicies(store, rollouts));
   followHolds(metrics, store, rollouts);
   metrics.overrides.follow(() => countOverrides(store, now()));
   metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
@@ -182,11 +182,22 @@ function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
   return { kind, namespace, policy };
 }
 
-function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
+function countPolicies(
+  store: DecisionStore,
+  rollouts: Memory["rollouts"],
+): Sample<"kind" | "mode" | "ready">[] {
   const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
-  for (const { object, compiled } of store.policies.entries()) {
-    const condition = object.status?.conditions?.find(({ type }) => type === CONDITION.Ready);
-    const labels = { kind: compiled.ref.kind, mode: compiled.mode, ready: condition?.status ?? "Unknown" };
+  const all = [
+    ...[...store.policies.entries()].map(({ object: { status }, compiled: { ref, mode } }) => ({
+      kind: ref.kind,
+      mode,
+      status,
+    })),
+    ...rollouts.entries().map(({ rollout: { mode }, status }) => ({ kind: "HookRollout", mode, status })),
+  ];
+  for (const { kind, mode, status } of all) {
+    const condition = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+    const labels = { kind, mode, ready: condition?.status ?? "Unknown" };
     const key = Object.values(labels).join(" ");
     counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
   }

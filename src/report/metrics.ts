@@ -65,9 +65,14 @@ function allMetrics(registry: Registry) {
 }
 
 /** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
-function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines" | "taskDuration">): void {
+function startAtZero(
+  metrics: Pick<Metrics, "hookCalls" | "admissionReviews" | "events" | "auditLines" | "taskDuration">,
+): void {
   for (const hook of HOOK_NAMES) {
     for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
+  }
+  for (const hook of ["BeforeClusterCreate", "BeforeClusterUpgrade", "BeforeClusterDelete"]) {
+    for (const verdict of UNDECIDED) metrics.admissionReviews.inc({ hook, verdict }, 0);
   }
   for (const result of ["written", "repeated", "refused", "failed", "dropped"])
     metrics.events.inc({ result }, 0);
@@ -75,8 +80,9 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
   for (const phase of ["Succeeded", "Failed"]) metrics.taskDuration.zero({ phase });
 }
 
-/** Verdicts without a decision. */
-const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
+/** Verdicts without a decision, though the request is in order. */
+const UNDECIDED = ["NotLoaded", "NotConfirmed", "InternalError"];
+const MISTAKES = [...UNDECIDED, "Undecodable", "Unauthenticated"];
 
 function callMetrics({ counter, histogram, mirror }: Makers) {
   return {
@@ -219,7 +225,7 @@ function fleetMetrics({ histogram, mirror }: Makers) {
       labelNames: ["rollout"],
     }),
     policies: mirror("hookpolicy_policies", {
-      help: "Policies by kind, mode and the status of their Ready condition.",
+      help: "Policies and HookRollouts by kind, mode and the status of their Ready condition.",
       labelNames: ["kind", "mode", "ready"],
     }),
     policiesNotCalled: mirror("hookpolicy_policies_not_called", {

@@ -20,6 +20,9 @@ const HOOK = 'hook="BeforeClusterDelete"';
 const calls = (verdict: string): string =>
   `hookpolicy_hook_calls_total{instance="a",${HOOK},verdict="${verdict}"}`;
 
+const reviews = (verdict: string): string =>
+  `hookpolicy_admission_reviews_total{instance="a",${HOOK},verdict="${verdict}"}`;
+
 /** A series that is above its limit, and one that is not. */
 function threshold(series: string, above: string, below: string, at = "30m"): Cases {
   return {
@@ -131,6 +134,17 @@ export const CASES: Readonly<Record<string, Cases>> = {
         at: "30m",
         series: { 'hookpolicy_unconfirmed_releases_total{reason="Timeout"}': "0x10 1x60" },
       },
+    ],
+  },
+  HookPolicyReviewUndecided: {
+    fires: ["NotLoaded", "NotConfirmed", "InternalError"].map((verdict) => ({
+      name: verdict,
+      at: "30m",
+      series: { [reviews(verdict)]: "0+1x60" },
+    })),
+    rests: [
+      { name: "once", at: "30m", series: { [reviews("NotConfirmed")]: "0x5 1x60" } },
+      { name: "a rule refuses", at: "30m", series: { [reviews("Blocked")]: "0+1x60" } },
     ],
   },
   HookPolicyAnswersSlow: slowness("hookpolicy_hook_call_duration_seconds", `${HOOK},`, {

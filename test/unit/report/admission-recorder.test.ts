@@ -24,6 +24,14 @@ const refused: AdmissionOutcome = {
   decision: decide([compiled(hookPolicy())], world(), DELETE, NOW),
 };
 
+test("reviews without a decision are counted from 0 on, so that the first one is an increase", async () => {
+  const text = await createMetrics({ capiVersion: "1.14" }).text();
+  for (const verdict of ["NotLoaded", "NotConfirmed", "InternalError"]) {
+    const series = `hookpolicy_admission_reviews_total{hook="BeforeClusterDelete",verdict="${verdict}"} 0\n`;
+    assert.ok(text.includes(series), verdict);
+  }
+});
+
 interface Setup {
   readonly authenticated?: boolean;
   readonly dryRun?: boolean;

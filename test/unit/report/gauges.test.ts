@@ -200,6 +200,16 @@ describe("the metrics", () => {
     });
   });
 
+  test("count rollouts as policies, so that one that is not in force as written is told of", async () => {
+    const conditions = [{ ...READY, status: "False", reason: "InvalidSpec" } as const];
+    const specs = { upgrades: {}, watched: { mode: "Audit" } } as const;
+    const { rollouts } = replicaOf({ specs, status: { conditions } });
+    assert.deepEqual(await scraped(storeWith({ policies: [] }), "hookpolicy_policies", rollouts), {
+      "kind=HookRollout,mode=Enforce,ready=False": 1,
+      "kind=HookRollout,mode=Audit,ready=False": 1,
+    });
+  });
+
   test("count policies by kind and whether they are Ready", async () => {
     const name = "hookpolicy_policies";
     const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [READY] } };
