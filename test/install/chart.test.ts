@@ -405,6 +405,19 @@ test("common labels are those of all objects and Pods", async () => {
   assert.equal(deploymentOf(objects)["spec"].template.metadata.labels.team, "platform");
 });
 
+test("common labels do not replace the one by which the ServiceMonitor finds its Service", async () => {
+  const common = JSON.stringify({ "app.kubernetes.io/component": "policies" });
+  const args = ["--set-json", `commonLabels=${common}`, "--set", "monitoring.enabled=true"];
+  const objects = await template(...args);
+  const monitor = objects.find(({ kind }) => kind === "ServiceMonitor") ?? assert.fail("no ServiceMonitor");
+  const found = objects.filter(({ kind, metadata: { labels = {} } }) =>
+    Object.entries(monitor["spec"].selector.matchLabels).every(
+      ([key, value]) => kind === "Service" && labels[key] === value,
+    ),
+  );
+  assert.deepEqual(found.map(nameOf), [`Service ${NAMESPACE}/hookpolicy-metrics`]);
+});
+
 test("a budget for disruptions can be left out", async () => {
   const objects = await template("--set", "podDisruptionBudget.enabled=false");
   assert.ok(objects.every(({ kind }) => kind !== "PodDisruptionBudget"));
