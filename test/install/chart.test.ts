@@ -356,6 +356,7 @@ test("values for the Pods reach the Deployment", async () => {
     topologySpreadConstraints: [{ topologyKey: "rack", maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
     serviceAccount: { annotations: { role: "arn" } },
     podDisruptionBudget: { maxUnavailable: "50%" },
+    terminationGracePeriodSeconds: 90,
   };
   const flags = Object.entries(values).flatMap(([name, value]) => [
     "--set-json",
@@ -372,6 +373,7 @@ test("values for the Pods reach the Deployment", async () => {
   assert.equal(pod.metadata.labels.team, "platform");
   assert.equal(pod.metadata.annotations.note, "yes");
   assert.equal(pod.spec.priorityClassName, "important");
+  assert.equal(pod.spec.terminationGracePeriodSeconds, 90);
   assert.deepEqual(pod.spec.nodeSelector, values.nodeSelector);
   assert.deepEqual(pod.spec.tolerations.slice(0, 1), values.tolerations);
   assert.deepEqual(Object.keys(pod.spec.affinity), ["nodeAffinity", "podAntiAffinity"]);
