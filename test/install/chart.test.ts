@@ -391,6 +391,25 @@ test("values for the Pods reach the Deployment", async () => {
   assert.equal(budget?.["spec"].maxUnavailable, "50%");
 });
 
+test("an environment variable that the chart has, too, is given once, as the user wants it", async () => {
+  const names = async (...args: string[]): Promise<string[]> =>
+    deploymentOf(await template(...args))["spec"].template.spec.containers[0].env.map(
+      ({ name, value }: { name: string; value: string }) => `${name}=${value}`,
+    );
+  assert.deepEqual(
+    (await names()).map((each) => each.replace(/=.*/, "")),
+    ["NODE_OPTIONS", "MALLOC_MMAP_THRESHOLD_"],
+  );
+  const own = [
+    { name: "NODE_OPTIONS", value: "--use-system-ca" },
+    { name: "MALLOC_MMAP_THRESHOLD_", value: "1" },
+  ];
+  assert.deepEqual(await names("--set-json", `extraEnv=${JSON.stringify(own)}`), [
+    "NODE_OPTIONS=--use-system-ca",
+    "MALLOC_MMAP_THRESHOLD_=1",
+  ]);
+});
+
 test("the user of a Pod can be left to the cluster, as OpenShift wants it", async () => {
   const unset = ["runAsUser", "runAsGroup", "fsGroup"].flatMap((name) => [
     "--set",
