@@ -103,9 +103,9 @@ async function init(dir: string): Promise<void> {
   }
   stdout.line("");
   stdout.line(
-    `HookPolicy is on no public registry. Put ${NPM_PACKAGE} of a release where your pipelines reach it, and set their`,
+    `HookPolicy is on no public registry. Put ${NPM_PACKAGE} of a release where your pipelines reach it, and write its URL`,
   );
-  stdout.line("variables HOOKPOLICY_PACKAGE, to its URL, and HOOKPOLICY_SHA256, to its line in SHA256SUMS.");
+  stdout.line("into them as HOOKPOLICY_PACKAGE, and its checksum in SHA256SUMS as HOOKPOLICY_SHA256.");
 }
 
 /** Node's own recursive mkdir never ends on a file system without room for folders, such as /proc. */

@@ -124,14 +124,19 @@ spec:
 
 export const NPM_PACKAGE = `hookpolicy-npm-${VERSION}.tgz`;
 
-/** No public registry has HookPolicy: another program of that name would run in every pipeline. */
+/**
+ * No public registry has HookPolicy: another program of that name would run in every pipeline. Variables of the project do
+ * not reach the pipelines of forks.
+ */
 const PACKAGE = [
-  "# Variables that you set: a URL, or a file of this repository, that is",
-  `# ${NPM_PACKAGE} of a release, and its line in SHA256SUMS.`,
+  `# ${NPM_PACKAGE} of a release, as a URL or a file of this repository, and its checksum in SHA256SUMS.`,
+  'HOOKPOLICY_PACKAGE: ""',
+  'HOOKPOLICY_SHA256: ""',
 ];
 
 /** As in action.yml and templates/check.yml. */
 const INSTALL = [
+  'if [ -z "$HOOKPOLICY_PACKAGE" ]; then echo "set HOOKPOLICY_PACKAGE and HOOKPOLICY_SHA256 in this pipeline"; exit 1; fi',
   "folder=$(mktemp -d)",
   'npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"',
   'echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -',
@@ -151,8 +156,6 @@ jobs:
     runs-on: ubuntu-latest
     env:
       ${PACKAGE.join("\n      ")}
-      HOOKPOLICY_PACKAGE: \${{ vars.HOOKPOLICY_PACKAGE }}
-      HOOKPOLICY_SHA256: \${{ vars.HOOKPOLICY_SHA256 }}
     steps:
       - uses: actions/checkout@v4
       - uses: actions/setup-node@v4
@@ -167,7 +170,8 @@ jobs:
 
 const GITLAB = `hookpolicy:
   image: node:22-alpine
-  ${PACKAGE.join("\n  ")}
+  variables:
+    ${PACKAGE.join("\n    ")}
   rules:
     - changes: ["**/*.{yaml,yml,json}"]
   script:

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test from "node:test";
@@ -65,6 +66,25 @@ test("every file is written, and the commands of every pipeline pass", async (t)
   for (const line of ours) {
     const outcome = await hookpolicy(argsOf(line), { cwd });
     assert.equal(outcome.code, 0, `${line}\n${outcome.stdout}${outcome.stderr}`);
+  }
+});
+
+test("the pipelines name the package themselves, because variables reach no fork, and say so while they do not", async (t) => {
+  const cwd = await folder(t, {});
+  await hookpolicy(["init"], { cwd });
+  const { jobs } = await read(cwd, ".github/workflows/hookpolicy.yaml");
+  const gitlab = await read(cwd, ".gitlab-ci.yml");
+  const install = jobs.check.steps.find(({ run }: { run?: string }) => run?.includes("npm install"));
+  for (const [env, script] of [
+    [jobs.check.env, install.run],
+    [gitlab.hookpolicy.variables, gitlab.hookpolicy.script.join("\n")],
+  ]) {
+    assert.deepEqual(env, { HOOKPOLICY_PACKAGE: "", HOOKPOLICY_SHA256: "" });
+    const { status, stdout } = spawnSync("sh", ["-ec", script], { cwd, env, encoding: "utf8" });
+    assert.deepEqual(
+      [status, stdout],
+      [1, "set HOOKPOLICY_PACKAGE and HOOKPOLICY_SHA256 in this pipeline\n"],
+    );
   }
 });
 
