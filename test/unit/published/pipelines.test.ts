@@ -53,9 +53,17 @@ async function checkout(t: TestContext): Promise<string> {
     ...starterFiles(),
     "bin/hookpolicy": `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`,
     summary: "",
+    path: "",
   });
   await chmod(join(cwd, "bin/hookpolicy"), 0o755);
   return cwd;
+}
+
+/** npm, as far as it is called: `pack` copies what it is given, and `install` the program below the prefix. */
+async function writeNpm(cwd: string): Promise<void> {
+  const install = '[ $3 = --prefix ] && mkdir -p "$4/bin" && cp hookpolicy "$4/bin" && echo "installed $5"';
+  const npm = `[ $1 = pack ] && exec cp "$5" "$4"/p.tgz; ${install}`;
+  await writeFile(join(cwd, "bin/npm"), `#!/bin/sh\n${npm}\n`, { mode: 0o755 });
 }
 
 interface Outcome {
@@ -64,8 +72,14 @@ interface Outcome {
 }
 
 async function shell(cwd: string, command: readonly string[], script: string, env: Inputs): Promise<Outcome> {
-  const PATH = [join(cwd, "bin"), process.env["PATH"]].join(delimiter);
-  const own = { GITHUB_STEP_SUMMARY: join(cwd, "summary"), NODE_COMPILE_CACHE: COMPILE_CACHE };
+  const added = (await readFile(join(cwd, "path"), "utf8")).split("\n").filter((line) => line !== "");
+  const PATH = [...added, join(cwd, "bin"), process.env["PATH"]].join(delimiter);
+  const own = {
+    GITHUB_STEP_SUMMARY: join(cwd, "summary"),
+    GITHUB_PATH: join(cwd, "path"),
+    RUNNER_TEMP: cwd,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+  };
   const [program = "sh", ...args] = command;
   const child = spawn(program, [...args, "-c", script], {
     cwd,
@@ -154,9 +168,7 @@ for (const [name, check] of [
       const cwd = await checkout(t);
       await rename(join(cwd, "bin/hookpolicy"), join(cwd, "hookpolicy"));
       await writeFile(join(cwd, "p.tgz"), "package");
-      // npm, as far as it is called: `pack` copies what it is given, and `install` puts the program into the PATH.
-      const npm = `[ $1 = pack ] && exec cp "$5" "$4"/p.tgz; cp hookpolicy bin/hookpolicy; echo "installed $3"`;
-      await writeFile(join(cwd, "bin/npm"), `#!/bin/sh\n${npm}\n`, { mode: 0o755 });
+      await writeNpm(cwd);
       const none = await check(cwd);
       assert.equal(none.code, 1);
       assert.match(none.output, /set the inputs package and sha256/);
@@ -167,6 +179,18 @@ for (const [name, check] of [
       const right = await check(cwd, { package: "p.tgz", sha256: hash("sha256", "package") });
       assert.equal(right.code, 0, right.output);
       assert.match(right.output, /installed \S+\.tgz/);
+    });
+
+    test("installs the package that it is given, whatever a runner has kept of an earlier job", async (t) => {
+      const cwd = await checkout(t);
+      await rename(join(cwd, "bin/hookpolicy"), join(cwd, "hookpolicy"));
+      await writeFile(join(cwd, "bin/hookpolicy"), "#!/bin/sh\necho earlier; exit 9\n", { mode: 0o755 });
+      await writeFile(join(cwd, "p.tgz"), "package");
+      await writeNpm(cwd);
+      const { code, output } = await check(cwd, { package: "p.tgz", sha256: hash("sha256", "package") });
+      assert.equal(code, 0, output);
+      assert.doesNotMatch(output, /earlier/);
+      assert.match(await readFile(join(cwd, "bin/hookpolicy"), "utf8"), /earlier/);
     });
 
     test("fails on a mistake in a policy, and on a suite that fails", async (t) => {
