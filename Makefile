@@ -51,8 +51,9 @@ executable: dist/main.js ## Build the program with Node.js in it, one file that 
 	node release/executable/build.ts $(EXECUTABLE)
 
 .PHONY: image
-image: dist/THIRD_PARTY_LICENSES.txt ## Build the container image IMAGE=registry.example.com/hookpolicy:0.1.0
-	docker build --tag "$$IMAGE" --build-arg VERSION='$(VERSION)' \
+image: dist/THIRD_PARTY_LICENSES.txt ## Build the container image IMAGE=registry.example.com/hookpolicy:0.1.0 (PLATFORM=linux/arm64, BASE=…)
+	docker build $(if $(PLATFORM),--platform='$(PLATFORM)') $(if $(BASE),--build-arg BASE='$(BASE)') \
+	  --tag "$$IMAGE" --build-arg VERSION='$(VERSION)' \
 	  --build-arg REVISION="$$(git rev-parse HEAD)" --build-arg CREATED="$$(git log -1 --format=%cI)" .
 
 .PHONY: release

@@ -54,6 +54,17 @@ describe("the Dockerfile", () => {
     assert.equal(pod.containers[0].args[0], "run");
   });
 
+  test("can be built for another platform, and on another base", () => {
+    const built = (...args: string[]): string =>
+      spawnSync("make", ["--dry-run", "image", ...args], { cwd: ROOT, encoding: "utf8" }).stdout;
+    assert.doesNotMatch(built(), /--platform|BASE=/);
+    const command = built("PLATFORM=linux/arm64", "BASE=mirror.example.com/node@sha256:0");
+    assert.match(
+      command,
+      /docker build --platform='linux\/arm64' --build-arg BASE='mirror\.example\.com\/node@sha256:0'/,
+    );
+  });
+
   test("labels the image as the Open Container Initiative names them", () => {
     const labels = [...dockerfile.matchAll(/org\.opencontainers\.image\.(\w+)=/g)].map(
       ([, name = ""]) => name,
