@@ -249,6 +249,19 @@ test("metrics in plain HTTP need no rights, and are scraped so", async () => {
   assert.deepEqual(monitor?.["spec"].endpoints, [{ port: "metrics", honorLabels: true, interval: "30s" }]);
 });
 
+test("the scrape can have its token from a Secret, where a ServiceMonitor may not name files", async () => {
+  const endpoint = async (...args: string[]): Promise<Record<string, unknown>> =>
+    (await template("--set", "monitoring.enabled=true", ...args)).find(
+      ({ kind }) => kind === "ServiceMonitor",
+    )?.["spec"].endpoints[0];
+  const { bearerTokenFile, ...others } = await endpoint();
+  assert.equal(typeof bearerTokenFile, "string");
+  assert.deepEqual(await endpoint("--set", "monitoring.tokenSecret.name=hookpolicy-metrics-token"), {
+    ...others,
+    authorization: { credentials: { name: "hookpolicy-metrics-token", key: "token" } },
+  });
+});
+
 test("an authority that the chart writes is none that the operator may write", async () => {
   const pem = "-----BEGIN CERTIFICATE-----";
   const objects = await template(

@@ -6,11 +6,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
 import { FLAGS } from "../../src/operator/options.ts";
 import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
@@ -22,7 +23,7 @@ import { environment } from "../controlplane/processes.ts";
 import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { runUninstallJob } from "./job.ts";
 import { releaseWorkingTree } from "./releasing.ts";
-import { certManagerDefinition, NAMESPACE, noTestNamespace, ROOT } from "./tools.ts";
+import { certManagerDefinition, kustomize, NAMESPACE, noTestNamespace, ROOT } from "./tools.ts";
 
 const run = promisify(execFile);
 
@@ -82,6 +83,23 @@ test("docs/install.md names flags that hookpolicy has, and files that are there"
   }
   for (const [, target = ""] of PAGE.matchAll(/\]\(([^)#]+)/g)) {
     assert.ok(target.startsWith("https:") || existsSync(join(ROOT, "docs", target)), target);
+  }
+});
+
+test("the patch for clusters that assign users leaves the rest of the Pods' security context", async () => {
+  const [, , block = ""] =
+    [...section("With kubectl").text.matchAll(FENCE)].find(([text]) => text.includes("runAsUser")) ?? [];
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-docs-"));
+  try {
+    const resources = [relative(folder, join(ROOT, "manifests"))];
+    await writeFile(join(folder, "kustomization.yaml"), stringify({ resources, ...parse(block) }));
+    const deployment = (await kustomize(folder)).find(({ kind }) => kind === "Deployment");
+    assert.deepEqual(deployment?.["spec"].template.spec.securityContext, {
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+  } finally {
+    await rm(folder, { recursive: true });
   }
 });
 
