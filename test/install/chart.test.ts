@@ -10,6 +10,7 @@ import { parse } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
 import { chartReadme, valuesOf } from "../../release/chart-readme.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { deploymentOf, nameOf, template } from "./chart.ts";
 import { CHART, helm, IMAGE, kustomize, kustomizeWith, NAMESPACE, ROOT } from "./tools.ts";
 
 const RELEASE_LABELS = [
@@ -19,14 +20,7 @@ const RELEASE_LABELS = [
   "helm.sh/chart",
 ];
 
-async function template(...args: readonly string[]): Promise<readonly KubeObject[]> {
-  return objectsOf(await helm("template", "hookpolicy", CHART, "--namespace", NAMESPACE, ...args));
-}
-
 const isHook = ({ metadata: { annotations = {} } }: KubeObject): boolean => "helm.sh/hook" in annotations;
-
-const nameOf = ({ kind, metadata: { namespace = "", name } }: KubeObject): string =>
-  `${kind} ${namespace}/${name}`;
 
 /** Without what Helm itself adds, and those labels. */
 function plain(object: KubeObject, ignored: readonly string[]): unknown {
@@ -45,12 +39,6 @@ function plain(object: KubeObject, ignored: readonly string[]): unknown {
 
 function byName(objects: readonly KubeObject[], ignored = RELEASE_LABELS): Record<string, unknown> {
   return Object.fromEntries(objects.map((object) => [nameOf(object), plain(object, ignored)]));
-}
-
-function deploymentOf(objects: readonly KubeObject[]): KubeObject {
-  const found = objects.find(({ kind }) => kind === "Deployment");
-  assert.ok(found);
-  return found;
 }
 
 test("the chart is what the manifests are", async () => {
@@ -124,18 +112,6 @@ test("with monitoring the chart is what its component makes of the manifests", a
   }
 });
 
-test("the alerts point to where the user keeps the runbook, section by section", async () => {
-  const page = "https://git.example.com/hookpolicy/docs/runbook.md";
-  const args = ["--set", "monitoring.enabled=true", "--set", `monitoring.runbookUrl=${page}`];
-  const rules = (await template(...args)).find(({ kind }) => kind === "PrometheusRule");
-  const groups: { rules: { alert: string; annotations: Record<string, string> }[] }[] =
-    rules?.["spec"].groups;
-  const alerts = groups.flatMap((group) => group.rules);
-  assert.ok(alerts.length > 20);
-  for (const { alert, annotations } of alerts)
-    assert.equal(annotations["runbook_url"], `${page}#${alert.toLowerCase()}`);
-});
-
 /** kustomize ends the names of generated objects with a hash of what is in them. */
 function unhashed(of: KubeObject["metadata"]): KubeObject["metadata"] {
   return { ...of, name: of.name.replace(/-[a-z0-9]{10}$/, "") };
@@ -206,60 +182,6 @@ test("on the nodes' network an update frees a node first, and no NetworkPolicy p
   const onNodes = ["--set", "hostNetwork=true"];
   assert.deepEqual(await strategy(...onNodes), { maxUnavailable: 1, maxSurge: 0 });
   await assert.rejects(template(...onNodes, "--set", "networkPolicy.callers={capi-system}"), /use mtls/);
-});
-
-test("metrics are read by the ServiceAccounts that are named", async () => {
-  const readers = [
-    { namespace: "monitoring", name: "prometheus-k8s" },
-    { namespace: "fleet", name: "agent" },
-  ];
-  const objects = await template("--set-json", `metrics.readers=${JSON.stringify(readers)}`);
-  const binding = objects.find(({ roleRef }) => roleRef?.name === "hookpolicy-metrics-reader");
-  assert.deepEqual(
-    binding?.["subjects"],
-    readers.map((reader) => ({ kind: "ServiceAccount", ...reader })),
-  );
-  await assert.rejects(template("--set-json", 'metrics.readers=[{"name":"prometheus"}]'), /namespace/);
-});
-
-test("metrics name Clusters only where the values allow it", async () => {
-  const [without, named] = await Promise.all(
-    [[], ["--set", "metrics.clusterNames=true"]].map(async (args) => deploymentOf(await template(...args))),
-  );
-  const names = (deployment: KubeObject | undefined): boolean =>
-    deployment?.["spec"].template.spec.containers[0].args.includes("--metrics-cluster-names");
-  assert.deepEqual([names(without), names(named)], [false, true]);
-});
-
-test("metrics in plain HTTP need no rights, and are scraped so", async () => {
-  const [insecure, secure] = await Promise.all(
-    [false, true].map(
-      async (value) => await template("--set", `metrics.secure=${value}`, "--set", "monitoring.enabled=true"),
-    ),
-  );
-  assert.ok(insecure && secure);
-  const argsOf = (objects: readonly KubeObject[]): string[] =>
-    deploymentOf(objects)["spec"].template.spec.containers[0].args;
-  assert.ok(argsOf(insecure).includes("--metrics-secure=false"));
-  assert.ok(argsOf(secure).includes("--metrics-secure=true"));
-  const ofMetrics = (objects: readonly KubeObject[]): number =>
-    objects.filter(({ metadata: { name } }) => name.startsWith("hookpolicy-metrics-")).length;
-  assert.deepEqual([ofMetrics(insecure), ofMetrics(secure)], [0, 3]);
-  const monitor = insecure.find(({ kind }) => kind === "ServiceMonitor");
-  assert.deepEqual(monitor?.["spec"].endpoints, [{ port: "metrics", honorLabels: true, interval: "30s" }]);
-});
-
-test("the scrape can have its token from a Secret, where a ServiceMonitor may not name files", async () => {
-  const endpoint = async (...args: string[]): Promise<Record<string, unknown>> =>
-    (await template("--set", "monitoring.enabled=true", ...args)).find(
-      ({ kind }) => kind === "ServiceMonitor",
-    )?.["spec"].endpoints[0];
-  const { bearerTokenFile, ...others } = await endpoint();
-  assert.equal(typeof bearerTokenFile, "string");
-  assert.deepEqual(await endpoint("--set", "monitoring.tokenSecret.name=hookpolicy-metrics-token"), {
-    ...others,
-    authorization: { credentials: { name: "hookpolicy-metrics-token", key: "token" } },
-  });
 });
 
 test("an authority that the chart writes is none that the operator may write", async () => {
@@ -437,19 +359,6 @@ test("common labels are those of all objects and Pods", async () => {
   for (const object of objects.filter(({ kind }) => kind !== "CustomResourceDefinition"))
     assert.equal(object.metadata.labels?.["team"], "platform", nameOf(object));
   assert.equal(deploymentOf(objects)["spec"].template.metadata.labels.team, "platform");
-});
-
-test("common labels do not replace the one by which the ServiceMonitor finds its Service", async () => {
-  const common = JSON.stringify({ "app.kubernetes.io/component": "policies" });
-  const args = ["--set-json", `commonLabels=${common}`, "--set", "monitoring.enabled=true"];
-  const objects = await template(...args);
-  const monitor = objects.find(({ kind }) => kind === "ServiceMonitor") ?? assert.fail("no ServiceMonitor");
-  const found = objects.filter(({ kind, metadata: { labels = {} } }) =>
-    Object.entries(monitor["spec"].selector.matchLabels).every(
-      ([key, value]) => kind === "Service" && labels[key] === value,
-    ),
-  );
-  assert.deepEqual(found.map(nameOf), [`Service ${NAMESPACE}/hookpolicy-metrics`]);
 });
 
 test("a budget for disruptions can be left out", async () => {
