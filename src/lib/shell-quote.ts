@@ -2,6 +2,9 @@
 
 import { isPrintable, replaceUnprintable } from "./printable.ts";
 
+/** Several commands are run one after the other, each once the one before has succeeded. */
+export type CommandLine = string | readonly string[];
+
 const encoder = new TextEncoder();
 const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;
 

@@ -1,6 +1,7 @@
 /** Why the objects that a gate names are unknown, for users: the same on every replica, without observed values. */
 
 import { GROUP } from "../api/hook-policy.ts";
+import type { CommandLine } from "../lib/shell-quote.ts";
 import { isForbidden, isNotFound, KubeError } from "../kube/kube-error.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/api-discovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
@@ -67,11 +68,14 @@ function mayNot(resource: Resource): string {
   );
 }
 
-/** The command of an administrator that lets the operator read these kinds, each as resourceName(). */
-export function grantCommand([first = "", ...others]: readonly string[]): string {
+/** The commands of an administrator that let the operator read these kinds, each as resourceName(). */
+export function grantCommand([first = "", ...others]: readonly string[]): CommandLine {
   const role = `hookpolicy-${first}`;
   const resources = [first, ...others].join(",");
-  return `kubectl create clusterrole ${role} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${role} ${GROUP}/aggregate-to-operator=true`;
+  return [
+    `kubectl create clusterrole ${role} --verb=get,list,watch --resource=${resources}`,
+    `kubectl label clusterrole ${role} ${GROUP}/aggregate-to-operator=true`,
+  ];
 }
 
 const MAY_NOT = /^the operator may not read ([a-z0-9.-]+): /;

@@ -11,6 +11,8 @@ export interface Branch {
 export interface Detail {
   readonly label: string;
   readonly text: string;
+  /** Those of the text, where a terminal must not take every space for the end of one. */
+  readonly words?: readonly string[];
   /** Never wrapped, so that it can be copied as one line. */
   readonly whole?: boolean;
 }

@@ -2,6 +2,7 @@
 
 import type { TaskAccount } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
+import type { CommandLine } from "../lib/shell-quote.ts";
 import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./watched-objects.ts";
 import type { FieldError } from "./validation/schema.ts";
@@ -189,7 +190,7 @@ export interface GateResult {
    * The commands that show what a gate waits for that no command meets; or, if it is not evaluable, that make it so: for the
    * trace only.
    */
-  readonly look?: readonly string[];
+  readonly look?: readonly CommandLine[];
   /** Why there is no command, and what a person can do instead. */
   readonly withheld?: string;
   /**

@@ -1,5 +1,6 @@
 /** The objects of any kind that gates name. */
 
+import type { CommandLine } from "../lib/shell-quote.ts";
 import type { TooLargeMark, ObjectMeta } from "../api/meta.ts";
 
 export interface ObjectKind {
@@ -31,8 +32,8 @@ export type FoundObjects =
       readonly ok: false;
       readonly reason: string;
       readonly message: string;
-      /** The command that lets the operator read them: for the trace only. */
-      readonly grant?: string;
+      /** What lets the operator read them: for the trace only. */
+      readonly grant?: CommandLine;
     };
 
 /** The reason while a kind is read for the first time. */

@@ -11,6 +11,7 @@ import { APPLY } from "./check-install.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { error, type DoctorInput, type Finding, isAbsent, judged, known, ok, warning } from "./finding.ts";
 import { nameOf } from "../fleet/fleet.ts";
+import { advice, run } from "../terminal/printed-command.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
@@ -76,7 +77,7 @@ function unreachableService(
   const { namespace, name } = service;
   return error(
     `Service ${namespace}/${name}, which the webhook for Clusters calls, has no ready Pod; ${UNTIL_THEN}`,
-    `kubectl describe service -n ${namespace} ${name}; kubectl get pods -n ${namespace}`,
+    advice`${run(`kubectl describe service -n ${namespace} ${name}`)}; ${run(`kubectl get pods -n ${namespace}`)}`,
   );
 }
 
@@ -185,6 +186,6 @@ export function references({ policyBindings, namespaces, clusters, fleet }: Doct
   const { namespace = "" } = first.metadata;
   return warning(
     `a Cluster without topology can take along the control plane of ${firstNames(inDanger.map(clusterKey))} when it is deleted${named}`,
-    `keep held Clusters in other namespaces: kubectl label namespace ${shellQuote(namespace)} ${REFERENCES_OPT_OUT}-`,
+    advice`keep held Clusters in other namespaces: ${run(`kubectl label namespace ${shellQuote(namespace)} ${REFERENCES_OPT_OUT}-`)}`,
   );
 }

@@ -22,6 +22,7 @@ import { emptySelections, placesIn } from "../fleet/selections.ts";
 import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
+import { advice, run } from "../terminal/printed-command.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 
@@ -95,12 +96,11 @@ export function topology({ clusters, fleet, matches }: DoctorInput): Finding {
   const believed = new Set([...gatedIn(matches).values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
   const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${firstNames(without)})`;
-  const refuse =
-    "refuse their deletion at admission instead: kubectl apply -k manifests/admission/refuse-deletion";
+  const refuse = advice`refuse their deletion at admission instead: ${run("kubectl apply -k manifests/admission/refuse-deletion")}`;
   if (misled.length === 0) return warning(detail, refuse);
   return error(
     `policies match ${counted(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${firstNames(misled)}`,
-    `leave them out by spec.clusterSelector, and ${refuse}`,
+    advice`leave them out by spec.clusterSelector, and ${refuse}`,
   );
 }
 
@@ -134,7 +134,7 @@ export function grants({ grants: asked, policies, rollouts, deployments }: Docto
     const resources = lacking.map((each) => each.resource);
     return error(
       `the operator may not ${lacking[0].verbs} ${firstNames(resources)}: rules that look at them hold`,
-      grantCommand(resources),
+      run(grantCommand(resources)),
     );
   }
   const unsure = asked.find(({ missing }) => !missing.ok);
@@ -179,6 +179,6 @@ function marked(fleet: Fleet, wanted: readonly Bypass[]): readonly Problem[] {
     const bypasses = bypassesOf(cluster).filter((each) => wanted.includes(each));
     if (bypasses.length === 0) return [];
     const remove = bypasses.map((bypass) => `${BYPASSES[bypass]}-`);
-    return [{ detail: clusterKey(cluster), remedy: kubectl("annotate", cluster.metadata, ...remove) }];
+    return [{ detail: clusterKey(cluster), remedy: run(kubectl("annotate", cluster.metadata, ...remove)) }];
   });
 }

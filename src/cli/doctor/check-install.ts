@@ -20,14 +20,16 @@ import {
   worse,
 } from "./finding.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
-export const APPLY = "apply the manifests of this release: kubectl apply -k .";
+export const APPLY = advice`apply the manifests of this release: ${run("kubectl apply -k .")}`;
+const APPLY_DEFINITIONS = run(APPLY_CRDS);
 
 export function definitions({ definitions: read }: DoctorInput): Finding {
   const served = ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
   const found = [...read].map(([kind, crd]) =>
     isAbsent(crd)
-      ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_CRDS)
+      ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_DEFINITIONS)
       : judged(() => definitionProblem(kind, known(crd)) ?? served),
   );
   return found.toSorted(worse)[0] ?? served;
@@ -38,11 +40,11 @@ function definitionProblem(kind: string, crd: RawObject): Finding | undefined {
   const established = conditions.find(({ type }) => type === "Established");
   const name = textOf(fieldsOf(crd["metadata"])["name"]);
   if (established?.["status"] !== "True") {
-    return error(`${name} is not established`, `kubectl describe crd ${name}`);
+    return error(`${name} is not established`, run(`kubectl describe crd ${name}`));
   }
   const versions = listOf(fieldsOf(crd["spec"])["versions"]).map(fieldsOf);
   const version = versions.find((each) => each["name"] === VERSION && each["served"] === true);
-  if (version === undefined) return error(`${name} does not serve ${VERSION}`, APPLY_CRDS);
+  if (version === undefined) return error(`${name} does not serve ${VERSION}`, APPLY_DEFINITIONS);
   return schemaProblem(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
 }
 
@@ -50,12 +52,14 @@ function definitionProblem(kind: string, crd: RawObject): Finding | undefined {
 function schemaProblem(name: string, kind: string, schema: unknown): Finding | undefined {
   const { missing, more } = compareFields(kind, schema);
   if (missing.length > 0) {
-    return error(`${name} is older than this program: it lacks ${firstNames(missing)}`, APPLY_CRDS);
+    return error(`${name} is older than this program: it lacks ${firstNames(missing)}`, APPLY_DEFINITIONS);
   }
   if (more.length === 0) return undefined;
   const detail = `${name} is newer than this program, which does not know ${firstNames(more)}`;
   return warning(detail, "use the hookpolicy of the release that is installed");
 }
+
+export const CORE_PODS = run("kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
 
 export type Deployment = Pick<Evidence, "deployments">;
 
@@ -128,17 +132,23 @@ export function operator(examined: DoctorInput): Finding {
   }
   const { namespace, name, wanted, available } = short;
   const detail = `Deployment ${namespace}/${name}: ${available} of ${wanted} available`;
-  if (wanted === 0) return error(detail, `kubectl scale deployment -n ${namespace} ${name} --replicas=2`);
-  const remedy = `kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`;
+  if (wanted === 0)
+    return error(detail, run(`kubectl scale deployment -n ${namespace} ${name} --replicas=2`));
+  const remedy = run(`kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`);
   return available === 0 ? error(detail, remedy) : warning(detail, remedy);
 }
 
 /** A Deployment can still count as available when its Pods do nothing any more. */
-function silent(silence: string, { namespace, name, available, wanted }: Program): Finding {
+function silent(silence: string, program: Program): Finding {
+  const { namespace, name, available, wanted } = program;
   return error(
     `${silence}, though Deployment ${namespace}/${name} has ${available} of ${wanted} available`,
-    `kubectl logs -n ${namespace} deployment/${name}; kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`,
+    lookAt(program),
   );
+}
+
+export function lookAt({ namespace, name }: Program): Advice {
+  return advice`${run(`kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`)}; ${run(`kubectl logs -n ${namespace} deployment/${name}`)}`;
 }
 
 /**
@@ -193,8 +203,7 @@ export function clusterApi(examined: DoctorInput): Finding {
   return unknown(`Cluster API is installed, but its version is unknown${least}`, TELL_CAPI);
 }
 
-export const TELL_CAPI =
-  "say which it is, such as: hookpolicy doctor --capi-version 1.13; kubectl get deployments -A -o wide -l cluster.x-k8s.io/provider=cluster-api shows its image";
+export const TELL_CAPI = advice`say which it is, such as: ${run("hookpolicy doctor --capi-version 1.13")}; ${run("kubectl get deployments -A -o wide -l cluster.x-k8s.io/provider=cluster-api")} shows its image`;
 
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 
@@ -209,10 +218,7 @@ export function featureGates(examined: DoctorInput): Finding {
   if (managers.length > 0 && creation.why === "Forbidden") return ok(`${GATES.join(" and ")} are on`);
   if (isAbsent(registrations)) return unknown("there is no Cluster API to have it", "clusterctl init");
   if (creation.why === "Forbidden") known(creation);
-  return error(
-    `Cluster API's manager does not answer: ${creation.message}`,
-    "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api",
-  );
+  return error(`Cluster API's manager does not answer: ${creation.message}`, CORE_PODS);
 }
 
 function hasGate(manager: Program, gate: string): boolean {

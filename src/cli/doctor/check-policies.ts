@@ -12,9 +12,10 @@ import { failedCall } from "../fleet/caveats.ts";
 import { conditionOf, type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
-import { operator, operators } from "./check-install.ts";
+import { lookAt, operator, operators } from "./check-install.ts";
 import { trust } from "./check-registration.ts";
 import { firstNames } from "../../lib/first-names.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import {
   error,
   type DoctorInput,
@@ -52,7 +53,7 @@ export function ready(examined: DoctorInput): Finding {
     const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
     return error(
       `the operator has not looked at ${firstNames(unseen.map(nameOf))}`,
-      `kubectl logs -n ${namespace} deployment/${name}`,
+      run(`kubectl logs -n ${namespace} deployment/${name}`),
     );
   }
   const isKnown = deployments.ok ? "" : " by their statuses; whether the operator runs is not known";
@@ -64,7 +65,7 @@ function heldNote({ policies, rollouts }: DoctorInput): string {
   const { held, omitted } = heldBy(objects);
   const clusters = new Set(held.map(({ row }) => row.clusterUID));
   if (clusters.size === 0) return "";
-  return `; ${omitted.length > 0 ? "at least " : ""}${counted(clusters.size, "Cluster")} held: hookpolicy get -A`;
+  return `; ${omitted.length > 0 ? "at least " : ""}${counted(clusters.size, "Cluster")} held (get -A lists them)`;
 }
 
 function withoutPolicies({ rollouts }: Fleet): Finding {
@@ -85,23 +86,25 @@ function isGone(policy: FleetPolicy): boolean {
   return conditionOf(policy, CONDITION.Ready)?.reason === REASON.OperatorGone;
 }
 
+const APPLY_ROLE = advice`apply the ClusterRole of this release: ${run("kubectl apply -k .")}`;
+
 /** The remedies by the reason of the condition Ready; for any other reason the policy must be edited. */
-const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
+const CURES: Readonly<Record<string, (policy: FleetPolicy) => Advice>> = {
   [REASON.HookNotEnforceable]: (policy) =>
-    `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
+    advice`set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
   [REASON.ClusterAPINotInstalled]: () => "clusterctl init",
-  [REASON.ClustersForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
-  [REASON.HookTasksNotInstalled]: () => APPLY_CRDS,
-  [REASON.HookTasksForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
+  [REASON.ClustersForbidden]: () => APPLY_ROLE,
+  [REASON.HookTasksNotInstalled]: () => run(APPLY_CRDS),
+  [REASON.HookTasksForbidden]: () => APPLY_ROLE,
   ObjectsForbidden: () => "do what the check grants says",
-  ObjectKindUnknown: (policy) => `install the kind, or correct the gate: ${edit(policy)}`,
-  ObjectKindTerminating: (policy) => `install the kind again, or correct the gate: ${edit(policy)}`,
+  ObjectKindUnknown: (policy) => advice`install the kind, or correct the gate: ${edit(policy)}`,
+  ObjectKindTerminating: (policy) => advice`install the kind again, or correct the gate: ${edit(policy)}`,
   ObjectsNotLoaded: () => "nothing, if it ends by itself; otherwise look at the operator's log",
 };
 
-function edit({ compiled: { ref } }: FleetPolicy): string {
+function edit({ compiled: { ref } }: FleetPolicy): Advice {
   const namespace = ref.namespace === undefined ? "" : ` -n ${ref.namespace}`;
-  return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
+  return run(`kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`);
 }
 
 export function called(examined: DoctorInput): Finding {
@@ -119,16 +122,15 @@ export function called(examined: DoctorInput): Finding {
 }
 
 /** Neither check sees a network that lets no call through. */
-function cureOfCalls(examined: DoctorInput): string {
+function cureOfCalls(examined: DoctorInput): Advice {
   const isOk = [operator, trust].every((look) => judged(() => look(examined)).state === "ok");
   const [found] = operators(examined);
   if (!isOk || found === undefined)
     return "do first what the checks operator and certificate say: Cluster API calls again by itself";
-  const { namespace, name } = found;
-  return `kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy; kubectl logs -n ${namespace} deployment/${name}; if they run and say nothing, let Cluster API reach their port 9443: kubectl get networkpolicies -A`;
+  return advice`${lookAt(found)}; if they run and say nothing, let Cluster API reach their port 9443: ${run("kubectl get networkpolicies -A")}`;
 }
 
-function lastCallFailed(cluster: RawObject, remedy: string): Problem[] {
+function lastCallFailed(cluster: RawObject, remedy: Advice): Problem[] {
   const failed = failedCall(cluster);
   if (failed === undefined) return [];
   return [{ detail: `${namespacedName(viewMetadata(cluster["metadata"]))}: ${failed}`, remedy }];
@@ -149,7 +151,7 @@ export function owned({ clusters, ownedUnseen, fleet }: DoctorInput): Finding {
   });
   const all = torn.map(({ name, message, steps }) => ({
     detail: `${name}: ${message}`,
-    remedy: steps.map(({ command }) => command).join(" && ") || `hookpolicy explain ${name}`,
+    remedy: run(steps.length === 0 ? `hookpolicy explain ${name}` : steps.map(({ command }) => command)),
   }));
   const isUnderWay = torn.some((each) => each.isUnderWay);
   const what = isUnderWay ? "torn down" : "that a deletion would tear down";
@@ -190,6 +192,6 @@ function lifting({ name, clusterRef, expiresAt }: Override, now: Date): Problem 
   const spec = JSON.stringify({ spec: { expiresAt: timestamp(now) } });
   return {
     detail: `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
-    remedy: `to end it now: kubectl patch hookoverride ${name} --type merge -p '${spec}'`,
+    remedy: advice`to end it now: ${run(`kubectl patch hookoverride ${name} --type merge -p '${spec}'`)}`,
   };
 }

@@ -27,12 +27,13 @@ import {
   worse,
 } from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
-import { capiVersion, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import { capiVersion, CORE_PODS, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
 export function ours({ registrations, serviceName }: DoctorInput): Registration[] {
   return known(registrations).filter((each) => isOurs(each, serviceName));
@@ -51,7 +52,7 @@ export function registered(examined: DoctorInput): Finding {
   if (found.length === 0) {
     return error(
       "no ExtensionConfig points to the operator: Cluster API never calls it",
-      "apply it as you installed it; if that was with the manifests as they are: kubectl apply -f manifests/extensionconfig.yaml",
+      advice`apply it as you installed it; if that was with the manifests as they are: ${run("kubectl apply -f manifests/extensionconfig.yaml")}`,
     );
   }
   const place = operators(examined)[0]?.namespace;
@@ -62,8 +63,12 @@ export function registered(examined: DoctorInput): Finding {
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
   return warning(
     `${found.length} ExtensionConfigs lead to the operator, which is asked by each of them: ${firstNames(names)}`,
-    `keep one: kubectl delete extensionconfig ${superfluous.join(" ")}`,
+    advice`keep one: ${run(`kubectl delete extensionconfig ${superfluous.join(" ")}`)}`,
   );
+}
+
+function annotation(name: string | undefined, mark: string): Advice {
+  return run(`kubectl annotate extensionconfig ${name} --overwrite ${mark}`);
 }
 
 export function discovered(examined: DoctorInput): Finding {
@@ -74,8 +79,8 @@ export function discovered(examined: DoctorInput): Finding {
     const detail = `ExtensionConfig ${metadata.name}: Discovered is ${status}${message === "" ? "" : `: ${message}`}`;
     const remedy =
       status === "missing"
-        ? "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api: Cluster API's manager has not looked at it"
-        : "make what the message names reachable: kubectl get pods,endpointslices -A -l app.kubernetes.io/name=hookpolicy; Cluster API then tries again by itself";
+        ? advice`${CORE_PODS}: Cluster API's manager has not looked at it`
+        : advice`make what the message names reachable: ${run("kubectl get pods,endpointslices -A -l app.kubernetes.io/name=hookpolicy")}; Cluster API then tries again by itself`;
     return error(detail, remedy);
   }
   const old = found.find(({ current }) => !current);
@@ -84,7 +89,7 @@ export function discovered(examined: DoctorInput): Finding {
       found.map((each) => `${each.metadata.name}: ${counted(each.handlers.length, "handler")}`).join("; "),
     );
   const detail = `ExtensionConfig ${old.metadata.name} has changed since Cluster API looked at it`;
-  return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
+  return warning(detail, CORE_PODS);
 }
 
 export function hooks(examined: DoctorInput): Finding {
@@ -105,10 +110,7 @@ export function hooks(examined: DoctorInput): Finding {
     const detail = `Cluster API knows no handler for ${firstNames(unlearnt)}: it has not looked since the operator offers that`;
     // The value of an earlier time would change nothing, and Cluster API would not look.
     const value = timestamp(examined.now);
-    return error(
-      detail,
-      `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=${value}`,
-    );
+    return error(detail, annotation(found[0]?.metadata.name, `hookpolicy.dev/discover=${value}`));
   }
   const unserved = [...called.difference(advertised)];
   if (unserved.length > 0) {
@@ -148,10 +150,12 @@ export function namespaces(examined: DoctorInput): Finding {
     )
     .map(({ name }) => name);
   if (left.length === 0) return ok("every namespace with something to protect is selected");
-  const patch = `kubectl patch extensionconfig ${found[0]?.metadata.name} --type merge -p '{"spec":{"namespaceSelector":null}}'`;
+  const patch = run(
+    `kubectl patch extensionconfig ${found[0]?.metadata.name} --type merge -p '{"spec":{"namespaceSelector":null}}'`,
+  );
   return error(
     `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${firstNames(left)}`,
-    `label them, or select all: ${patch}`,
+    advice`label them, or select all: ${patch}`,
   );
 }
 
@@ -187,7 +191,7 @@ function trusts(registration: Registration, { secrets, now }: DoctorInput): Find
   const { name } = metadata;
   const key = secretOf(registration);
   const secret = secrets.get(key ?? "");
-  const inject = `kubectl annotate extensionconfig ${name} --overwrite ${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`;
+  const inject = annotation(name, `${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`);
   if (caBundle === undefined) {
     return error(
       `ExtensionConfig ${name} has no caBundle: Cluster API trusts no certificate of ours`,
@@ -243,12 +247,14 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
   return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
+const APPLY_WEBHOOK = run("kubectl apply -f manifests/webhook.yaml");
+
 /** A problem of this webhook is only a warning, because it helps authors, and decisions do not depend on it. */
 export function webhook(examined: DoctorInput): Finding {
   if (isAbsent(examined.webhook)) {
     return warning(
       "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
-      "kubectl apply -f manifests/webhook.yaml",
+      APPLY_WEBHOOK,
     );
   }
   return apiServerTrust(known(examined.webhook), examined, "ValidatingWebhookConfiguration");
@@ -261,10 +267,7 @@ export function apiServerTrust(configuration: RawObject, examined: DoctorInput, 
   );
   const keep = keeping(configuration, examined);
   if (bundles.length === 0) {
-    return warning(
-      `the ${name} has no webhook: only the status of a policy shows its errors`,
-      "kubectl apply -f manifests/webhook.yaml",
-    );
+    return warning(`the ${name} has no webhook: only the status of a policy shows its errors`, APPLY_WEBHOOK);
   }
   if (bundles.some((bundle) => bundle === "")) {
     return warning(`the ${name} has no caBundle: the API server trusts no certificate of ours`, keep);

@@ -3,6 +3,7 @@
 import { GROUP } from "../../api/hook-policy.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
+import { advice, run } from "../terminal/printed-command.ts";
 import { LEADER_LEASE } from "../../kube/resources.ts";
 import { EXTENSION_NAME } from "../../registration/registration.ts";
 import { flagOf, operators, type Program } from "./check-install.ts";
@@ -121,7 +122,7 @@ export function rights(examined: DoctorInput): Finding {
     "error",
     [...Map.groupBy(lacking, ({ without }) => without)].map(([without, all]) => ({
       detail: `may not ${firstNames(all.map(({ title }) => title))}: ${without}`,
-      remedy: `grant it as this release does: kubectl apply -f manifests/${all[0]?.file}.yaml`,
+      remedy: advice`grant it as this release does: ${run(`kubectl apply -f manifests/${all[0]?.file}.yaml`)}`,
     })),
     () => `${account} lacks ${counted(lacking.length, "right")} that the operator needs`,
   );

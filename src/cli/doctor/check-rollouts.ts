@@ -7,6 +7,7 @@ import { clusterKey } from "../../views/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { firstNames } from "../../lib/first-names.ts";
+import { advice, run } from "../terminal/printed-command.ts";
 import {
   type DoctorInput,
   type Finding,
@@ -71,7 +72,7 @@ function unready(rollout: FleetRollout): Problem[] {
   const remedy =
     message === undefined
       ? "see whether the operator runs, and what its log says of HookRollouts"
-      : `do what the message says: kubectl edit hookrollout ${name}`;
+      : advice`do what the message says: ${run(`kubectl edit hookrollout ${name}`)}`;
   return [{ detail: `${name}: ${message ?? "the operator has not looked at its spec"}`, remedy }];
 }
 
@@ -79,7 +80,7 @@ function halted(rollout: FleetRollout): Problem[] {
   const { name } = rollout.compiled;
   const halt = conditionOf(rollout, CONDITION.Halted);
   if (halt?.status !== "True") return [];
-  const remedy = `hookpolicy rollout status ${name}, then repair what failed, or hookpolicy rollout resume ${name}`;
+  const remedy = advice`${run(`hookpolicy rollout status ${name}`)}, then repair what failed, or ${run(`hookpolicy rollout resume ${name}`)}`;
   return [{ detail: `${name}: ${halt.message}`, remedy }];
 }
 
@@ -87,7 +88,7 @@ function paused({ compiled, pauseReason }: FleetRollout): Problem[] {
   const { name } = compiled;
   if (!compiled.paused) return [];
   const detail = pauseReason === undefined ? name : `${name}: ${pauseReason}`;
-  return [{ detail, remedy: `hookpolicy rollout resume ${name}` }];
+  return [{ detail, remedy: run(`hookpolicy rollout resume ${name}`) }];
 }
 
 /** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
@@ -136,7 +137,7 @@ function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[]
     .filter((stage) => !stages.includes(stage))
     .map(({ name }) => ({
       detail: `stage ${name} of HookRollout ${compiled.name}`,
-      remedy: `correct its clusterSelector or the labels, or remove the stage: hookpolicy rollout status ${compiled.name}`,
+      remedy: advice`correct its clusterSelector or the labels, or remove the stage: ${run(`hookpolicy rollout status ${compiled.name}`)}`,
     }));
 }
 

@@ -17,7 +17,7 @@ import {
   together,
   warning,
 } from "./finding.ts";
-import { taskCommand } from "../terminal/printed-command.ts";
+import { type Advice, advice, run, taskCommand } from "../terminal/printed-command.ts";
 import { isHeldBy } from "../../tasks/slot-tasks.ts";
 
 export function tasks(examined: DoctorInput): Finding {
@@ -41,7 +41,7 @@ export function tasks(examined: DoctorInput): Finding {
   if (gone !== undefined)
     return warning(
       `there is no ServiceAccount ${namespacedName(gone)}: its rights are there all the same`,
-      `create it, or revoke what is left: ${setUp(gone, operator)}`,
+      advice`create it, or revoke what is left: ${setUp(gone, operator)}`,
     );
   return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(examined)}`);
 }
@@ -57,7 +57,7 @@ function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
   if (first === undefined) return undefined;
   return warning(
     `${counted(failed.length, "HookTask")} failed, so Clusters stay held: ${firstNames(failed.map(namespacedName))}`,
-    `see why: ${taskCommand("show", first)}; correct the cause, then ${taskCommand("retry", first)}`,
+    advice`see why: ${run(taskCommand("show", first))}; correct the cause, then ${run(taskCommand("retry", first))}`,
   );
 }
 
@@ -84,11 +84,12 @@ function problemsOf(account: TaskAccount, operator: string): Problem[] {
 
 const INSTALL = "install the kind, or correct the task";
 
-function setUp({ namespace, name, rights }: TaskAccount, operator: string): string {
+function setUp({ namespace, name, rights }: TaskAccount, operator: string): Advice {
   const may = rights
     .filter((right) => right.missing.ok && (right.namespace === undefined || right.namespace === namespace))
     .map(({ verbs, resource }) => ` --may ${verbs.join(",")}:${resource}`);
-  return `hookpolicy init tasks -n ${namespace} --service-account ${name}${operator}${may.join("")} | kubectl apply -f -`;
+  const rendered = `hookpolicy init tasks -n ${namespace} --service-account ${name}${operator}${may.join("")}`;
+  return advice`${rendered} | ${run("kubectl apply -f -")}`;
 }
 
 function operatorFlag(examined: DoctorInput): string {

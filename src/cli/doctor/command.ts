@@ -1,13 +1,13 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
-import { addExamples, choice, CommandError, FAILED, USAGE, type Printing } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, programName, USAGE, type Printing } from "../command.ts";
 import type { Check, Evidence, Settings } from "./finding.ts";
 import { type FlagValues, parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
-import { terminalOf } from "../terminal/terminal.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
 
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
@@ -45,21 +45,22 @@ export function addDoctor(program: Command): void {
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addExamples(addConnectionFlags(command), EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
-    await runDoctor(self.optsWithGlobals<Flags>());
+    await runDoctor(self.optsWithGlobals<Flags>(), programName(self));
   });
 }
 
-async function runDoctor(flags: Flags): Promise<void> {
+async function runDoctor(flags: Flags, program: string): Promise<void> {
   const { doctorJson, doctorLines } = await import("./report.ts");
-  const checks = await diagnose(flags);
+  const view = viewOf(flags, program);
+  const checks = await diagnose(flags, flags.output === "text" ? view : undefined);
   if (flags.output === "json") stdout.json(doctorJson(checks));
-  else stdout.lines(doctorLines(checks, terminalOf(process.stdout, flags)));
+  else stdout.lines(doctorLines(checks, view));
   if (checks.some(({ state }) => state === "error" || state === flags.failOn)) throw new CommandError(FAILED);
   if (checks.some(({ name, state }) => state === "unknown" && ESSENTIAL.has(name)))
     throw new CommandError(USAGE);
 }
 
-export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
+export async function diagnose(flags: DoctorFlags, words?: CommandWords): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
   const { examine } = await import("./doctor.ts");
@@ -69,7 +70,7 @@ export async function diagnose(flags: DoctorFlags): Promise<Check[]> {
   const evidence = await reading(() =>
     withApiServer(flags, async (client) => await gather(client, settings)),
   );
-  return examine(evidence, { ...(await settingsOf(evidence, settings)), toldCapi });
+  return examine(evidence, { ...(await settingsOf(evidence, settings)), toldCapi }, words);
 }
 
 /** If these could not be read, the absence of problems proves nothing. */

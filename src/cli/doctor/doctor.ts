@@ -20,6 +20,7 @@ import {
   ok,
   type Settings,
 } from "./finding.ts";
+import { adviceText, type CommandWords } from "../terminal/printed-command.ts";
 
 /** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
@@ -53,14 +54,25 @@ const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
   tasks,
 };
 
-export function examine(evidence: Evidence, settings: Settings): Check[] {
+/** `words`: absent for JSON. */
+export function examine(evidence: Evidence, settings: Settings, words?: CommandWords): Check[] {
   const { policies: own, overrides, rollouts, clusters, namespaces } = evidence;
   const objects = [own, overrides, rollouts, clusters, namespaces].flatMap((read) =>
     read.ok ? read.value : [],
   );
   const fleet = new Fleet(objects, settings);
   const examined = { ...evidence, ...settings, fleet, matches: matchesIn(fleet) };
-  return Object.entries(CHECKS).map(([name, look]) => ({ name, ...judged(() => look(examined)) }));
+  return Object.entries(CHECKS).map(([name, look]) => {
+    const { remedy, problems, ...found } = judged(() => look(examined));
+    return {
+      name,
+      ...found,
+      ...(remedy !== undefined && { remedy: adviceText(remedy, words) }),
+      ...(problems !== undefined && {
+        problems: problems.map((each) => ({ ...each, remedy: adviceText(each.remedy, words) })),
+      }),
+    };
+  });
 }
 
 function matchesIn(fleet: Fleet): DoctorInput["matches"] {

@@ -7,25 +7,26 @@ import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts
 import type { TaskRecord } from "../../policy/tasks/task-record.ts";
 import type { Fleet, FleetOptions, FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import type { Advice } from "../terminal/printed-command.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
 export type State = (typeof STATES)[number];
 
-export interface Finding {
+export interface Finding<Remedy = Advice> {
   readonly state: State;
   readonly detail: string;
   /** A command, or the field to change, for a check that is not ok. */
-  readonly remedy?: string;
+  readonly remedy?: Remedy;
   /** One for each object, where each has its own remedy. */
-  readonly problems?: readonly Problem[];
+  readonly problems?: readonly Problem<Remedy>[];
 }
 
-export interface Problem {
+export interface Problem<Remedy = Advice> {
   readonly detail: string;
-  readonly remedy: string;
+  readonly remedy: Remedy;
 }
 
-export interface Check extends Finding {
+export interface Check extends Finding<string> {
   readonly name: string;
 }
 
@@ -133,9 +134,9 @@ export interface DoctorInput extends Evidence, Settings {
 }
 
 export const ok = (detail: string): Finding => ({ state: "ok", detail });
-export const warning = (detail: string, remedy: string): Finding => ({ state: "warning", detail, remedy });
-export const error = (detail: string, remedy: string): Finding => ({ state: "error", detail, remedy });
-export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
+export const warning = (detail: string, remedy: Advice): Finding => ({ state: "warning", detail, remedy });
+export const error = (detail: string, remedy: Advice): Finding => ({ state: "error", detail, remedy });
+export const unknown = (detail: string, remedy: Advice): Finding => ({ state: "unknown", detail, remedy });
 
 /** An unreachable API server ends the command. */
 export async function read<T>(work: Promise<T>): Promise<ReadResult<T>> {

@@ -7,7 +7,7 @@ import { tableLines } from "../terminal/table.ts";
 import { wrapped } from "../terminal/tree.ts";
 
 /** Problems in a row that one command cures have it once, below them. */
-function problemRows(problems: readonly Partial<Problem>[]): string[][] {
+function problemRows(problems: readonly Partial<Problem<string>>[]): string[][] {
   return problems.flatMap(({ detail, remedy = "" }, index) => [
     ...(detail === undefined ? [] : [["", "", detail]]),
     ...(remedy === problems[index + 1]?.remedy ? [] : [["", "", `→ ${remedy}`]]),

@@ -3,14 +3,27 @@
 import { afterWords, type GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
+import type { TearDown } from "../fleet/teardown.ts";
+import { adviceText, typed } from "../terminal/printed-command.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import { commandsOf } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
 export function explanationJson(explanation: Explanation): object {
-  const { at, operations, callsFail: _, resume: _resume, ...rest } = explanation;
-  return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
+  const { cluster, at, tornDown, ownHold, notes, operations } = explanation;
+  return {
+    cluster,
+    at: timestamp(at),
+    tornDown: tornDown && { ...tornDown, steps: tornDown.steps.map(tearDownStepJson) },
+    ownHold: ownHold && adviceText(ownHold),
+    notes: notes.map((note) => adviceText(note)),
+    operations: operations.map(operationJson),
+  };
+}
+
+function tearDownStepJson({ command, wanted }: TearDown["steps"][number]): object {
+  return { command, wanted: adviceText(wanted) };
 }
 
 function operationJson(operation: ExplainedOperation): object {
@@ -28,9 +41,16 @@ function operationJson(operation: ExplainedOperation): object {
     ...rest,
     firstAsked: textOf(firstAsked),
     earliestRelease: textOf(release),
-    steps: steps.map(({ release: at, look: _, ...step }) => ({ ...step, earliestRelease: textOf(at) })),
+    steps: steps.map(({ release: at, look: _, commands, ...step }) => ({
+      ...step,
+      commands: commands.map((command) => typed(command)),
+      earliestRelease: textOf(at),
+    })),
     policies: policies.map(policyJson),
-    rollouts: rollouts.map(({ needsUser: _, ...rollout }) => rollout),
+    rollouts: rollouts.map(({ needsUser: _, released, ...rollout }) => ({
+      ...rollout,
+      released: released && adviceText(released),
+    })),
   };
 }
 

@@ -31,6 +31,7 @@ import {
   rolloutQueries,
   type StatusTime,
 } from "../fleet/rollout-hold.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import { type Fleet, nameOf } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
@@ -57,7 +58,7 @@ export interface ExplainOptions extends ExplainWish {
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
   /** That Cluster API's calls fail, that the operator does not answer them, or that it could not confirm a release. */
-  readonly lastCall?: string | undefined;
+  readonly lastCall?: Advice | undefined;
   /** Whether Cluster API's last call has failed. */
   readonly callsFail?: boolean;
 }
@@ -68,12 +69,12 @@ export interface Explanation {
   /** Others delete what the Cluster owns, or will. */
   readonly tornDown: TearDown | undefined;
   /** Why Cluster API holds the upgrade without asking. */
-  readonly ownHold: string | undefined;
+  readonly ownHold: Advice | undefined;
   readonly callsFail: boolean;
   /** The command after which Cluster API calls hooks again. */
   readonly resume: string | undefined;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
-  readonly notes: readonly string[];
+  readonly notes: readonly Advice[];
   readonly operations: readonly ExplainedOperation[];
 }
 
@@ -138,10 +139,10 @@ function heldInVain(
   { hook, request, holds, firstAsked }: ExplainedOperation,
   { policies }: Fleet,
   { cluster, live }: ExplainOptions,
-): string | undefined {
+): Advice | undefined {
   if (holds !== true || request !== undefined) return undefined;
   if (hook === "BeforeClusterDelete" && bypassesOf(cluster).includes("ok-to-delete"))
-    return `nothing is held in fact: annotation ${OK_TO_DELETE_ANNOTATION} is set ahead, so Cluster API deletes the Cluster without asking; to remove it: ${kubectl("annotate", cluster.metadata, `${OK_TO_DELETE_ANNOTATION}-`)}`;
+    return advice`nothing is held in fact: annotation ${OK_TO_DELETE_ANNOTATION} is set ahead, so Cluster API deletes the Cluster without asking; to remove it: ${run(kubectl("annotate", cluster.metadata, `${OK_TO_DELETE_ANNOTATION}-`))}`;
   if (!live || firstAsked !== undefined) return undefined;
   const found = policies.flatMap((policy) => {
     const said = conditionOf(policy, CONDITION.NotCalled);
@@ -190,7 +191,7 @@ function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | unde
 function ownHoldOf(
   { served }: Fleet,
   { cluster, hook, request }: ExplainOptions,
-): { readonly text: string; readonly isNow: boolean } | undefined {
+): { readonly text: Advice; readonly isNow: boolean } | undefined {
   if (request !== undefined || (hook ?? UPGRADE) !== UPGRADE) return undefined;
   const text = heldByClusterAPI(cluster, served, hook === UPGRADE);
   return text === undefined ? undefined : { text, isNow: cluster.progress?.heldAt === UPGRADE };

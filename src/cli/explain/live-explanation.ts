@@ -9,6 +9,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSilence } from "../get/holders.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
+import { type Advice, advice, SEE_DOCTOR } from "../terminal/printed-command.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
 /** Gives the arguments of explain(). Every failure is a KubeError or a CommandError. */
@@ -34,8 +35,8 @@ export async function readExplainable(
   };
 }
 
-function failedNote(failed: string): string {
-  return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
+function failedNote(failed: string): Advice {
+  return advice`Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; ${SEE_DOCTOR}`;
 }
 
 /** That the operator has stopped, or could not confirm a release. */
@@ -43,13 +44,13 @@ async function lastAnswerNote(
   client: KubeClient,
   cluster: RawObject,
   { policies }: Fleet,
-): Promise<string | undefined> {
+): Promise<Advice | undefined> {
   const rows = policies.flatMap(({ status }) => listOf(status.decisions));
   const since = rows.map((row) => ({ since: textOf(fieldsOf(row)["since"]) }));
   // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
   const silence = await operatorSilence(client, since);
   if (silence === undefined) return unconfirmed(cluster);
-  return `${silence}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
+  return advice`${silence}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; ${SEE_DOCTOR}`;
 }
 
 const HOLDS = "one of them can hold the Cluster";

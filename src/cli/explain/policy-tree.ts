@@ -3,12 +3,13 @@
 import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../lib/duration.ts";
+import type { CommandLine } from "../../lib/shell-quote.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { commandDetail, type CommandWords } from "../terminal/printed-command.ts";
+import { commandDetail, type CommandWords, typed } from "../terminal/printed-command.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Branch, Detail } from "../../page/branch.ts";
 import type { ExplainedPolicy, ExplainedRule, StatusComparison } from "./policy-explanation.ts";
@@ -186,19 +187,20 @@ export function painted(verdict: Verdict | AdmissionDecision["verdict"] | "Skipp
 }
 
 /** A Cluster in Git has no uid yet: the command asks for the one that it will have. */
-function withRealUids(command: string): string {
+function withRealUids(command: string, words: CommandWords): string {
   return command.replaceAll(UID_OF, (_, namespace: string, name: string) => {
-    const get = ["kubectl", "get", "clusters.cluster.x-k8s.io", "-n", namespace, name];
-    return `=$(${get.join(" ")} -o jsonpath='{.metadata.uid}')`;
+    const get = `kubectl get clusters.cluster.x-k8s.io -n ${namespace} ${name} -o jsonpath='{.metadata.uid}'`;
+    return `=$(${typed(get, words)})`;
   });
 }
 
 /** As Fleet names it. */
 const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
 
-export function runDetail(label: string, command: string, options: TextOptions): Detail {
+export function runDetail(label: string, line: CommandLine, options: TextOptions): Detail {
   const { files, connection, from } = options;
-  if (!command.startsWith("hookpolicy windows ")) return commandDetail(label, withRealUids(command), options);
+  const commands = [line].flat().map((command) => withRealUids(command, options));
+  if (!typed(line).startsWith("hookpolicy windows ")) return commandDetail(label, commands, options);
   const when = from === undefined ? "" : ` --at ${from}`;
-  return commandDetail(label, command, { ...options, connection: `${files || connection}${when}` });
+  return commandDetail(label, line, { ...options, connection: `${files || connection}${when}` });
 }

@@ -10,7 +10,15 @@ import { TOO_LARGE } from "../../views/too-large.ts";
 import type { DrawnExplanation, DrawnOperation } from "../../page/wire.ts";
 import type { TearDown } from "../fleet/teardown.ts";
 import { PLAIN } from "../terminal/colour.ts";
-import type { CommandWords } from "../terminal/printed-command.ts";
+import {
+  type Advice,
+  advice,
+  adviceDetail,
+  adviceText,
+  adviceWords,
+  type CommandWords,
+  typed,
+} from "../terminal/printed-command.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import {
@@ -44,10 +52,9 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.files || options.connection}`,
   ];
   const isFree = waitsForNothing(explanation) && !options.requested;
-  const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns, "  ");
-  const warnings = notes.flatMap((note) =>
-    wrapped(`note: ${note}`, options.columns, "  ").map(options.colour.yellow),
-  );
+  const lines = (told: Advice): string[] => wrapped(adviceWords(told, options), options.columns, "  ");
+  const held = ownHold === undefined ? [] : lines(advice`Blocked: ${ownHold}`);
+  const warnings = notes.flatMap((note) => lines(advice`note: ${note}`).map(options.colour.yellow));
   return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
@@ -73,7 +80,7 @@ function alarmOf(
 ): Required<Pick<Branch, "text" | "details">> {
   const details = steps.flatMap(({ command, wanted }): Detail[] => [
     runDetail("run", command, options),
-    { label: "so that", text: wanted },
+    adviceDetail("so that", wanted, options),
   ]);
   return { text: `ALARM: ${message}`, details };
 }
@@ -129,7 +136,7 @@ export function drawnExplanation(
   const view = viewOf(explanation, options);
   return {
     alarm: tornDown && alarmOf(tornDown, options),
-    notes: [...(ownHold === undefined ? [] : [ownHold]), ...notes],
+    notes: [...(ownHold === undefined ? [] : [ownHold]), ...notes].map((note) => adviceText(note, words)),
     waitsForNothing: waitsForNothing(explanation),
     operations: operations.map((operation) => ({
       hook: operation.hook,
@@ -214,16 +221,20 @@ function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detai
   return steps.flatMap((step, index) => {
     const before = steps[index - 1];
     const isFirst = before?.rule !== step.rule || policyName(before.policy) !== policyName(step.policy);
-    const told = new Set(steps.slice(0, index).flatMap(({ commands }) => commands));
+    const told = new Set(steps.slice(0, index).flatMap(typedOf));
     return [
       // Of the rule's author, once for each rule.
       ...(isFirst && step.message !== undefined ? [{ label: "note", text: step.message }] : []),
       // One command meets several gates.
-      ...(step.commands.some((command) => told.has(command))
+      ...(typedOf(step).some((command) => told.has(command))
         ? [{ label: "and for", text: aimOf(step) }]
         : deedOf(step, index === 0 ? "" : "and ", options)),
     ];
   });
+}
+
+function typedOf({ commands }: Step): readonly string[] {
+  return commands.map((command) => typed(command));
 }
 
 function aimOf(step: Step): string {
@@ -277,7 +288,8 @@ function resumption({ steps, firstAsked }: ExplainedOperation, view: View): Deta
   ];
 }
 
-function outlook(operation: ExplainedOperation, { callsFail, resume }: View): Detail {
+function outlook(operation: ExplainedOperation, view: View): Detail {
+  const { callsFail, resume } = view;
   const { verdict, holds, firstAsked, retryAfterSeconds, policies, request } = operation;
   const isAsked = firstAsked !== undefined;
   const after = callsFail ? "; after failures it waits longer each time" : undefined;
@@ -287,7 +299,7 @@ function outlook(operation: ExplainedOperation, { callsFail, resume }: View): De
   if (request !== undefined) return atAdmission(operation);
   if (holds) {
     const retry = isAsked ? `; Cluster API asks again${later ?? ` after ${retryAfterSeconds} s`}` : "";
-    return { label: "released", text: `${releasedText(operation)}${retry}` };
+    return adviceDetail("released", advice`${releasedBy(operation)}${retry}`, view);
   }
   const when = isAsked ? ` again${later ?? longestRetry(policies)}` : "";
   const audit = verdict === "WouldBlock" ? ": only policies of mode Audit would hold it" : "";
@@ -295,14 +307,16 @@ function outlook(operation: ExplainedOperation, { callsFail, resume }: View): De
 }
 
 /** "by policies: at …; then by HookRollout upgrades: when …" */
-function releasedText({ byPolicies, policies, next }: ExplainedOperation): string {
+function releasedBy({ byPolicies, policies, next }: ExplainedOperation): Advice {
   const held = rulesOfHolders(policies);
   const time = byTime(byPolicies, held);
   if (next.length === 0) return time;
   const [only, ...others] = next;
   if (held.length === 0 && others.length === 0) return only?.released ?? "";
-  const rollouts = next.map(({ rollout, released = "" }) => `by HookRollout ${rollout}: ${released}`);
-  return [...(held.length > 0 ? [`by policies: ${time}`] : []), ...rollouts].join("; then ");
+  const rollouts = next.map(({ rollout, released = "" }) => advice`by HookRollout ${rollout}: ${released}`);
+  return [...(held.length > 0 ? [`by policies: ${time}`] : []), ...rollouts].reduce(
+    (before, then) => advice`${before}; then ${then}`,
+  );
 }
 
 /** What other policies wait for, such as those of mode Audit, releases nothing. */

@@ -16,6 +16,7 @@ import {
 } from "../../policy/decision.ts";
 import { type CompiledPolicy, type GateResult, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import type { CommandLine } from "../../lib/shell-quote.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
 import { commandsOf as taskCommands, openTask, wantedOfTask } from "./task-branch.ts";
 
@@ -31,9 +32,9 @@ export interface Step {
   readonly wanted: string;
   readonly evaluable: boolean;
   /** Commands that meet the gate, or let the operator look at it; one of them is enough. */
-  readonly commands: readonly string[];
+  readonly commands: readonly CommandLine[];
   /** Commands that show what the gate waits for, where none meets it. */
-  readonly look: readonly string[];
+  readonly look: readonly CommandLine[];
   readonly release: Release;
   /** The message of the policy's author. */
   readonly message: string | undefined;
@@ -191,7 +192,7 @@ function stepsOfRule(
 
 function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {
   const parts = [gate, ...(gate.members ?? [])];
-  const lookIf = (isWanted: (met: boolean | undefined) => boolean): string[] =>
+  const lookIf = (isWanted: (met: boolean | undefined) => boolean): CommandLine[] =>
     parts.flatMap(({ met, look = [] }) => (isWanted(met) ? look : []));
   return {
     ...rest,

@@ -16,6 +16,7 @@ import { upgradeHasBegun, ownHolds, type ServedUpgrades } from "../../operations
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
 /** Why Cluster API calls no hook for the Cluster; `undefined`: it does. */
 export function notCalled({ topology, paused }: Cluster): string | undefined {
@@ -40,14 +41,14 @@ export function heldByClusterAPI(
   cluster: Cluster,
   served: ServedUpgrades,
   isAsked: boolean,
-): string | undefined {
+): Advice | undefined {
   const { metadata, progress } = cluster;
   const found = ownHolds(metadata);
   const isHeld = progress?.heldAt === "BeforeClusterUpgrade";
   if (found.length === 0 || upgradeHasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
   const remove = kubectl("annotate", metadata, ...found.map((key) => `${key}-`));
   const which = `annotation${found.length === 1 ? "" : "s"} ${found.join(", ")}`;
-  return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${remove}`;
+  return advice`Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${run(remove)}`;
 }
 
 /** For the Cluster. */

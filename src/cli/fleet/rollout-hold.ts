@@ -24,6 +24,7 @@ import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.t
 import type { Fleet, FleetRollout } from "./fleet.ts";
 import { presentStatus, statesOf } from "./rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import { waitsForText } from "../../page/stage-text.ts";
 
 export interface ExplainedRollout {
@@ -38,7 +39,7 @@ export interface ExplainedRollout {
   readonly message: string;
   readonly because: readonly string[];
   /** What has to happen before it releases the Cluster; absent: it does not hold it. */
-  readonly released?: string | undefined;
+  readonly released?: Advice | undefined;
   readonly needsUser: boolean;
 }
 
@@ -152,7 +153,7 @@ function passes({ name: rollout, mode }: CompiledRollout, reason: string, becaus
 
 interface Outlook extends Partial<Pick<ExplainedRollout, "because" | "needsUser">> {
   /** What has to happen before the Cluster may begin. */
-  readonly released: string;
+  readonly released: Advice;
 }
 
 function held({ known, member: { stage } }: SlotRequest, hold: Hold, outlook: Outlook): ExplainedRollout {
@@ -174,8 +175,8 @@ function held({ known, member: { stage } }: SlotRequest, hold: Hold, outlook: Ou
 }
 
 /** No time, and no other Cluster, changes it. */
-function byUser(deed: string, because: readonly string[] = []): Outlook {
-  return { released: `only after ${deed}`, needsUser: true, because };
+function byUser(deed: Advice, because: readonly string[] = []): Outlook {
+  return { released: advice`only after ${deed}`, needsUser: true, because };
 }
 
 function adminOf({ name }: CompiledRollout): string {
@@ -185,7 +186,7 @@ function adminOf({ name }: CompiledRollout): string {
 function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Situation): Outlook {
   const { compiled, status, pauseReason } = request.known;
   const admin = adminOf(compiled);
-  const resumed = `${admin} resumed it: hookpolicy rollout resume ${compiled.name}`;
+  const resumed = advice`${admin} resumed it: ${run(`hookpolicy rollout resume ${compiled.name}`)}`;
   if (reason === "InvalidSpec") return byUser(`${admin} corrected its spec`, [compiled.problem ?? ""]);
   if (reason === "Paused")
     return byUser(resumed, pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`]);
@@ -197,7 +198,7 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
     return byUser(`a user has set spec.topology.version to one of at most ${MAX_VERSION} characters`);
   if (reason === "StageClosed") return afterStage(request, stage ?? "");
   if (reason === "Halted") {
-    const released = `when the failed Clusters have succeeded, or after ${resumed}`;
+    const released = advice`when the failed Clusters have succeeded, or after ${resumed}`;
     return { because: failures(compiled, status), released };
   }
   return {

@@ -5,11 +5,12 @@ import type { Cluster } from "../../api/meta.ts";
 import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torn-down.ts";
 import { kubectl } from "./caveats.ts";
 import type { Fleet } from "./fleet.ts";
+import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
 export interface TearDown extends TornDown {
   /** Otherwise only the next deletion of the Cluster would tear it down. */
   readonly isUnderWay: boolean;
-  readonly steps: readonly { readonly command: string; readonly wanted: string }[];
+  readonly steps: readonly { readonly command: string; readonly wanted: Advice }[];
 }
 
 /** From the Clusters and, because only the operator sees that a part is being deleted, from the rows of policies. */
@@ -38,8 +39,7 @@ function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDown["
   return [
     {
       command: kubectl("patch", metadata, "--type", "merge", "-p", patch),
-      wanted:
-        "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks, and bring that back afterwards",
+      wanted: advice`Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run ${run("kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks")}, and bring that back afterwards`,
     },
   ];
 }

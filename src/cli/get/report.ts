@@ -19,7 +19,15 @@ import {
   silentSince,
 } from "../fleet/held.ts";
 import { ageText, since, until } from "../../lib/age.ts";
-import { type CommandWords, taskCommand, typed } from "../terminal/printed-command.ts";
+import {
+  type Advice,
+  advice,
+  adviceWords,
+  type CommandWords,
+  SEE_DOCTOR,
+  taskCommand,
+  typed,
+} from "../terminal/printed-command.ts";
 import { fittingLines, tableLines } from "../terminal/table.ts";
 import { wrapped } from "../terminal/tree.ts";
 
@@ -32,7 +40,8 @@ export interface HeldView extends Terminal, CommandWords {
 
 export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const { now, by, colour, columns } = view;
-  const wrap = (notes: readonly string[]): string[] => notes.flatMap((note) => wrapped(note, columns, "  "));
+  const wrap = (notes: readonly Advice[]): string[] =>
+    notes.flatMap((note) => wrapped(adviceWords(note, view), columns, "  "));
   return [
     ...wrap(tornDownNotes(fleet)).map(colour.red),
     ...LINES[by](fleet.held, view),
@@ -149,13 +158,13 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
   return [...[...notes.values()].slice(0, SHOWN_ALARMS), ...rest].map((note) => `ALARM: ${note}`);
 }
 
-export function heldNotes(fleet: HeldFleet, now: Date): string[] {
+export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
   const { omitted, wouldBlock } = fleet;
   const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
     ...(notCalled.length === 0
       ? []
-      : [`Cluster API does not call the hooks of ${firstNames(notCalled)}; see 'hookpolicy doctor'`]),
+      : [advice`Cluster API does not call the hooks of ${firstNames(notCalled)}; ${SEE_DOCTOR}`]),
     ...ageNotes(fleet, now),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
@@ -167,22 +176,22 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 /** That these rows can be out of date. */
-function ageNotes(fleet: HeldFleet, now: Date): string[] {
+function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
   const { held, operatorSeen, operatorUnread: why } = fleet;
   const rows = held.map(({ row }) => row);
   const silent = silentSince(operatorSeen, rows, now);
   if (silent !== undefined)
-    return [`${signOfLife(silent, now)}, and these rows can be out of date; see 'hookpolicy doctor'`];
+    return [advice`${signOfLife(silent, now)}, and these rows can be out of date; ${SEE_DOCTOR}`];
   const [first, ...others] = overdue(fleet, now);
   if (first !== undefined) {
     const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more policy")})`;
     return [
-      `the operator should have updated the status of ${policyName(first.policy)} ${since(first.since, now)} ago${more}: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor'`,
+      advice`the operator should have updated the status of ${policyName(first.policy)} ${since(first.since, now)} ago${more}: it seems not to run, and these rows can be out of date; ${SEE_DOCTOR}`,
     ];
   }
   if (held.length === 0 || why === undefined) return [];
   return [
-    `${why}: whether the operator runs is unknown, and so is whether these rows are up to date; see 'hookpolicy doctor'`,
+    advice`${why}: whether the operator runs is unknown, and so is whether these rows are up to date; ${SEE_DOCTOR}`,
   ];
 }
 

@@ -13,15 +13,17 @@ import {
   hookName,
   hookOption,
   oneOf,
+  programName,
   type Printing,
 } from "../command.ts";
 import type { NewOverride, OverridePlan, OverrideWish } from "./new-override.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import type { ClusterName, ClusterReading, LiveCluster } from "../fleet/live-cluster.ts";
+import { type CommandWords, typed } from "../terminal/printed-command.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -66,7 +68,7 @@ export function addOverride(program: Command): void {
   addExamples(command, EXAMPLES);
   command.action(async (given: ShortName, _: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
-    await override(await inNamespace(given, flags), flags);
+    await override(await inNamespace(given, flags), flags, programName(self));
   });
 }
 
@@ -93,7 +95,7 @@ function howLong(text: string): number {
   );
 }
 
-async function override(name: ClusterName, flags: Flags): Promise<void> {
+async function override(name: ClusterName, flags: Flags, program: string): Promise<void> {
   const hooks = [...new Set(flags.hook)];
   const { findHolder, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
   const given = { hooks, reason: flags.reason, forMs: flags.for };
@@ -116,7 +118,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
     });
     const shown = planFor(first);
     refuse(overrideProblems(shown.made));
-    await create(shown, { live, flags, look: async () => planFor(await live.look()) });
+    await create(shown, { live, flags, program, look: async () => planFor(await live.look()) });
   });
 }
 
@@ -127,11 +129,12 @@ function refuse([problem]: readonly string[]): void {
 interface Creation {
   readonly live: LiveCluster;
   readonly flags: Flags;
+  readonly program: string;
   /** Reads the present state, and plans again. */
   readonly look: () => Promise<OverridePlan>;
 }
 
-async function create(shown: OverridePlan, { live, flags, look }: Creation): Promise<void> {
+async function create(shown: OverridePlan, { live, flags, program, look }: Creation): Promise<void> {
   const { liftedLines, overrideJson } = await import("./report.ts");
   const view = { forMs: flags.for, ...terminalOf(process.stderr, flags) };
   stderr.lines(liftedLines(shown.made, shown.lifted, view));
@@ -153,7 +156,10 @@ async function create(shown: OverridePlan, { live, flags, look }: Creation): Pro
   }
   const inForce = active?.status === "True";
   if (flags.output === "json") stdout.json(overrideJson(made, lifted, { dryRun, inForce }));
-  else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
+  else
+    stdout.line(
+      `created HookOverride ${made.metadata.name}: ${stateOf(active, made, viewOf(flags, program))}`,
+    );
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }
 
@@ -165,8 +171,12 @@ async function agreed(shown: OverridePlan, look: Creation["look"]): Promise<Over
   throw new CommandError(FAILED, `${what}, and nothing was created: look at it again`);
 }
 
-function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {
+function stateOf(
+  active: Condition | undefined,
+  { spec, metadata }: NewOverride,
+  words: CommandWords,
+): string {
   if (active?.status === "True") return `in force until ${spec.expiresAt}`;
   if (active !== undefined) return `without effect: ${active.message}`;
-  return `the operator has not answered; see 'kubectl get hookoverride ${metadata.name}'`;
+  return `the operator has not answered; see '${typed(`kubectl get hookoverride ${metadata.name}`, words)}'`;
 }

@@ -3,11 +3,12 @@
 import { type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { addExamples, CommandError, FAILED } from "../command.ts";
+import { addExamples, CommandError, FAILED, programName } from "../command.ts";
 import type { Plan, Step } from "./uninstall-plan.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
+import { type CommandWords, typed } from "../terminal/printed-command.ts";
 
 interface Flags extends ConnectionFlags {
   readonly namespace: string;
@@ -52,11 +53,12 @@ export function addPrepareUninstall(program: Command): void {
     );
   addExamples(addConnectionFlags(command), EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
-    await prepareUninstall(self.optsWithGlobals<Flags>());
+    await prepareUninstall(self.optsWithGlobals<Flags>(), programName(self));
   });
 }
 
-async function prepareUninstall(flags: Flags): Promise<void> {
+async function prepareUninstall(flags: Flags, program: string): Promise<void> {
+  const words = viewOf(flags, program);
   const { namespace, timeout: timeoutMs } = flags;
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { planUninstall } = await import("./uninstall-plan.ts");
@@ -65,10 +67,10 @@ async function prepareUninstall(flags: Flags): Promise<void> {
     if (plan.steps.length === 0) return stdout.line("nothing to do");
     const dryRun = flags.dryRun === true;
     if (dryRun || flags.yes !== true) stdout.lines(plan.steps.map(({ does }) => `would ${does}`));
-    stderr.lines(heldLines(plan));
+    stderr.lines(heldLines(plan, words));
     if (dryRun) return nameServer(server);
-    await checkHelm(client, flags);
-    checkHeld(plan, flags);
+    await checkHelm(client, flags, words);
+    checkHeld(plan, flags, words);
     await confirm(plan.held.length > 0 ? "Release what is held, and do it?" : "Do it?", {
       yes: flags.yes === true,
       server,
@@ -76,7 +78,7 @@ async function prepareUninstall(flags: Flags): Promise<void> {
     if (flags.releaseHeldClusters === true) return await carryOut(plan);
     // A question can wait for hours, and what is held since then was not agreed to.
     const present = await planUninstall(client, { namespace, timeoutMs });
-    checkAgreed(plan, present);
+    checkAgreed(plan, present, words);
     await carryOut(present);
   });
 }
@@ -84,9 +86,10 @@ async function prepareUninstall(flags: Flags): Promise<void> {
 /** There can be thousands; the statuses name at most 50 of each policy. */
 const MAX_SHOWN = 20;
 
-function heldLines({ held }: Plan): string[] {
+function heldLines({ held }: Plan, words: CommandWords): string[] {
   if (held.length === 0) return [];
-  const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: hookpolicy get -A`] : [];
+  const all = typed("hookpolicy get -A", words);
+  const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: ${all}`] : [];
   return [
     "warning: these are held now, and would be released:",
     ...[...held.slice(0, MAX_SHOWN), ...more].map((line) => `  ${line}`),
@@ -94,30 +97,39 @@ function heldLines({ held }: Plan): string[] {
 }
 
 /** What merely creates the chart's Job, such as `helm template | kubectl apply`, uninstalls nothing. */
-async function checkHelm(client: KubeClient, { namespace, whileHelmUninstalls: name }: Flags): Promise<void> {
+async function checkHelm(
+  client: KubeClient,
+  { namespace, whileHelmUninstalls: name }: Flags,
+  words: CommandWords,
+): Promise<void> {
   if (name === undefined) return;
   const { helmDoesNotUninstall } = await import("./uninstall-plan.ts");
   const why = await helmDoesNotUninstall(client, { namespace, name });
   if (why === undefined) return;
   throw new CommandError(
     FAILED,
-    `nothing was changed, because Helm is not seen to uninstall: ${why}. To remove HookPolicy, run 'hookpolicy prepare-uninstall --namespace ${namespace}' first`,
+    `nothing was changed, because Helm is not seen to uninstall: ${why}. To remove HookPolicy, run '${typed(ownCommand(namespace), words)}' first`,
   );
 }
 
-function checkHeld({ held }: Plan, flags: Flags): void {
+function ownCommand(namespace: string): string {
+  return `hookpolicy prepare-uninstall --namespace ${shellQuote(namespace)}`;
+}
+
+function checkHeld({ held }: Plan, flags: Flags, words: CommandWords): void {
   if (held.length === 0 || flags.yes !== true || flags.releaseHeldClusters === true) return;
-  const command = `hookpolicy prepare-uninstall --namespace ${shellQuote(flags.namespace)} --release-held-clusters`;
+  const all = typed("hookpolicy get -A", words);
+  const command = typed(`${ownCommand(flags.namespace)} --release-held-clusters`, words);
   throw new CommandError(
     FAILED,
-    `nothing was changed, because that would release what is held: wait until 'hookpolicy get -A' shows nothing, or release it with '${command}'`,
+    `nothing was changed, because that would release what is held: wait until '${all}' shows nothing, or release it with '${command}'`,
   );
 }
 
-function checkAgreed(agreed: Plan, present: Plan): void {
+function checkAgreed(agreed: Plan, present: Plan, words: CommandWords): void {
   const added = present.held.filter((line) => !agreed.held.includes(line));
   if (added.length === 0) return;
-  stderr.lines(heldLines({ ...present, held: added }));
+  stderr.lines(heldLines({ ...present, held: added }, words));
   throw new CommandError(FAILED, "nothing was changed, because more is held by now: run it again");
 }
 

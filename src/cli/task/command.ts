@@ -20,6 +20,7 @@ import { inNamespace, shortName, type ShortName } from "../fleet/cluster-argumen
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import { nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout } from "../terminal/output.ts";
+import { taskCommand, typed } from "../terminal/printed-command.ts";
 import type { ReadTask } from "./tasks.ts";
 
 const ACTIONS = ["list", "show", "retry"] as const;
@@ -102,7 +103,7 @@ async function run(action: Action, name: ShortName | undefined, query: Query): P
     const task = await reading(() => readTask(client, key));
     if (action === "show") return await print([task], query, "details");
     nameServer(server);
-    await retry(client, task);
+    await retry(client, task, query);
   });
 }
 
@@ -150,7 +151,7 @@ async function print(
   stdout.lines(form === "rows" ? taskRows(tasks, view) : tasks.flatMap((task) => taskLines(task, view)));
 }
 
-async function retry(client: KubeClient, task: ReadTask): Promise<void> {
+async function retry(client: KubeClient, task: ReadTask, { flags, program }: Query): Promise<void> {
   const { askForRetry, noRetry, retryText } = await import("./tasks.ts");
   const why = noRetry(task);
   const name = `HookTask ${namespacedName(task.key)}`;
@@ -158,5 +159,6 @@ async function retry(client: KubeClient, task: ReadTask): Promise<void> {
   const isTaken = await askForRetry(client, task);
   if (isTaken) return stdout.line(retryText(task));
   stdout.line(`asked for another attempt of ${name}`);
-  throw new CommandError(FAILED, "the operator has not answered yet: see 'hookpolicy task show'");
+  const show = typed(taskCommand("show", task.key), viewOf(flags, program));
+  throw new CommandError(FAILED, `the operator has not answered yet: see '${show}'`);
 }

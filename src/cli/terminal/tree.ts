@@ -21,8 +21,8 @@ export function treeLines({ text, details = [], branches = [] }: Branch, columns
 export function detailLines(given: Details, columns = Infinity): string[] {
   const details = given.filter((each) => each !== false);
   const indent = Math.max(0, ...details.map(({ label }) => label.length)) + 2;
-  return details.flatMap(({ label, text, whole = false }) => {
-    const lines = whole ? [text] : wrapped(text, columns - indent);
+  return details.flatMap(({ label, text, words = text, whole = false }) => {
+    const lines = whole ? [text] : wrapped(words, columns - indent);
     return lines.map((line, index) => `${(index === 0 ? label : "").padEnd(indent)}${line}`);
   });
 }
@@ -39,12 +39,14 @@ export function paragraphs(all: readonly (readonly string[])[]): string[] {
 
 const MIN_COLUMNS = 20;
 
-/** Wraps at word boundaries to this many columns; `indent` precedes all lines but the first. */
-export function wrapped(text: string, columns = Infinity, indent = ""): string[] {
+/** Wraps a text, or its words, to this many columns; `indent` precedes all lines but the first. */
+export function wrapped(given: string | readonly string[], columns = Infinity, indent = ""): string[] {
+  const words = typeof given === "string" ? given.split(/(?<=\S) /) : given;
+  const text = words.join(" ");
   if (width(text) <= columns) return [text];
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(/(?<=\S) /)) {
+  for (const word of words) {
     const next = line === "" ? word : `${line} ${word}`;
     if (line === "" || line === indent || width(next) <= Math.max(columns, MIN_COLUMNS)) line = next;
     else {

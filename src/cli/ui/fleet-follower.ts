@@ -9,7 +9,7 @@ import { heldBy } from "../fleet/held.ts";
 import { commandFor, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
 import { PLAIN } from "../terminal/colour.ts";
-import type { CommandWords } from "../terminal/printed-command.ts";
+import { adviceText, type CommandWords } from "../terminal/printed-command.ts";
 import type { LiveFeed } from "./live-feed.ts";
 
 interface FollowOptions {
@@ -67,7 +67,10 @@ function stateOf(holders: Holders, words: CommandWords): LiveState {
   const fleet = heldBy(objects);
   return {
     rows: fleet.held.map((held) => ({ ...heldObject(held), command: commandFor(held, words) })),
-    notes: [...tornDownNotes(fleet), ...heldNotes(fleet, new Date())],
+    notes: [
+      ...tornDownNotes(fleet),
+      ...heldNotes(fleet, new Date()).map((note) => adviceText(note, words)),
+    ],
     unread: unreadNotes(holders),
     rollouts: objects
       .filter((object) => ownKind(object) === "HookRollout")

@@ -76,7 +76,7 @@ describe("installed", () => {
       "operator",
       () => ({ operatorSilence: "the operator's last sign of life is 74s old: it seems not to run" }),
       "error",
-      /last sign of life is 74s old.*2 of 2 available → kubectl logs -n ns deployment\/d;/,
+      /last sign of life is 74s old.*2 of 2 available → kubectl get pods -n ns .*; kubectl logs -n ns deployment\/d$/,
     ],
     "an operator that was scaled to nothing": [
       "operator",

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Evidence, Finding, ReadResult, Settings } from "../../../../src/cli/doctor/finding.ts";
+import type { Check, Evidence, ReadResult, Settings } from "../../../../src/cli/doctor/finding.ts";
 import { examine } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import type { CommandWords } from "../../../../src/cli/terminal/printed-command.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
 import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
@@ -137,10 +138,25 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
   };
 }
 
-export function check(name: string, over: Partial<Evidence> = {}, given: Partial<Settings> = {}): Finding {
-  const one = examine(evidence(over), settings(given)).find((each) => each.name === name);
+export function check(
+  name: string,
+  over: Partial<Evidence> = {},
+  given: Partial<Settings> = {},
+  words?: CommandWords,
+): Check {
+  const one = examine(evidence(over), settings(given), words).find((each) => each.name === name);
   assert.ok(one !== undefined, name);
   return one;
+}
+
+/** Each command of a remedy has the flags of the connection. */
+function isAboutTheSameCluster({ remedy = "", problems = [] }: Check): void {
+  for (const text of [remedy, ...problems.map((each) => each.remedy)]) {
+    const commands = text.matchAll(
+      /(?<![\w/-])(?:(?:kubectl|hp) [a-z]|hookpolicy (?:doctor|explain|rollout|task) )/g,
+    );
+    assert.equal([...commands].length, text.split(" --context prod").length - 1, text);
+  }
 }
 
 /** By name: the check, what was read, its state, and words of what it says or advises. */
@@ -159,6 +175,7 @@ export function table(cases: Readonly<Record<string, Case>>): void {
       assert.equal(is, state, detail);
       const told = (problems ?? [{ detail: "", remedy }]).map((each) => `${each.detail} → ${each.remedy}`);
       assert.match([detail, ...told].join("\n").replace("\n →", " →"), words);
+      isAboutTheSameCluster(check(name, over(), given, { program: "hp", connection: " --context prod" }));
       assert.equal(remedy === undefined, state === "ok");
     });
   }

@@ -281,7 +281,7 @@ describe("policies and rollouts", () => {
       "policies",
       holding,
       "ok",
-      /^1 policy, all Ready; 2 Clusters held: hookpolicy get -A →/,
+      /^1 policy, all Ready; 2 Clusters held \(get -A lists them\) →/,
     ],
     "that hold nothing": [
       "policies",

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, Finding, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
+import type { Check, Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import { compiled, DELETE, NOW } from "../../builders.ts";
@@ -136,7 +136,7 @@ test("the check tasks warns of failures that hold Clusters, with the command for
   };
   const [intent] = decide([compiled(withTasks([task()]))], taskWorld(), DELETE, NOW).begins ?? [];
   const failed = stored(intent ?? assert.fail("no task begins"), { phase: "Failed", name: "prod-1-backup" });
-  const judged = (over: Partial<TaskRecord>, onFailure: "Hold" | "Proceed" = "Hold"): Finding =>
+  const judged = (over: Partial<TaskRecord>, onFailure: "Hold" | "Proceed" = "Hold"): Check =>
     check("tasks", {
       taskAccounts: [account()],
       policies: failing(onFailure),

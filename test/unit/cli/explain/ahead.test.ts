@@ -21,8 +21,8 @@ test("commands that read what explain has read name the same files, and the same
 test("a Cluster in Git has no uid: the command asks the API server for it", async (t) => {
   const objects = [cluster({ uid: undefined }), policy("protect", [deletion([approved])])];
   assert.match(
-    await explained(t, objects, "--hook", "BeforeClusterDelete"),
-    / run +kubectl annotate clusters\.cluster\.x-k8s\.io -n team-a prod-1 example\.com\/ok=\$\(kubectl get clusters\.cluster\.x-k8s\.io -n team-a prod-1 -o jsonpath='\{\.metadata\.uid\}'\)\n/,
+    await explained(t, objects, "--hook", "BeforeClusterDelete", "--context", "prod"),
+    / run +kubectl annotate clusters\.cluster\.x-k8s\.io -n team-a prod-1 example\.com\/ok=\$\(kubectl get clusters\.cluster\.x-k8s\.io -n team-a prod-1 -o jsonpath='\{\.metadata\.uid\}' --context prod\) --context prod\n/,
   );
 });
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { colourFor, PLAIN, width } from "../../../../src/cli/terminal/colour.ts";
-import { explain } from "../../../../src/cli/explain/explanation.ts";
+import type { HookName } from "../../../../src/api/runtime-hooks.ts";
+import { explain, type ExplainOptions } from "../../../../src/cli/explain/explanation.ts";
 import { explanationLines } from "../../../../src/cli/explain/report.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
@@ -19,7 +20,7 @@ const CLUSTER = {
   spec: { topology: { version: "v1.35.0" } },
 };
 
-function text(objects: readonly object[], options: object = {}, live = false): string {
+function text(objects: readonly object[], options: object = {}, asked: Partial<ExplainOptions> = {}): string {
   // The last of two that have one name counts.
   const fleet = new Fleet([CLUSTER, ...objects] as RawObject[], {
     served: ALL_HOOKS,
@@ -28,7 +29,7 @@ function text(objects: readonly object[], options: object = {}, live = false): s
   });
   const cluster = fleet.cluster("team-a", "prod-1");
   assert.ok(cluster);
-  const explanation = explain(fleet, { cluster, now: NOW, unread: [], live });
+  const explanation = explain(fleet, { cluster, now: NOW, unread: [], live: false, ...asked });
   const standard = {
     colour: PLAIN,
     program: "kubectl hookpolicy",
@@ -65,6 +66,8 @@ test("what others tear down comes first, with what to do, and its commands stay 
     removal ?? "",
     /"path":"\/metadata\/finalizers\/1","value":"foregroundDeletion".* --context prod$/,
   );
+  const binding = "kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks --context prod,";
+  assert.ok(lines.some((line) => line.trim() === binding));
 });
 
 test("commands are about the cluster that was asked", () => {
@@ -74,9 +77,44 @@ test("commands are about the cluster that was asked", () => {
   for (const command of commands) assert.match(command, / --context prod$/);
 });
 
+test("commands within words are about the cluster that was asked, and stay whole", () => {
+  const { deletionTimestamp: _, ...metadata } = CLUSTER.metadata;
+  const rollout = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades" },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", paused: true },
+  };
+  const marked = (key: string): object => ({
+    ...CLUSTER,
+    metadata: { ...metadata, annotations: { [key]: "" } },
+  });
+  const clusters = "clusters.cluster.x-k8s.io -n team-a prod-1";
+  const told = (objects: readonly object[], hook: HookName): string[] =>
+    text(objects, { connection: " --context prod", columns: 60 }, { hook }).split("\n");
+  const ownHold = "before-upgrade.hook.cluster.cluster.x-k8s.io/backup";
+  assert.ok(
+    told([marked(ownHold)], "BeforeClusterUpgrade").includes(
+      `  kubectl annotate ${clusters} ${ownHold}- --context prod`,
+    ),
+  );
+  const ahead = "runtime.cluster.x-k8s.io/ok-to-delete";
+  assert.ok(
+    told([marked(ahead), POLICY], "BeforeClusterDelete").includes(
+      `  kubectl annotate ${clusters} ${ahead}- --context prod`,
+    ),
+  );
+  const resume = /^ +kubectl hookpolicy rollout resume upgrades --context prod$/m;
+  assert.match(told([{ ...CLUSTER, metadata }, rollout], "BeforeClusterUpgrade").join("\n"), resume);
+});
+
 test("in a cluster, one command approves all gates, as get says it", () => {
   const two = { name: "signed", annotation: { key: "example.com/signed" } };
-  const lines = text([gated([APPROVED, two, WINDOW])], { connection: " --context prod" }, true).split("\n");
+  const lines = text(
+    [gated([APPROVED, two, WINDOW])],
+    { connection: " --context prod" },
+    { live: true },
+  ).split("\n");
   const approve = "kubectl hookpolicy approve team-a/prod-1 --hook BeforeClusterDelete --context prod";
   assert.deepEqual(
     lines.slice(1, 5).map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),

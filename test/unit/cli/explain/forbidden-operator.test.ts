@@ -65,7 +65,7 @@ test("what the operator may not read holds the Cluster, although the user may re
   assert.match(text, new RegExp(`^ +for +${FORBIDDEN} \\(HookPolicy team-a/gated, rule ok`, "m"));
   assert.match(
     text,
-    /^ +run +kubectl create clusterrole hookpolicy-configmaps --verb=get,list,watch --resource=configmaps && kubectl label clusterrole hookpolicy-configmaps hookpolicy\.dev\/aggregate-to-operator=true /m,
+    /^ +run +kubectl create clusterrole hookpolicy-configmaps --verb=get,list,watch --resource=configmaps --kubeconfig \S+ && kubectl label clusterrole hookpolicy-configmaps hookpolicy\.dev\/aggregate-to-operator=true --kubeconfig \S+$/m,
   );
   assert.doesNotMatch(text, /proceeds/);
   const other = { ...refused, message: FORBIDDEN.replace("configmaps", "backups.velero.io") };

@@ -48,7 +48,8 @@ async function firstLine(
   leases: readonly object[],
   clock?: Date,
 ): Promise<string> {
-  return (await explained(t, { status, leases, clock })).split("\n")[0] ?? "";
+  const [line = ""] = (await explained(t, { status, leases, clock })).split("\n");
+  return line.replace(/ --kubeconfig \S+'$/, " --kubeconfig FILE'");
 }
 
 const renewed = (renewTime: string): object => ({
@@ -62,14 +63,15 @@ const failed = {
 
 test("explain says first that calls fail, or that no operator runs", async (t) => {
   const now = new Date().toISOString();
+  const doctor = "see 'hookpolicy doctor --kubeconfig FILE'";
   assert.equal(
     await firstLine(t, failed, [renewed(now)]),
-    `note: Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${CALL}; see 'hookpolicy doctor'`,
+    `note: Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${CALL}; ${doctor}`,
   );
   const cause = "dial tcp 10.96.0.7:443: connect: connection refused";
   const message = `${CALL}: Post "https://hookpolicy.svc/${"hooks/".repeat(60)}": ${cause}`;
   const long = { conditions: [{ type: "TopologyReconciled", status: "False", message }] };
-  assert.ok((await firstLine(t, long, [renewed(now)])).endsWith(`: ${cause}; see 'hookpolicy doctor'`));
+  assert.ok((await firstLine(t, long, [renewed(now)])).endsWith(`: ${cause}; ${doctor}`));
   const silent =
     /^note: the operator's last sign of life is \S+ old: it seems not to run; while none runs, Cluster API's calls fail/;
   assert.match(await firstLine(t, {}, [renewed("2020-01-01T00:00:00Z")]), silent);

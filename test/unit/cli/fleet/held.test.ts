@@ -123,7 +123,7 @@ test("where Cluster API does not call the hooks of a policy, that is said, wheth
   const silent = policy("a", [], {}, { conditions: [condition] });
   assert.match(
     heldText(heldBy([silent, policy("b", [])], "team-a"), view()),
-    /^Cluster API does not call the hooks of HookPolicy team-a\/a \(NotRegistered\); see 'hookpolicy doctor'$/m,
+    /^Cluster API does not call the hooks of HookPolicy team-a\/a \(NotRegistered\); see 'kubectl hookpolicy doctor'$/m,
   );
   const ref = { kind: "HookPolicy", namespace: "team-a", name: "a" };
   const json: object = JSON.parse(JSON.stringify(heldJson(heldBy([silent]), NOW)));
@@ -187,7 +187,7 @@ test("reports that Leases cannot be read, instead of an age of the rows", () => 
   const fleet = { ...heldBy([policy("a", [row("c1")])]), operatorUnread };
   assert.match(
     heldText(fleet, view()),
-    /^you may not list leases.*whether these rows are up to date; see 'hookpolicy doctor'$/m,
+    /^you may not list leases.*whether these rows are up to date; see 'kubectl hookpolicy doctor'$/m,
   );
   assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
 });
@@ -198,10 +198,11 @@ test("shows the command that lets the operator read what a gate looks at, if its
   const refused = row("c1", { ...why, message: forbidden });
   const told = (message: string, ...rows: object[]): string => {
     const conditions = [{ type: "Ready", status: "False", reason: "ObjectsForbidden", message }];
-    return heldText(heldBy([policy("a", rows, {}, { conditions })]), view());
+    const asked = { ...view(), connection: " --context prod" };
+    return heldText(heldBy([policy("a", rows, {}, { conditions })]), asked);
   };
   const command =
-    / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true$/m;
+    / kubectl create clusterrole hookpolicy-backups\.velero\.io --verb=get,list,watch --resource=backups\.velero\.io --context prod && kubectl label clusterrole hookpolicy-backups\.velero\.io hookpolicy\.dev\/aggregate-to-operator=true --context prod$/m;
   assert.match(told(forbidden, refused), command);
   const forged = { ...refused, message: `"the operator may not read secrets: bind": ${forbidden}` };
   assert.match(told(forbidden, forged), command);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const wish = (over: Record<string, string | undefined> = {}): string[] =>
@@ -49,3 +50,22 @@ for (const [name, { args, says }] of Object.entries(WRONG)) {
     assert.match(stderr, says);
   });
 }
+
+test("what shows an override that the operator has not answered looks where it was created", async (t) => {
+  const metadata = { namespace: "a", name: "b", uid: "uid-b", resourceVersion: "1" };
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const own = "/apis/hookpolicy.dev/v1alpha1";
+  const { kubeconfig } = await answering(t, {
+    ...SERVES_CLUSTERS,
+    "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/a/clusters/b": { metadata, spec: {} },
+    "GET /api/v1/namespaces/a": { metadata: { name: "a", uid: "uid-n", resourceVersion: "1" } },
+    [`GET ${own}/namespaces/a/hookpolicies`]: list(),
+    [`GET ${own}/clusterhookpolicies`]: list(),
+    [`GET ${own}/hookrollouts`]: list(),
+    [`GET ${own}/hookoverrides`]: FORBIDDEN,
+    [`POST ${own}/hookoverrides`]: { metadata },
+  });
+  const { code, stdout } = await hookpolicy(["override", "a/b", ...wish({ kubeconfig }), "--yes"]);
+  assert.equal(code, 1);
+  assert.match(stdout, /see 'kubectl get hookoverride a-b-\S+ --kubeconfig \S+'\n$/);
+});

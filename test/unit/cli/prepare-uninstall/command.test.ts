@@ -114,7 +114,10 @@ test("--yes does not release what is held: that has a flag of its own", async (t
     refused.stderr,
     /\n {2}Cluster team-a\/prod-1 at BeforeClusterDelete, by HookPolicy team-a\/protect\n/,
   );
-  assert.match(refused.stderr, /error: nothing was changed, .* --release-held-clusters'\n$/);
+  assert.match(
+    refused.stderr,
+    /error: nothing was changed, .*'hookpolicy get -A --kubeconfig \S+'.* --release-held-clusters --kubeconfig \S+'\n$/,
+  );
   assert.deepEqual(deleted(), []);
   assert.equal((await hookpolicy([...flags, "--release-held-clusters"])).code, 0);
   assert.deepEqual(deleted(), [EXTENSION]);

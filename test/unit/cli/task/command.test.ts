@@ -318,7 +318,7 @@ describe("retry", () => {
     assert.match(stdout, /^asked for another attempt of HookTask team-a\/prod-1-backup-2\n$/);
     assert.match(
       stderr,
-      /^server: .*\nerror: the operator has not answered yet: see 'hookpolicy task show'\n$/,
+      /^server: .*\nerror: the operator has not answered yet: see 'hookpolicy task show -n \S+ \S+ --kubeconfig \S+'\n$/,
     );
     assert.ok(asked.includes(`PATCH ${path}`));
   });
