@@ -24,12 +24,13 @@ export function notCalled({ topology, paused }: Cluster): string | undefined {
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
 }
 
-/** The command after which it does; `undefined`: it does already, or clusterctl has moved the Cluster, which stays paused. */
+/** What to run so that it does; `undefined`: it does already, or clusterctl has moved the Cluster, which stays paused. */
 export function resumeCommand({ metadata, topology, paused }: Cluster): string | undefined {
   const has = (key: string): boolean => lookup(metadata.annotations, key) !== undefined;
   if (topology === undefined || !paused || has(DELETE_FOR_MOVE_ANNOTATION)) return undefined;
-  if (has(PAUSED_ANNOTATION)) return kubectl("annotate", metadata, `${PAUSED_ANNOTATION}-`);
-  const patch = JSON.stringify({ spec: { paused: false } });
+  // Either pauses it.
+  const unmarked = has(PAUSED_ANNOTATION) && { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } };
+  const patch = JSON.stringify({ ...unmarked, spec: { paused: false } });
   return kubectl("patch", metadata, "--type", "merge", "-p", patch);
 }
 
