@@ -180,16 +180,21 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
 
 /** The objects that exist, and whether the user may create what is missing. */
 function commandsToLook(
-  { kind, labels }: CompiledObjectGate,
+  { kind, labels, selectsNamespaces }: CompiledObjectGate,
   name: string | undefined,
   { namespaces }: LookResult,
   reason: string,
 ): readonly string[] {
   const resource = shellQuote(`${kind.kind.toLowerCase()}${groupSuffix(kind.apiVersion)}`);
   const [namespace, ...others] = namespaces;
-  const place = namespace === undefined ? "" : others.length > 0 ? " -A" : ` -n ${shellQuote(namespace)}`;
+  const isWide = selectsNamespaces && (namespace === undefined || others.length > 0);
+  const place = isWide ? " -A" : namespace === undefined ? "" : ` -n ${shellQuote(namespace)}`;
   const search = labels === "" ? "" : ` -l ${shellQuote(labels)}`;
-  const object = name === undefined ? search : ` ${shellQuote(name)}`;
+  // kubectl gets no name across all namespaces.
+  const named = isWide
+    ? ` --field-selector ${shellQuote(`metadata.name=${name}`)}`
+    : ` ${shellQuote(name ?? "")}`;
+  const object = name === undefined ? search : named;
   return [
     `kubectl get ${resource}${place}${object}`,
     ...(reason === "WaitingForObject" ? [`kubectl auth can-i create ${resource}${place}`] : []),

@@ -105,6 +105,21 @@ describe("a namespace", () => {
   });
 });
 
+test("what shows the objects of a name is a command that kubectl takes, wherever they are", () => {
+  const look = (namespaceSelector: object): readonly unknown[] | undefined =>
+    judged({ selector: undefined as never, name: "nightly", namespaceSelector }, among([])).look;
+  const kind = "cluster.cluster.x-k8s.io";
+  assert.deepEqual(look({ matchLabels: { env: "production" } }), [
+    `kubectl get ${kind} -n team-a nightly`,
+    `kubectl auth can-i create ${kind} -n team-a`,
+  ]);
+  for (const env of ["staging", "stagging"])
+    assert.deepEqual(look({ matchLabels: { env } }), [
+      `kubectl get ${kind} -A --field-selector metadata.name=nightly`,
+      `kubectl auth can-i create ${kind} -A`,
+    ]);
+});
+
 describe("namespaceSelector", () => {
   const inStaging = { namespaceSelector: STAGING, expression: SAME_VERSION };
   check({
