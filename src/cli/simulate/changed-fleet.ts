@@ -1,7 +1,7 @@
 /** Makes two fleets: the present one, and the one with the new objects applied. */
 
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
 import { emptySelections, placesIn } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { holderRef, identityOf, ownKind, type RawObject } from "../fleet/kinds.ts";
@@ -73,10 +73,28 @@ function apply(before: RawObject | undefined, object: RawObject): RawObject {
   if (before === undefined) return object;
   const old = fieldsOf(before["metadata"]);
   const metadata = fieldsOf(object["metadata"]);
-  const both = (field: string): RawObject => ({ ...fieldsOf(old[field]), ...fieldsOf(metadata[field]) });
+  const both = (field: string): RawObject => ({ ...notApplied(old, field), ...fieldsOf(metadata[field]) });
   return {
     ...(before["status"] !== undefined && { status: before["status"] }),
     ...object,
     metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
   };
+}
+
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/**
+ * The labels or annotations that others have written than kubectl, Flux or Argo CD, which remove theirs where they are not
+ * applied again. In files, there are no others.
+ */
+function notApplied({ uid, managedFields, ...metadata }: Fields, field: string): Fields {
+  if (uid === undefined) return {};
+  const last = fieldsOf(parseJson(textOf(fieldsOf(metadata["annotations"])[LAST_APPLIED])));
+  const lastApplied = fieldsOf(fieldsOf(last["metadata"])[field]);
+  const owned = listOf(managedFields)
+    .map(fieldsOf)
+    .filter(({ operation }) => operation === "Apply")
+    .map(({ fieldsV1 }) => fieldsOf(fieldsOf(fieldsOf(fieldsV1)["f:metadata"])[`f:${field}`]));
+  const isApplied = (key: string): boolean => key in lastApplied || owned.some((keys) => `f:${key}` in keys);
+  return Object.fromEntries(Object.entries(fieldsOf(metadata[field])).filter(([key]) => !isApplied(key)));
 }
