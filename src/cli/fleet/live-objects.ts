@@ -96,12 +96,16 @@ interface Place {
   readonly namespace?: string;
 }
 
-/** Reads all objects of these places, since the names that gates look for can depend on the time. */
-export async function readObjects(
+/**
+ * Reads all objects of these places, since the names that gates look for can depend on the time. Unknown is what the operator
+ * cannot read, as the statuses of its policies and rollouts, which are among `objects`, say.
+ */
+export async function readAsOperator(
   client: KubeClient,
   places: readonly Place[],
-  refusals: readonly Refusal[] = [],
+  objects: readonly RawObject[],
 ): Promise<ObjectReader> {
+  const refusals = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
   const distinct = new Map(places.map((place) => [placeKey(place), place]));
   const reads = [...distinct].map(
     async ([key, place]) => [key, await readPlace(client, place, refusals)] as const,
@@ -114,16 +118,6 @@ export async function readObjects(
       return { ...read, objects: read.objects.filter(({ metadata }) => metadata.namespace === namespace) };
     },
   };
-}
-
-/** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
-export async function readAsOperator(
-  client: KubeClient,
-  places: readonly Place[],
-  objects: readonly RawObject[],
-): Promise<ObjectReader> {
-  const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
-  return await readObjects(client, places, said);
 }
 
 function notReady({ status }: RawObject): readonly Refusal[] {

@@ -9,7 +9,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 import { groupOf, holderRef, type RawObject } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
-import { readObjects } from "../fleet/live-objects.ts";
+import { readAsOperator } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
 import { Fleet } from "../fleet/fleet.ts";
@@ -21,7 +21,7 @@ export interface PresentState {
   readonly reader?: ObjectReader;
 }
 
-/** Reads the policies, then the objects that gates of old and new policies look at. */
+/** Reads the policies, then the objects that gates of old and new policies look at, as far as the operator may. */
 export async function readPresentFleet(
   client: KubeClient,
   applied: readonly RawObject[],
@@ -29,7 +29,7 @@ export async function readPresentFleet(
   const objects = await readFleet(client);
   const every = { served: servedHooks(Infinity), maxOverrideMs: 0, now: new Date() };
   const demands = [objects, applied].flatMap((each) => new Fleet(each, every).demands());
-  return { objects, reader: await readObjects(client, demands) };
+  return { objects, reader: await readAsOperator(client, demands, objects) };
 }
 
 /** `problems`: errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
