@@ -28,7 +28,7 @@ import { type ExplainedPolicy, explainPolicy, type PolicySituation } from "./pol
 import {
   type ExplainedRollout,
   explainRollouts,
-  rolloutQueries,
+  gateQueries,
   type StatusTime,
 } from "../fleet/rollout-hold.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
@@ -201,7 +201,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
     const world = attempt === undefined ? fleet.world(cluster, state) : fleet.world(attempt.cluster);
-    return [...fleet.queries(world, call, at), ...rolloutQueries(fleet, { world, call, now: at })];
+    return gateQueries(fleet, { world, call, now: at });
   });
 }
 

@@ -35,6 +35,7 @@ import {
   TIMEOUT_MS,
   typed,
 } from "./live-objects.ts";
+import { gateQueries } from "./rollout-hold.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
@@ -77,7 +78,9 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     options: parseOptions({}),
     now,
     queries: (seen, found) =>
-      HOOK_NAMES.flatMap((hook) => seen.queries(seen.world(found), expectedCall(hook, found), now)),
+      HOOK_NAMES.flatMap((hook) =>
+        gateQueries(seen, { world: seen.world(found), call: expectedCall(hook, found), now }),
+      ),
   });
   for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
     told.add(verb);

@@ -105,11 +105,13 @@ export function soakEnds(rollouts: readonly FleetRollout[], asOf: Date): readonl
   );
 }
 
-/** The objects that the gates of stages look at for this Cluster. */
-export function rolloutQueries(fleet: Fleet, situation: Situation): readonly ObjectQuery[] {
-  return asking(fleet, situation).flatMap(({ member: { stage } }) =>
+/** The objects that the gates of policies and stages look at for this Cluster. */
+export function gateQueries(fleet: Fleet, situation: Situation): readonly ObjectQuery[] {
+  const { world, call, now } = situation;
+  const ofStages = asking(fleet, situation).flatMap(({ member: { stage } }) =>
     stage === undefined ? [] : promotionQueries(stage, situation),
   );
+  return [...fleet.queries(world, call, now), ...ofStages];
 }
 
 interface SlotRequest {

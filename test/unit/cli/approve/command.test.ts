@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { describe } from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
@@ -100,3 +100,51 @@ for (const [message, why] of [
     assert.equal(code, 1, stderr);
     assert.match(stderr, new RegExp(`still held at BeforeClusterDelete after 1 s: ${why}`));
   });
+
+describe("a Cluster that only a rollout could hold", () => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVersion: "1" };
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };
+  const rollout = {
+    metadata: { name: "upgrades", uid: "uid-r", resourceVersion: "1", generation: 1 },
+    spec: {
+      operation: "Upgrade",
+      namespaceSelector: {},
+      progressDeadline: "6h",
+      stages: [{ name: "only", until: [{ name: "approved", object }] }],
+    },
+    status: {
+      observedGeneration: 1,
+      conditions: [{ type: "Ready", status: "True", reason: "Loaded", message: "" }],
+      targets: [{ version: "v1.35.0", stages: [{ name: "only", members: 1 }] }],
+    },
+  };
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const told = async (t: test.TestContext, rollouts: object): Promise<string> => {
+    const { kubeconfig } = await answering(t, {
+      ...SERVES_CLUSTERS,
+      "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters/prod-1": {
+        metadata,
+        spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+      },
+      "GET /api/v1": {
+        resources: [
+          { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] },
+        ],
+      },
+      "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+      "GET /api/v1/namespaces/team-a/configmaps": list({ metadata: { ...metadata, name: "approved" } }),
+      [`${own}/namespaces/team-a/hookpolicies`]: list(),
+      [`${own}/clusterhookpolicies`]: list(),
+      [`${own}/hookrollouts`]: rollouts,
+      [`${own}/hookoverrides`]: list(),
+      "GET /apis/runtime.cluster.x-k8s.io": { versions: [] },
+    });
+    const args = ["approve", "team-a/prod-1", "--hook", "BeforeClusterUpgrade", "--kubeconfig", kubeconfig];
+    return (await hookpolicy(args)).stdout;
+  };
+
+  test("is not held once a stage's gate on an object is met", async (t) => {
+    assert.equal(await told(t, list(rollout)), "Cluster team-a/prod-1 is not held at BeforeClusterUpgrade\n");
+  });
+});
