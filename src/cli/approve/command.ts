@@ -93,7 +93,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
 }
 
 interface LivePlan extends ApprovalPlan {
-  /** False if policies that the user may not read are missing; they can hold the Cluster. */
+  /** False if policies or rollouts that the user may not read are missing; they can hold the Cluster. */
   readonly isWhole: boolean;
 }
 

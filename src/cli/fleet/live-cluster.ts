@@ -14,7 +14,7 @@ export interface ClusterReading {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly now: Date;
-  /** False: policies that the user may not read can hold the Cluster. */
+  /** False: policies or rollouts that the user may not read can hold the Cluster. */
   readonly isWhole: boolean;
   /** False: the user may not read all that a platform team writes. */
   readonly isPlatformWhole: boolean;

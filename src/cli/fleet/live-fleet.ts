@@ -87,14 +87,8 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
   }
   const isRead = (kind: UnreadKind["what"]): boolean => unread.every(({ what }) => what !== kind);
-  const isPolicyRead = isRead("ClusterHookPolicies");
-  return {
-    fleet,
-    cluster,
-    now,
-    isWhole: isPolicyRead && isRead("HookPolicies"),
-    isPlatformWhole: isPolicyRead && isRead("HookRollouts"),
-  };
+  const isPlatformWhole = isRead("ClusterHookPolicies") && isRead("HookRollouts");
+  return { fleet, cluster, now, isWhole: isPlatformWhole && isRead("HookPolicies"), isPlatformWhole };
 }
 
 /** Policies, overrides, rollouts, HookTasks if a policy has tasks, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
@@ -146,5 +146,12 @@ describe("a Cluster that only a rollout could hold", () => {
 
   test("is not held once a stage's gate on an object is met", async (t) => {
     assert.equal(await told(t, list(rollout)), "Cluster team-a/prod-1 is not held at BeforeClusterUpgrade\n");
+  });
+
+  test("is not known to be held, or not to be, if rollouts may not be read", async (t) => {
+    assert.equal(
+      await told(t, FORBIDDEN),
+      "Cluster team-a/prod-1 is not known to be held at BeforeClusterUpgrade\n",
+    );
   });
 });
