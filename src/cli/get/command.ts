@@ -2,12 +2,15 @@
 
 import { type Command, Option } from "commander";
 import { addExamples, choice, programName, type Printing } from "../command.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HeldFleet } from "../fleet/held.ts";
+import type { Holders, OperatorSeen } from "./holders.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
+import { adviceText } from "../terminal/printed-command.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
@@ -61,33 +64,28 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("../fleet/held.ts");
-  const { checkNamespace, followHolders, operatorSeen, readHolders, unreadNotes } =
-    await import("./holders.ts");
-  const warn = (unread: readonly string[]): void =>
-    stderr.lines(unreadNotes({ unread }).map((note) => `warning: ${note}`));
+  const { checkNamespace, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
       const namespace = flags.allNamespaces === true ? undefined : own;
       const query = { flags, program, namespace };
       const holders = await readHolders(client, namespace);
-      warn(holders.unread);
-      if (flags.watch !== true) {
-        const fleet = { ...heldBy(holders.objects, namespace), ...(await operatorSeen(client)) };
-        if (namespace !== undefined && fleet.held.length === 0) await checkNamespace(client, namespace);
-        // The operator's times are compared with the API server's: this machine's clock may be wrong.
-        return await print(fleet, query, client.serverClock.serverTime());
-      }
-      const scope = { resources: holders.resources, ...(namespace !== undefined && { namespace }) };
-      const readerIsGone = untilReaderIsGone();
-      const onHolders = await watcherFor(query);
-      const onUnread = (text: string): void => warn([text]);
-      await followHolders(client, scope, { onHolders, onLost: tellLost, onUnread }, readerIsGone);
+      const fleet = heldBy(holders.objects, namespace);
+      if (namespace !== undefined && fleet.held.length === 0) await checkNamespace(client, namespace);
+      if (flags.watch === true) return await watch(client, holders, query);
+      stderr.lines(unreadNotes(holders).map(warning));
+      // The operator's times are compared with the API server's: this machine's clock may be wrong.
+      await print({ ...fleet, ...(await operatorSeen(client)) }, query, client.serverClock.serverTime());
     }),
   );
 }
 
-function viewFor({ flags, program }: Query, now = new Date()): HeldView {
+function warning(note: string): string {
+  return `warning: ${note}`;
+}
+
+function viewFor({ flags, program }: Query, now: Date): HeldView {
   return { now, by: flags.by, ...viewOf(flags, program) };
 }
 
@@ -105,29 +103,66 @@ function emptyLines({ held, omitted }: HeldFleet, { namespace, flags }: Query): 
   return [`nothing is held${namespace === undefined ? "" : ` in namespace ${namespace}${others}`}`];
 }
 
+async function watch(client: KubeClient, holders: Holders, query: Query): Promise<void> {
+  const { heldBy } = await import("../fleet/held.ts");
+  const { followHolders, unreadNotes } = await import("./holders.ts");
+  const { namespace, flags } = query;
+  const isDrawn = process.stdout.isTTY && flags.output === "text";
+  const show = await (isDrawn ? screenFor : streamFor)(query, () => client.serverClock.serverTime());
+  let { unread } = holders;
+  let fleet: HeldFleet | undefined;
+  let seen: OperatorSeen = {};
+  const tell = (): void => {
+    if (fleet !== undefined) show({ ...fleet, ...seen }, unreadNotes({ unread }));
+  };
+  const onHolders = (objects: readonly RawObject[]): void => {
+    fleet = heldBy(objects, namespace);
+    tell();
+  };
+  const onOperator = (found: OperatorSeen): void => {
+    seen = found;
+    tell();
+  };
+  const onUnread = (text: string): void => {
+    unread = [...unread, text];
+  };
+  const scope = { resources: holders.resources, ...(namespace !== undefined && { namespace }) };
+  const follower = { onHolders, onOperator, onLost: tellLost, onUnread };
+  await followHolders(client, scope, follower, untilReaderIsGone());
+}
+
+type Watcher = (fleet: HeldFleet, unread: readonly string[]) => void;
+
 /** Ages change with time. */
 const REDRAW_MS = 10_000;
 
-/** A terminal is redrawn; any other output gets a line for each change. */
-async function watcherFor(query: Query): Promise<(holders: readonly RawObject[]) => void> {
-  const { heldBy } = await import("../fleet/held.ts");
-  const { heldLines, heldStream } = await import("./report.ts");
-  const { flags, program, namespace } = query;
-  if (process.stdout.isTTY && flags.output === "text") {
-    let fleet: HeldFleet | undefined;
-    const draw = (): void => {
-      if (fleet === undefined) return;
-      stdout.screen([...emptyLines(fleet, query), ...heldLines(fleet, viewFor(query))]);
+/** A terminal is redrawn, with the warnings. */
+async function screenFor(query: Query, now: () => Date): Promise<Watcher> {
+  const { heldLines } = await import("./report.ts");
+  let draw = (): void => undefined;
+  setInterval(() => draw(), REDRAW_MS).unref();
+  process.stdout.on("resize", () => draw());
+  return (fleet, unread) => {
+    draw = () => {
+      const lines = heldLines(fleet, viewFor(query, now()));
+      stdout.screen([...unread.map(warning), ...emptyLines(fleet, query), ...lines]);
     };
-    setInterval(draw, REDRAW_MS).unref();
-    process.stdout.on("resize", draw);
-    return (holders) => {
-      fleet = heldBy(holders, namespace);
-      draw();
-    };
-  }
-  const next = heldStream({ json: flags.output === "json", ...viewOf(flags, program) });
-  return (holders) => {
-    stdout.lines(next(heldBy(holders, namespace), new Date()));
+    draw();
+  };
+}
+
+/** Any other output gets a line for each change, and a warning where rows begin to be out of date. */
+async function streamFor({ flags, program }: Query, now: () => Date): Promise<Watcher> {
+  const { ageNotes, heldStream } = await import("./report.ts");
+  const view = viewOf(flags, program);
+  const next = heldStream({ json: flags.output === "json", ...view });
+  let told = 0;
+  let isOld = false;
+  return (fleet, unread) => {
+    const notes = ageNotes(fleet, now()).map((note) => adviceText(note, view));
+    stderr.lines([...unread.slice(told), ...(isOld ? [] : notes)].map(warning));
+    told = unread.length;
+    isOld = notes.length > 0;
+    stdout.lines(next(fleet, now()));
   };
 }

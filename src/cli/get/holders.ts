@@ -2,6 +2,7 @@
 
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { fieldsOf } from "../../lib/fields.ts";
+import { every } from "../../lib/signals.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -65,15 +66,19 @@ export function unreadNotes({ unread }: Pick<Holders, "unread">): string[] {
 interface HoldersFollower extends Pick<Follower, "onLost"> {
   /** Gets all objects of the kinds that are followed. */
   readonly onHolders: (holders: readonly RawObject[]) => void;
+  /** Called at first, and every half minute. */
+  readonly onOperator: (seen: OperatorSeen) => void;
   /** Called when rollouts are no longer followed, as who may list them may not be allowed to watch them. */
   readonly onUnread: (text: string) => void;
 }
+
+const LOOK_MS = 30_000;
 
 /** Runs until `signal` fires. `namespace`: of HookPolicies; absent: all. */
 export async function followHolders(
   client: KubeClient,
   { resources, namespace }: Pick<Holders, "resources"> & { readonly namespace?: string },
-  { onHolders, onLost, onUnread }: HoldersFollower,
+  { onHolders, onLost, onOperator, onUnread }: HoldersFollower,
   signal: AbortSignal,
 ): Promise<void> {
   const followed = new Set(resources);
@@ -84,8 +89,9 @@ export async function followHolders(
   const stop = new AbortController();
   const signals = AbortSignal.any([signal, stop.signal]);
   try {
-    await Promise.all(
-      resources.map(async (resource) => {
+    await Promise.all([
+      every(LOOK_MS, signals, async () => onOperator(await operatorSeen(client))),
+      ...resources.map(async (resource) => {
         const scope = { resource, ...(resource.namespaced && namespace !== undefined && { namespace }) };
         const onObjects = (objects: readonly KubeObject[]): void => {
           known.set(
@@ -102,16 +108,16 @@ export async function followHolders(
           tell();
         });
       }),
-    );
+    ]);
   } finally {
     stop.abort();
   }
 }
 
+export type OperatorSeen = Pick<HeldFleet, "operatorSeen" | "operatorUnread">;
+
 /** When the leader last renewed its Lease, or why that is unknown: most users may not read it. */
-export async function operatorSeen(
-  client: KubeClient,
-): Promise<Pick<HeldFleet, "operatorSeen" | "operatorUnread">> {
+export async function operatorSeen(client: KubeClient): Promise<OperatorSeen> {
   try {
     const { items } = await client.list(LEASES, { name: LEADER_LEASE });
     if (items.length === 0) return { operatorUnread: "no operator has a Lease, as without --leader-elect" };

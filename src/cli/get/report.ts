@@ -176,7 +176,7 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
 }
 
 /** That these rows can be out of date. */
-function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
+export function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
   const { held, operatorSeen, operatorUnread: why } = fleet;
   const rows = held.map(({ row }) => row);
   const silent = silentSince(operatorSeen, rows, now);

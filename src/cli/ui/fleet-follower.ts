@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { LiveState } from "../../page/wire.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
-import { followHolders, type Holders, unreadNotes } from "../get/holders.ts";
+import { followHolders, type Holders, type OperatorSeen, unreadNotes } from "../get/holders.ts";
 import { heldBy } from "../fleet/held.ts";
 import { commandFor, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
@@ -29,11 +29,13 @@ export async function followFleet(
   { holders, words, signal }: FollowOptions,
 ): Promise<void> {
   let { objects, unread } = holders;
+  let seen: OperatorSeen = {};
   let lost: string | undefined;
   let waiting: NodeJS.Timeout | undefined;
   const tell = (): void => {
     waiting = undefined;
-    feed.tell({ ...stateOf({ ...holders, objects, unread }, words), lost });
+    const now = client.serverClock.serverTime();
+    feed.tell({ ...stateOf({ objects, unread, ...seen }, words, now), lost });
   };
   const tellSoon = (): void => {
     waiting ??= setTimeout(tell, GATHER_MS);
@@ -48,6 +50,10 @@ export async function followFleet(
     lost = message;
     tellSoon();
   };
+  const onOperator = (found: OperatorSeen): void => {
+    seen = found;
+    tellSoon();
+  };
   const onUnread = (text: string): void => {
     unread = [...unread, text];
     tellSoon();
@@ -55,23 +61,23 @@ export async function followFleet(
   tell();
   const again = setInterval(tell, AGAIN_MS);
   try {
-    await followHolders(client, holders, { onHolders, onLost, onUnread }, signal);
+    await followHolders(client, holders, { onHolders, onLost, onOperator, onUnread }, signal);
   } finally {
     clearInterval(again);
     clearTimeout(waiting);
   }
 }
 
-function stateOf(holders: Holders, words: CommandWords): LiveState {
-  const { objects } = holders;
-  const fleet = heldBy(objects);
+function stateOf(
+  { objects, unread, ...seen }: Pick<Holders, "objects" | "unread"> & OperatorSeen,
+  words: CommandWords,
+  now: Date,
+): LiveState {
+  const fleet = { ...heldBy(objects), ...seen };
   return {
     rows: fleet.held.map((held) => ({ ...heldObject(held), command: commandFor(held, words) })),
-    notes: [
-      ...tornDownNotes(fleet),
-      ...heldNotes(fleet, new Date()).map((note) => adviceText(note, words)),
-    ],
-    unread: unreadNotes(holders),
+    notes: [...tornDownNotes(fleet), ...heldNotes(fleet, now).map((note) => adviceText(note, words))],
+    unread: unreadNotes({ unread }),
     rollouts: objects
       .filter((object) => ownKind(object) === "HookRollout")
       .map(viewRollout)

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
+import { onTerminal } from "../terminal/pseudo-terminal.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   "two places at once": {
@@ -197,4 +199,62 @@ test("get without a Lease says that it is unknown whether the operator runs, and
   const alive = await shown(renewed);
   assert.match(alive, /^team-a\/c1 +BeforeClusterDelete +HookPolicy\/p +r +60m /m);
   assert.doesNotMatch(alive, /operator|Lease/);
+});
+
+describe("get -w", () => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const clock = new Date("2026-01-01T00:00:00Z");
+  const since = "2025-12-31T23:00:00Z";
+  const row = { namespace: "team-a", cluster: "c1", clusterUID: "u", hook: "BeforeClusterDelete", rule: "r" };
+  const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstAsked: since, since };
+  const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
+  const lease = { metadata: { ...metadata, name: "hookpolicy" }, spec: { renewTime: since } };
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  /** What it follows is forbidden in the end, so that it ends. */
+  const served = (): Readonly<Record<string, object>> => {
+    let asked = 0;
+    const policies = list({ metadata, spec: { rules: [] }, status: { decisions: [held] } });
+    return {
+      get [`${own}/hookpolicies`]() {
+        return (asked += 1) < 4 ? policies : FORBIDDEN;
+      },
+      [`${own}/clusterhookpolicies`]: list(),
+      [`${own}/hookrollouts`]: FORBIDDEN,
+      "GET /apis/coordination.k8s.io/v1/leases": list(lease),
+    };
+  };
+  const unread = "warning: you may not list hookrollouts.hookpolicy.dev: what these hold is not shown";
+  const silent =
+    /the operator's last sign of life is 60m old: it seems not to run, .*; see 'hookpolicy doctor/;
+
+  test("keeps its warnings on the terminal that it draws, and tells by the API server's clock of an operator that is gone", async (t) => {
+    const { kubeconfig } = await answering(t, served(), clock);
+    const args = [MAIN, "get", "-A", "-w", "--kubeconfig", kubeconfig];
+    const { seen } = await onTerminal(args, () => "");
+    const screen = seen.split("\u001B[3J").at(-1)?.replaceAll("\r\n", " ") ?? "";
+    assert.ok(screen.startsWith(unread), seen);
+    assert.match(screen, / 60m /);
+    assert.match(screen.replaceAll(/ +/g, " "), silent);
+  });
+
+  test("warns once where rows begin to be out of date", async (t) => {
+    const { kubeconfig } = await answering(t, served(), clock);
+    const { stdout, stderr } = await hookpolicy(["get", "-A", "-w", "--kubeconfig", kubeconfig]);
+    assert.match(stdout, /^Held +team-a\/c1 +BeforeClusterDelete +HookPolicy\/p +r +60m /m);
+    const [first, second, ...others] = stderr.split("\n");
+    assert.equal(first, unread);
+    assert.match(second ?? "", silent);
+    assert.doesNotMatch(others.join("\n"), /warning/);
+  });
+
+  test("follows no Namespace that does not exist", async (t) => {
+    const { kubeconfig } = await answering(t, {
+      "GET /api/v1/namespaces": list({ metadata: { name: "team-a", resourceVersion: "1" } }),
+      [`${own}/namespaces/team-b/hookpolicies`]: list(),
+      [`${own}/clusterhookpolicies`]: list(),
+    });
+    const { code, stderr } = await hookpolicy(["get", "-n", "team-b", "-w", "--kubeconfig", kubeconfig]);
+    assert.equal(code, 2);
+    assert.equal(stderr, "error: there is no Namespace team-b (did you mean team-a?)\n");
+  });
 });

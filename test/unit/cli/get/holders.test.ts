@@ -69,6 +69,7 @@ for (const [verb, code] of [
         if (unread.length > 0) end.abort();
       },
       onLost: () => undefined,
+      onOperator: () => undefined,
       onUnread: (text: string) => unread.push(text),
     };
     await followHolders(client, { resources }, follower, end.signal);

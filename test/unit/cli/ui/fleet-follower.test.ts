@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { followFleet } from "../../../../src/cli/ui/fleet-follower.ts";
+import { LiveFeed } from "../../../../src/cli/ui/live-feed.ts";
+import type { KubeClient } from "../../../../src/kube/kube-client.ts";
+import type { Resource } from "../../../../src/kube/resource.ts";
+import type { LiveState } from "../../../../src/page/wire.ts";
+
+test(
+  "the page tells by the API server's clock of an operator that is gone, with the command for this cluster",
+  { timeout: 10_000 },
+  async () => {
+    const end = new AbortController();
+    const lease = { metadata: { name: "hookpolicy" }, spec: { renewTime: "2025-12-31T23:00:00Z" } };
+    const client = {
+      serverClock: { serverTime: () => new Date("2026-01-01T00:00:00Z") },
+      list: async ({ kind }: Resource) => await Promise.resolve({ items: kind === "Lease" ? [lease] : [] }),
+    } as unknown as KubeClient;
+    const feed = new LiveFeed();
+    let notes: readonly string[] = [];
+    feed.listen((text) => {
+      const state: LiveState = JSON.parse(text);
+      ({ notes } = state);
+      if (notes.length > 0) end.abort();
+    });
+    const holders = { objects: [], resources: [], unread: [] };
+    const words = { program: "hookpolicy", connection: " --context prod" };
+    await followFleet(client, feed, { holders, words, signal: end.signal });
+    assert.deepEqual(notes, [
+      "the operator's last sign of life is 60m old: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor --context prod'",
+    ]);
+  },
+);
