@@ -6,7 +6,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { markReaders } from "../../policy/mark-readers.ts";
 import type { MarkReaders } from "../../policy/mark.ts";
-import { asReader } from "../fleet/fleet.ts";
+import { asReader } from "../fleet/kinds.ts";
 import type { ClusterReading } from "../fleet/live-cluster.ts";
 import { listTyped } from "../fleet/live-objects.ts";
 

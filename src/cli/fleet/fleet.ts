@@ -54,6 +54,7 @@ import {
   type OwnKind,
   ownKind,
   PAUSE_REASON,
+  platformIn,
   policyKind,
   type RawObject,
   viewOverride,
@@ -162,7 +163,7 @@ export class Fleet {
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
-    this.platform = [...ofKind("ClusterHookPolicy"), ...ofKind("HookRollout")].map(asReader);
+    this.platform = platformIn(unique);
     const { objects, allNamespaces = complete || (objects === undefined && this.#namespaces.size > 0) } =
       options;
     const clusters: Lister<Cluster> = {
@@ -348,10 +349,6 @@ function compiledOverride(object: HookOverride, maxOverrideMs: number): Override
   if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
     return compiled;
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
-}
-
-export function asReader({ kind, metadata, spec }: RawObject): Reader {
-  return { name: `${String(kind)} ${viewMetadata(metadata).name}`, spec };
 }
 
 /** ClusterUID in a gate must not resolve to the empty text, which an annotation can be. */

@@ -5,16 +5,19 @@ import { type Fields, fieldsOf, isFields, named } from "../../lib/fields.ts";
 import { CONDITION, type DecisionRow, type HookRollout, type RolloutHeld } from "../../api/hook-policy.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/strict-reasons.ts";
-import { isMetByMarks } from "../../policy/gates/gates.ts";
+import { placesOf } from "../../policy/gates/gates.ts";
+import { type MarkPlace, type MarkReaders, whyNotSettable } from "../../policy/mark.ts";
+import { markReaders } from "../../policy/mark-readers.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { ageText } from "../../lib/age.ts";
-import { conditionOf, holderRef, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
+import { conditionOf, holderRef, platformIn, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 export interface HeldOperation {
   readonly policy: HolderRef;
   /** A rollout's row has the stage of the Cluster as its rule. */
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
+  /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
   /** The kind that the operator may not read for the gate: its name in RBAC. */
   readonly forbidden: string | undefined;
@@ -70,8 +73,9 @@ export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
 /** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
   const policies = objects.flatMap(holderOf);
+  const readers = markReaders(platformIn(objects));
   return {
-    held: policies.flatMap((policy) => heldOf(policy, namespace)).toSorted(oldestFirst),
+    held: policies.flatMap((policy) => heldOf(policy, namespace, readers)).toSorted(oldestFirst),
     omitted: policies.flatMap(({ ref, omitted }) => (omitted > 0 ? [{ policy: ref, count: omitted }] : [])),
     wouldBlock: policies
       .flatMap(({ rows }) => rows)
@@ -128,16 +132,25 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
   return { spec, rows, omitted, due: undefined };
 }
 
-function heldOf({ ref, spec, rows, problem }: Holder, namespace: string | undefined): HeldOperation[] {
+function heldOf(
+  { ref, spec, rows, problem }: Holder,
+  namespace: string | undefined,
+  readers: MarkReaders,
+): HeldOperation[] {
   return rows
     .filter((row) => isIn(row, namespace))
     .filter((row) => holds(row, spec))
     .map((row) => ({
       policy: ref,
       row,
-      approvable: isMetByMarks(gateOf(spec, row)),
+      approvable: placesOf(gateOf(spec, row)).some((place) => isSettable(place, ref, readers)),
       forbidden: forbiddenOf(row, problem),
     }));
+}
+
+/** Approve looks at what else selects by labels. */
+function isSettable(place: MarkPlace, { kind }: HolderRef, readers: MarkReaders): boolean {
+  return kind !== "HookRollout" && whyNotSettable({ ...place, value: "" }, kind, readers) === undefined;
 }
 
 /** The condition, unlike the row, has no words of the policy's author. */

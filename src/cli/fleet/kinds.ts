@@ -7,6 +7,7 @@ import type { PolicyObject } from "../../memory/policy-set.ts";
 import { namespacedName, type ObjectName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
+import type { Reader } from "../../policy/mark-readers.ts";
 import { objectKindKey } from "../../policy/watched-objects.ts";
 import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 
@@ -49,6 +50,17 @@ export function holderRef(object: RawObject): HolderRef | undefined {
   if (kind === undefined || kind === "HookOverride") return undefined;
   const { name, namespace = "default" } = viewMetadata(object["metadata"]);
   return { kind, name, ...(kind === "HookPolicy" && { namespace }) };
+}
+
+/** ClusterHookPolicies and HookRollouts, as readers of marks. */
+export function platformIn(objects: readonly RawObject[]): readonly Reader[] {
+  return objects
+    .filter((object) => ["ClusterHookPolicy", "HookRollout"].includes(ownKind(object) ?? ""))
+    .map(asReader);
+}
+
+export function asReader({ kind, metadata, spec }: RawObject): Reader {
+  return { name: `${String(kind)} ${viewMetadata(metadata).name}`, spec };
 }
 
 /** "HookPolicy team-a/protect": in the namespace of `kubectl apply` where a Cluster or a HookPolicy names none. */

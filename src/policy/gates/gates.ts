@@ -88,7 +88,16 @@ export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readon
 
 /** Whether an annotation or a label can meet the gate, or one of its members. */
 export function isMetByMarks(gate: unknown): boolean {
-  return membersOf(gate).some((member) => conditionsOf(member).some(({ kind }) => kind.marks !== undefined));
+  return placesOf(gate).length > 0;
+}
+
+/** Where the annotations and labels are that can meet the gate, or one of its members. */
+export function placesOf(gate: unknown): readonly MarkPlace[] {
+  return membersOf(gate)
+    .flatMap((member) => conditionsOf(member))
+    .flatMap(({ kind, spec }) =>
+      kind.marks === undefined || kind.reads === "NoMark" ? [] : kind.reads(spec),
+    );
 }
 
 /** The annotations and labels that the condition reads, besides those in its expressions; of a field that may be no condition. */

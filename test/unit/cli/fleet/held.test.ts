@@ -230,6 +230,30 @@ test("gates on annotations and labels can be approved, also within anyOf", () =>
   );
 });
 
+test("no gate can be approved whose mark approve sets for no HookPolicy", () => {
+  const platform = (spec: object): RawObject => ({
+    ...policy("freeze", [], spec),
+    kind: "ClusterHookPolicy",
+    metadata: { name: "freeze" },
+  });
+  const approvable = (gate: object, spec: object = {}): boolean | undefined => {
+    const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "approved", ...gate }] }];
+    return heldBy([policy("a", [row("c1")], { rules }), platform({ rules: [], ...spec })]).held[0]
+      ?.approvable;
+  };
+  assert.equal(approvable({ annotation }), true);
+  assert.equal(
+    approvable({ annotation }, { rules: [{ name: "r", until: GATES }] }),
+    false,
+    "its gate reads it",
+  );
+  assert.equal(approvable({ label: annotation }), true);
+  const clusterSelector = { matchLabels: { "example.com/ok": "yes" } };
+  assert.equal(approvable({ label: annotation }, { clusterSelector }), false, "it selects by it");
+  assert.equal(approvable({ annotation: { key: "hookpolicy.dev/ok" } }), false, "a reserved key");
+  assert.equal(approvable({ annotation: { ...annotation, from: "Namespace" } }), false, "on the Namespace");
+});
+
 test("a missing status, and a spec of another shape, hold nothing and break nothing", () => {
   const { status: _, ...fresh } = policy("a", []);
   assert.deepEqual(names([fresh, { ...fresh, spec: { rules: "no" }, status: { decisions: null } }]), []);
