@@ -7,15 +7,14 @@ export type Limit = number | string;
 
 /** Slots: a percentage rounds down, but to one slot at least; "0%" is none. A status can name MAX_RUNNING Clusters. */
 export function slotsOf(limit: Limit, members: number): number {
-  const fraction = percentOf(limit);
-  if (fraction === undefined) return clamp(Number(limit), MAX_RUNNING);
-  return fraction === 0 ? 0 : clamp(Math.max(1, Math.floor(fraction * members)), MAX_RUNNING);
+  const share = shareOf(limit, members);
+  if (share === undefined) return clamp(Number(limit), MAX_RUNNING);
+  return limit === "0%" ? 0 : clamp(Math.max(1, Math.floor(share)), MAX_RUNNING);
 }
 
 /** Successes that are needed: a percentage rounds up. */
 export function neededOf(limit: Limit, members: number): number {
-  const fraction = percentOf(limit);
-  return clamp(fraction === undefined ? Number(limit) : Math.ceil(fraction * members), members);
+  return clamp(Math.ceil(shareOf(limit, members) ?? Number(limit)), members);
 }
 
 /** An empty stage passes only if its spec allows it: its Clusters may come later. */
@@ -25,12 +24,13 @@ export function needsNone(minSucceeded: Limit): boolean {
 
 /** Failures that are tolerated: a percentage rounds down. A status can name MAX_FAILED Clusters. */
 export function toleratedOf(limit: Limit, members: number): number {
-  const fraction = percentOf(limit);
-  return clamp(fraction === undefined ? Number(limit) : Math.floor(fraction * members), MAX_FAILED);
+  return clamp(shareOf(limit, members) ?? Number(limit), MAX_FAILED);
 }
 
-function percentOf(limit: Limit): number | undefined {
-  return typeof limit === "string" && limit.endsWith("%") ? Number(limit.slice(0, -1)) / 100 : undefined;
+/** Divides last: 0.55 * 100 is more than 55. */
+function shareOf(limit: Limit, members: number): number | undefined {
+  if (typeof limit !== "string" || !limit.endsWith("%")) return undefined;
+  return (Number(limit.slice(0, -1)) * members) / 100;
 }
 
 /** A limit that is not a number allows nothing. */

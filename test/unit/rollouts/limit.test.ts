@@ -42,3 +42,23 @@ test("failures: a percentage rounds down, and never more than the status can nam
   for (const [limit, members, tolerated] of cases)
     assert.equal(toleratedOf(limit, members), tolerated, `${limit} of ${members}`);
 });
+
+test("a percentage is that of integers, to the Cluster", () => {
+  const rows = Array.from({ length: 101 }, (_, percent) => percent).flatMap((percent) =>
+    Array.from({ length: 1001 }, (_, members) => ({
+      limit: `${percent}%`,
+      members,
+      hundredths: percent * members,
+    })),
+  );
+  const wrong = rows.filter(({ limit, members, hundredths }) => {
+    const down = (hundredths - (hundredths % 100)) / 100;
+    const up = down + Number(hundredths % 100 > 0);
+    return (
+      slotsOf(limit, members) !== (limit === "0%" ? 0 : Math.min(200, Math.max(1, down))) ||
+      neededOf(limit, members) !== up ||
+      toleratedOf(limit, members) !== Math.min(50, down)
+    );
+  });
+  assert.deepEqual(wrong, []);
+});
