@@ -15,12 +15,7 @@ import { type Cluster, type Namespace, NAMESPACE_NAME } from "../../api/meta.ts"
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
-import {
-  asCalled,
-  pendingDeletion,
-  type PendingOperation,
-  PendingOperations,
-} from "../../operations/operation.ts";
+import { pendingDeletion, type PendingOperation, PendingOperations } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../views/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches, objectQueries } from "../../policy/decide.ts";
@@ -61,6 +56,7 @@ import {
   viewPolicy,
   viewRollout,
 } from "./kinds.ts";
+import { worldOfCall } from "./call-world.ts";
 import { itemKind } from "../files/parsed.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { rolloutOperations } from "./rollout-operations.ts";
@@ -216,7 +212,9 @@ export class Fleet {
 
   /** The inputs of a decision about this operation; without one, about the Cluster as it is. */
   world(cluster: Cluster, operation?: PendingOperation): World {
-    return worldOf(this.memory, operation === undefined ? cluster : asCalled(cluster, operation), operation);
+    return operation === undefined
+      ? worldOf(this.memory, cluster)
+      : worldOfCall(this.memory, cluster, operation);
   }
 
   /** What gates of policies, and of stages of rollouts, look at. */

@@ -34,10 +34,10 @@ export function partsOf(
   { version, from }: { readonly version: string | undefined; readonly from: Date },
 ): Parts {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const world = fleet.world(cluster);
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
   const known = fleet.pendingOperations(cluster).find((pending) => pending.call.hook === call.hook);
   const state = newOperation(call, cluster, from, known);
+  const world = fleet.world(cluster, state);
   return {
     rollout,
     member,

@@ -1,6 +1,7 @@
 /** Compares the answers of two sides to the same operation through time. */
 
 import type { HookCall } from "../../api/runtime-hooks.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
 import type { Look } from "../../operations/timeline.ts";
 import { isSameAnswer } from "./answer.ts";
 import type { Change, ChangeKind } from "./change.ts";
@@ -8,7 +9,7 @@ import type { AnswerTurn } from "./turns.ts";
 
 export interface OperationAnswers {
   readonly call: HookCall;
-  readonly first: Look;
+  readonly first: Look<PendingOperation>;
   readonly turns: Turns;
   /** The same without the holds of rollouts. */
   readonly ofPolicies: Turns;

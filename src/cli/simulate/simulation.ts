@@ -174,7 +174,7 @@ class Comparison {
     const { after: fleet, changed } = this.#pair;
     const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
     if (!policies.some(({ account }) => account !== undefined)) return;
-    const situation = { world: fleet.world(cluster), call, now: this.#options.from };
+    const situation = { world: fleet.world(cluster, first.state), call, now: this.#options.from };
     this.tasks.push(...simulatedTasks(first.decision.trace, policies, changed, situation));
   }
 

@@ -8,7 +8,7 @@ import { lookup } from "../../api/selector.ts";
 import { markOfOperation } from "../../rollouts/member.ts";
 import type { Operation } from "../../rollouts/rollout.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { merged } from "./suite-objects.ts";
+import { merged } from "../fleet/merge-patch.ts";
 
 /** The Cluster shows that Cluster API waits for the answer before the operation. */
 export function asWaiting(cluster: RawObject, operation: Operation, now: Date): RawObject {

@@ -2,18 +2,19 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import { type Lister, type Memory, worldOf } from "../../memory/memory.ts";
+import type { Lister, Memory } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { shownSince } from "../../operations/call.ts";
-import { asCalled, hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
+import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
+import { worldOfCall } from "../fleet/call-world.ts";
 import {
   type Look,
   lookAt,
@@ -182,7 +183,7 @@ export class Session {
   #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
     return {
       policies: this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled,
-      world: worldOf(this.#memory, asCalled(cluster, operation)),
+      world: worldOfCall(this.#memory, cluster, operation),
       call: { settings: {}, ...operation.call },
       state: operation,
       lookAgain: ({ retryAfterSeconds }) => retryAfterSeconds || LOOK_AGAIN_SECONDS,

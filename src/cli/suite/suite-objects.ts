@@ -1,6 +1,5 @@
 /** Holds the objects of a suite, and changes them as its steps say. */
 
-import { isDeepStrictEqual } from "node:util";
 import { isFields } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -11,6 +10,7 @@ import { didYouMean } from "../../api/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, identityOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { edited } from "../fleet/merge-patch.ts";
 import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
 
@@ -180,23 +180,4 @@ function describe(object: RawObject): string {
 
 function nameOf(ref: Wanted): string {
   return `${ref.kind} ${namespacedName(ref)}`;
-}
-
-/** The API server counts the changes of a Cluster's spec in its generation, to which conditions refer. */
-function edited(object: RawObject, patch: RawObject): RawObject {
-  const result = merged(object, patch);
-  const { generation } = viewMetadata(object["metadata"]);
-  const isSame =
-    generation === undefined || !isCluster(object) || isDeepStrictEqual(object["spec"], result["spec"]);
-  if (isSame || viewMetadata(patch["metadata"]).generation !== undefined) return result;
-  return merged(result, { metadata: { generation: generation + 1 } });
-}
-
-export function merged(target: unknown, patch: RawObject): RawObject {
-  const result = new Map(Object.entries(isFields(target) ? target : {}));
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) result.delete(key);
-    else result.set(key, isFields(value) ? merged(result.get(key), value) : value);
-  }
-  return Object.fromEntries(result);
 }

@@ -8,7 +8,8 @@ import { viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { ObjectRef, TaskObject, TaskObjects } from "../../tasks/task-objects.ts";
 import { type RawObject } from "../fleet/kinds.ts";
-import { merged, type SuiteObjects } from "./suite-objects.ts";
+import { merged } from "../fleet/merge-patch.ts";
+import { type SuiteObjects } from "./suite-objects.ts";
 
 type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
 

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Fleet, type FleetOptions } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
+import { newOperation } from "../../../../src/operations/operation.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 
@@ -30,10 +32,11 @@ const rawPolicy = (name: string, until: readonly object[], kind = "HookPolicy"):
 
 const byUID = { name: "approved", annotation: { key: "approved", valueFrom: "ClusterUID" } };
 
-function verdict(world: Fleet, hook: "BeforeClusterDelete" = "BeforeClusterDelete") {
+function verdict(world: Fleet, call: HookCall = { hook: "BeforeClusterDelete" }) {
   const cluster = world.cluster("team-a", "prod-1");
   assert.ok(cluster !== undefined);
-  return decide(world.policiesFor("team-a"), world.world(cluster), { hook }, NOW);
+  const operation = newOperation(call, cluster, NOW, undefined);
+  return decide(world.policiesFor("team-a"), world.world(cluster, operation), call, NOW);
 }
 
 test("policies are in the order of the server, and those of a namespace only for it", () => {
@@ -243,4 +246,34 @@ test("a Namespace of a file has the label that the API server gives it, for sele
     const world = fleet([rawPolicy("gone", [found], "ClusterHookPolicy"), rawCluster(), namespace]);
     assert.equal(verdict(world).verdict, "Blocked");
   }
+});
+
+const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const objectGate = (object: object): object => ({ name: "looks", object });
+/** The reasons of the gates of one policy. */
+const reasons = (
+  given: readonly RawObject[],
+  gate: object,
+  kind?: string,
+  call?: HookCall,
+): readonly string[] =>
+  verdict(
+    fleet([rawPolicy("a", [gate], kind), rawCluster(), ...given], { complete: true }),
+    call,
+  ).trace.flatMap(({ rules }) =>
+    rules.flatMap(({ gates, reason }) =>
+      gates.map((each) => each.reason).concat(gates.length > 0 ? [] : reason),
+    ),
+  );
+
+test("a gate that looks at Clusters sees that of the call as Cluster API calls about it", () => {
+  const clusters = { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", selector: {} };
+  const upgrade = { hook: "BeforeClusterUpgrade", toKubernetesVersion: "v1.36.0" } as const;
+  const other = rawCluster({ name: "prod-2" });
+  const two = objectGate({ ...clusters, minCount: 2 });
+  assert.deepEqual(reasons([NAMESPACE, other], two), ["WaitingForObject"]);
+  assert.deepEqual(reasons([NAMESPACE, other], two, "HookPolicy", upgrade), ["Holds"]);
+  const going = rawCluster({ name: "prod-2", deletionTimestamp: "2026-11-21T11:00:00Z" });
+  const one = objectGate({ ...clusters, expression: "has(object.metadata.deletionTimestamp)", maxCount: 1 });
+  assert.deepEqual(reasons([NAMESPACE, going], one), ["TooManyObjects"]);
 });

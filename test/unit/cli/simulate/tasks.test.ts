@@ -32,7 +32,10 @@ const policy = (name: string, image: string, mode = "Enforce"): object => ({
             create: {
               apiVersion: "v1",
               kind: "Pod",
-              metadata: { labels: { tier: "<< cluster.metadata.labels['tier'] >>" } },
+              metadata: {
+                labels: { tier: "<< cluster.metadata.labels['tier'] >>" },
+                annotations: { deleted: "<< string(cluster.metadata.deletionTimestamp) >>" },
+              },
               spec: { restartPolicy: "Never", containers: [{ name: "a", image }] },
             },
           },

@@ -390,6 +390,17 @@ test("a Cluster is being deleted since the first call of its deletion", async ()
   assert.deepEqual(await statuses({ policies: [policy([deleted])], steps }), Array(3).fill("passed"));
 });
 
+test("a gate that looks at Clusters sees that the Cluster of the call is being deleted", async () => {
+  const clusters = [CLUSTER, { ...CLUSTER, metadata: { namespace: "team-a", name: "prod-2" } }];
+  const object = { apiVersion: CLUSTER.apiVersion, kind: "Cluster", selector: {}, minCount: 2 };
+  const steps = [
+    { call: UPGRADE, expect: { verdict: "Allowed" } },
+    { call: DELETE, expect: { verdict: "Blocked", reason: "WaitingForObject" } },
+  ];
+  const found = await statuses({ policies: [policy([{ name: "two", object }])], clusters, steps });
+  assert.deepEqual(found, ["passed", "passed"]);
+});
+
 test("a call writes on its Cluster nothing that an expression reads at another hook", async () => {
   const untouched = {
     name: "untouched",
