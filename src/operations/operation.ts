@@ -9,7 +9,7 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { targetVersion } from "../api/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
-import { shownCall, shownSince, shownVersion, stepOf } from "./call.ts";
+import { shownCall, shownSince, shownVersion, stepOf, VERSIONED } from "./call.ts";
 import {
   HOOK_LIVES,
   isAwaited,
@@ -71,16 +71,29 @@ export function answering(
 
 /**
  * The Cluster as it will be when Cluster API calls about the operation: BeforeClusterDelete is called only once the Cluster
- * is being deleted (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). Not for the operator's own
- * decisions, which are about the Cluster as it is.
+ * is being deleted (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete), and hooks about the version
+ * of the topology only once it has that version. Not for the operator's own decisions, which are about the Cluster as it is.
  */
 export function asCalled(
   cluster: Cluster,
   { call, firstAsked }: Pick<PendingOperation, "call" | "firstAsked">,
 ): Cluster {
   const { metadata } = cluster;
+  if (VERSIONED.has(call.hook)) return wanting(cluster, targetVersion(call));
   if (call.hook !== "BeforeClusterDelete" || metadata.deletionTimestamp !== undefined) return cluster;
   return { ...cluster, metadata: { ...metadata, deletionTimestamp: timestamp(firstAsked) } };
+}
+
+/** The Cluster once its owner has asked for the version. */
+export function wanting(cluster: Cluster, version: string | undefined): Cluster {
+  const { topology, progress } = cluster;
+  if (version === undefined || topology === undefined || version === topology.version) return cluster;
+  const { reconciled: _, ...shown } = progress ?? {};
+  return {
+    ...cluster,
+    topology: { ...topology, version },
+    ...(progress !== undefined && { progress: shown }),
+  };
 }
 
 /**

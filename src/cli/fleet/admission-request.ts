@@ -4,6 +4,7 @@ import { refusedBy } from "../../admission/cluster-denial.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
 import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
+import { wanting } from "../../operations/operation.ts";
 import { type AdmissionDecision, admit, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { holdTexts, matches } from "../../policy/decide.ts";
@@ -39,8 +40,7 @@ export function requestOf(
 function changeOf(name: RequestName, cluster: Cluster, version: string): Change {
   if (name === "Delete") return { before: cluster };
   if (name === "Create") return { after: newborn(cluster) };
-  const { topology } = cluster;
-  return { before: cluster, after: { ...cluster, ...(topology && { topology: { ...topology, version } }) } };
+  return { before: cluster, after: wanting(cluster, version) };
 }
 
 /** The Cluster as the API server would store it if it were created again, with another uid and without a status. */

@@ -15,9 +15,12 @@ export function worldOfCall(sources: WorldSources, cluster: Cluster, operation: 
   return called === cluster ? world : { ...world, objects: showing(sources.objects, called) };
 }
 
-function showing(objects: ObjectReader, { metadata }: Cluster): ObjectReader {
+function showing(objects: ObjectReader, { metadata, topology }: Cluster): ObjectReader {
   const { deletionTimestamp, namespace, name } = metadata;
-  const patch = deletionTimestamp === undefined ? {} : { metadata: { deletionTimestamp } };
+  const patch = {
+    ...(deletionTimestamp !== undefined && { metadata: { deletionTimestamp } }),
+    ...(topology !== undefined && { spec: { topology: { version: topology.version } } }),
+  };
   return {
     find: (kind, place) => {
       const found = objects.find(kind, place);

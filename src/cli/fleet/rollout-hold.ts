@@ -13,6 +13,7 @@ import { clusterKey } from "../../views/cluster.ts";
 import { MAX_VERSION } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { isBegun } from "../../rollouts/claim.ts";
+import { wanting } from "../../operations/operation.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
@@ -81,8 +82,7 @@ function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Sit
 function asked(state: MemberState, version: string | undefined): MemberState {
   const { cluster } = state;
   if (version === undefined || cluster.topology === undefined) return state;
-  const topology = { ...cluster.topology, version };
-  return { ...state, cluster: { ...cluster, topology }, hasReached: false, isAwaited: true };
+  return { ...state, cluster: wanting(cluster, version), hasReached: false, isAwaited: true };
 }
 
 function afterSoaks({ compiled, status }: FleetRollout, asOf: Date, at: Date): HookRolloutStatus {

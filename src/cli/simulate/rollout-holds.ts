@@ -11,9 +11,9 @@ import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { presentState } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
-import type { ClusterCall } from "../../policy/world.ts";
+import type { Situation } from "../../policy/world.ts";
 
-export interface AwaitedOperation extends ClusterCall {
+export interface AwaitedOperation extends Pick<Situation, "world" | "call"> {
   readonly firstAsked: Date;
   /** Whether every policy releases it. */
   readonly released: boolean;
@@ -41,7 +41,7 @@ export function rolloutHolds(
     if (mode === "Audit") continue;
     const hook = BEGINS[operation];
     const own = operations.filter(
-      ({ cluster, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(cluster))),
+      ({ world, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(world.cluster))),
     );
     for (const [cluster, held] of holdsOf(known, fleet, own, at)) holds.set(holdKey(hook, cluster), held);
   }
@@ -59,10 +59,10 @@ function holdsOf(
   const byKey = new Map(states.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: WaitingCluster[] = [];
-  for (const { cluster, call, firstAsked, released } of operations) {
-    const key = clusterKey(cluster);
+  for (const { world, call, firstAsked, released } of operations) {
+    const key = clusterKey(world.cluster);
     const member = byKey.get(key);
-    const situation = { world: fleet.world(cluster), call, now: at };
+    const situation = { world, call, now: at };
     const target = targetVersion(call) ?? "";
     if (member === undefined || liftingOverride(compiled, situation)) continue;
     if (isBegun({ rollout: compiled, status }, { ...member, target }, fleet.served)) continue;

@@ -228,8 +228,8 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
     return hooks.map((hook) => {
       const operation = operationOf(fleet, { cluster, pending }, hook, options);
       const { decision } = lookAt(operation, options.from);
-      const { firstAsked } = operation.state;
-      return { cluster, call: operation.call, firstAsked, released: !decision.holds };
+      const { world, call, state } = operation;
+      return { world, call, firstAsked: state.firstAsked, released: !decision.holds };
     });
   });
   return rolloutHolds(fleet, operations, options.from);

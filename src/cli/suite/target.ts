@@ -4,7 +4,7 @@ import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from 
 import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
-import { newOperation, showsEnd } from "../../operations/operation.ts";
+import { newOperation, showsEnd, wanting } from "../../operations/operation.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
@@ -30,7 +30,7 @@ export function target(session: Session, spec: CallSpec): ClusterCall {
     throw new SuiteError(`${spec.cluster} ${why}: Cluster API calls no hook for it`, "cluster");
   }
   const call = callOf(spec, cluster);
-  const wanted = wanting(cluster, call);
+  const wanted = VERSIONED.has(hook) ? wanting(cluster, targetVersion(call)) : cluster;
   checkNotOver(session, wanted, call);
   return {
     cluster: wanted,
@@ -76,16 +76,6 @@ function checkNotOver({ served, now, running }: Session, cluster: Cluster, call:
 }
 
 const SHOWN_BY = `its version, its references, a deletionTimestamp or the annotations ${PENDING_HOOKS_ANNOTATION} and ${OK_TO_DELETE_ANNOTATION}`;
-
-/** Cluster API calls these hooks for the version in spec.topology, so a call about another version implies its edit. */
-function wanting(cluster: Cluster, call: HookCall): Cluster {
-  const { topology } = cluster;
-  const version = targetVersion(call);
-  if (!VERSIONED.has(call.hook) || version === undefined || topology === undefined) return cluster;
-  if (version === topology.version) return cluster;
-  const { reconciled: _, ...progress } = cluster.progress ?? {};
-  return { ...cluster, topology: { ...topology, version }, progress };
-}
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
 

@@ -276,4 +276,21 @@ test("a gate that looks at Clusters sees that of the call as Cluster API calls a
   const going = rawCluster({ name: "prod-2", deletionTimestamp: "2026-11-21T11:00:00Z" });
   const one = objectGate({ ...clusters, expression: "has(object.metadata.deletionTimestamp)", maxCount: 1 });
   assert.deepEqual(reasons([NAMESPACE, going], one), ["TooManyObjects"]);
+  const own = { ...clusters, selector: undefined, name: "prod-1" };
+  const wanted = objectGate({ ...own, expression: "object.spec.topology.version == 'v1.36.0'" });
+  assert.deepEqual(reasons([NAMESPACE], wanted, "HookPolicy", upgrade), ["Holds"]);
+  assert.deepEqual(reasons([NAMESPACE], wanted), ["WaitingForObject"]);
+});
+
+test("the Cluster of a call about another version has that version", () => {
+  const tested = { name: "tested", expression: "cluster.topology.version.satisfies('<1.36.0')" };
+  const to = (toKubernetesVersion: string): HookCall => ({
+    hook: "BeforeClusterUpgrade",
+    toKubernetesVersion,
+  });
+  const world = fleet([rawPolicy("a", [tested]), rawCluster()]);
+  assert.deepEqual(
+    [to("v1.35.0"), to("v1.36.0")].map((call) => verdict(world, call).verdict),
+    ["Allowed", "Blocked"],
+  );
 });

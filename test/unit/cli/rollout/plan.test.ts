@@ -280,3 +280,15 @@ test("another rollout that holds the same Clusters is named, because the plan le
     /must give a slot/,
   );
 });
+
+test("gates see the version that the plan is about, in the call and in the Cluster", async (t) => {
+  const tested = { name: "tested", expression: "cluster.topology.version.satisfies('<1.35.0')" };
+  const policy = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "fleet", name: "tested" },
+    spec: { rules: [{ name: "tested", hooks: ["BeforeClusterUpgrade"], until: [tested] }] },
+  };
+  const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades"), policy], "--to-version", "v1.35.0");
+  assert.match(stdout, /must be released by an action first/);
+});

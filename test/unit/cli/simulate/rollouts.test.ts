@@ -60,12 +60,18 @@ interface Setup {
   readonly applied: readonly Raw[];
   readonly to?: Date;
   readonly prune?: boolean;
+  readonly version?: string;
 }
 
-async function changes({ present, applied, to, prune = false }: Setup): Promise<readonly string[]> {
+async function changes({ present, applied, to, prune = false, version }: Setup): Promise<readonly string[]> {
   const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: AT, prune });
   const hooks = ["BeforeClusterUpgrade"] as const;
-  const found = await simulate(pair, { hooks, from: AT, ...(to !== undefined && { to }) });
+  const found = await simulate(pair, {
+    hooks,
+    from: AT,
+    ...(to !== undefined && { to }),
+    ...(version !== undefined && { version }),
+  });
   return found.changes.map(({ change, cluster: name, after }) =>
     [change, name, ...after.rules.map(({ policy, rule, reason }) => `${policy} ${rule} ${reason}`)].join(" "),
   );
@@ -82,6 +88,17 @@ test("later stages wait for earlier ones", async () => {
   assert.deepEqual(await changes({ present: FLEET, applied: [rollout({ ...STAGES, maxConcurrency: 2 })] }), [
     "newly-blocked team-a/c HookRollout upgrades production StageClosed",
   ]);
+});
+
+test("the gates of a stage see the version that upgrades would go to", async () => {
+  const tested = { name: "tested", expression: "cluster.topology.version == 'v1.36.0'" };
+  const staged = rollout({ maxConcurrency: 3, stages: [{ name: "all", until: [tested] }] });
+  assert.deepEqual(await changes({ present: FLEET, applied: [staged], version: "v1.36.0" }), []);
+  const to = await changes({ present: FLEET, applied: [staged], version: "v1.37.0" });
+  assert.deepEqual(
+    to,
+    ["a", "b", "c"].map((name) => `newly-blocked team-a/${name} HookRollout upgrades all GateOpen`),
+  );
 });
 
 test("a paused rollout is told with the stage of each Cluster", async () => {
