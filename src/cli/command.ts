@@ -133,7 +133,7 @@ const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
 /** Parses a full Kubernetes version, as in a Cluster's spec.topology.version. */
 export function version(text: string): string {
-  if (SEMVER.test(text)) return text;
+  if (SEMVER.test(text)) return text.startsWith("v") ? text : `v${text}`;
   const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
   const hint = meantText(short && `v${short}.0`);
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);

@@ -1,7 +1,7 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
 import { compareText } from "../../lib/compare-text.ts";
-import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
@@ -57,6 +57,7 @@ import {
   viewRollout,
 } from "./kinds.ts";
 import { worldOfCall } from "./call-world.ts";
+import { merged } from "./merge-patch.ts";
 import { itemKind } from "../files/parsed.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { rolloutOperations } from "./rollout-operations.ts";
@@ -271,20 +272,26 @@ function firstOfAll(operation: PendingOperation): PendingOperation {
 /** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
 function stored(raw: RawObject): RawObject {
   if (isNamespace(raw)) return labelled(raw);
+  if (isCluster(raw)) return versioned(placed(raw));
+  return ownKind(raw) === "HookPolicy" ? placed(raw) : raw;
+}
+
+function placed(raw: RawObject): RawObject {
   const metadata = raw["metadata"];
-  if (!isCluster(raw) && ownKind(raw) !== "HookPolicy") return raw;
   if (!isFields(metadata) || viewMetadata(metadata).namespace !== undefined) return raw;
   return { ...raw, metadata: { ...metadata, namespace: "default" } };
 }
 
 function labelled(raw: RawObject): RawObject {
-  const metadata = fieldsOf(raw["metadata"]);
-  const { name } = viewMetadata(metadata);
-  if (name === "") return raw;
-  return {
-    ...raw,
-    metadata: { ...metadata, labels: { ...fieldsOf(metadata["labels"]), [NAMESPACE_NAME]: name } },
-  };
+  const { name } = viewMetadata(raw["metadata"]);
+  return name === "" ? raw : merged(raw, { metadata: { labels: { [NAMESPACE_NAME]: name } } });
+}
+
+/** Cluster API's webhook completes the version (internal/webhooks/cluster.go, Default). */
+function versioned(raw: RawObject): RawObject {
+  const version = nonEmptyText(fieldsOf(fieldsOf(raw["spec"])["topology"])["version"]);
+  if (version === undefined || version.startsWith("v")) return raw;
+  return merged(raw, { spec: { topology: { version: `v${version}` } } });
 }
 
 /** The last object of a name counts, as if they were applied one after the other. */

@@ -294,3 +294,17 @@ test("the Cluster of a call about another version has that version", () => {
     ["Allowed", "Blocked"],
   );
 });
+
+test("a version without v is as Cluster API's webhook stores it, also for gates that look at Clusters", () => {
+  const stored = "object.spec.topology.version == 'v1.36.0'";
+  const gate = objectGate({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    name: "prod-1",
+    expression: stored,
+  });
+  const given = rawCluster({}, { topology: { classRef: { name: "lab" }, version: "1.36.0" } });
+  const world = fleet([rawPolicy("a", [gate]), given, NAMESPACE]);
+  assert.equal(world.cluster("team-a", "prod-1")?.topology?.version, "v1.36.0");
+  assert.equal(verdict(world, { hook: "BeforeClusterUpgrade" }).verdict, "Allowed");
+});

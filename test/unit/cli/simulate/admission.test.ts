@@ -102,6 +102,20 @@ test("what admission answers to deletions and upgrades is compared where a rule 
   assert.match(stdout, /; denied at admission: 0 before, 3 after$/m);
 });
 
+test("of another version, the hook answers as admission does", async (t) => {
+  const tested = { name: "tested", expression: "cluster.topology.version != 'v1.36.0'" };
+  const rule = { ...nightly, admission: "Deny", until: [tested] };
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("tested", [rule])) });
+  assert.deepEqual((await json(cwd, "-f", "new", "--to-version", "v1.37.0")).changes, []);
+  const { changes } = await json(cwd, "-f", "new", "--to-version", "1.36.0");
+  const found = changes.map(({ cluster: name, request = "hook" }) => `${request} ${name}`);
+  const names = ["team-a/prod-1", "team-a/prod-2"];
+  assert.deepEqual(
+    found.toSorted(),
+    ["Upgrade", "hook"].flatMap((each) => names.map((name) => `${each} ${name}`)),
+  );
+});
+
 test("over a time, a refusal by a window begins and ends with it", async (t) => {
   const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny" };
   const cwd = await folder(t, {
