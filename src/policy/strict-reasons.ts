@@ -11,8 +11,16 @@ export const BUDGET_EXHAUSTED = "BudgetExhausted";
 export const UNKNOWN_FIELD = "UnknownField" as const;
 /** Which HookTasks there are is not known. */
 export const TASKS_UNKNOWN = "TasksUnknown";
+/** Of the command line: its files do not tell which objects the API server would have. */
+export const OBJECTS_UNCLEAR = "ObjectsUnclear";
 
-const STRICT: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
+const STRICT: readonly string[] = [
+  BUDGET_EXHAUSTED,
+  TOO_LARGE,
+  UNKNOWN_FIELD,
+  TASKS_UNKNOWN,
+  OBJECTS_UNCLEAR,
+];
 
 export function holdsAnyway(reason: string): boolean {
   return STRICT.includes(reason);

@@ -12,7 +12,7 @@ const SOURCES = [
   ...globSync("src/policy/**/*.ts", { cwd: ROOT }).filter((file) => !file.endsWith("/compile-override.ts")),
   "src/objects/object-refusal.ts",
   "src/decisions/live-reads.ts",
-  "src/cli/fleet/fleet.ts",
+  "src/cli/fleet/given-objects.ts",
   "src/views/too-large.ts",
 ];
 

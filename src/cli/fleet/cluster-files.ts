@@ -7,11 +7,18 @@ import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
-import { identityOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, titleOf } from "./kinds.ts";
+import {
+  groupKindOf,
+  identityOf,
+  isCluster,
+  isNamespace,
+  ownKind,
+  type RawObject,
+  titleOf,
+} from "./kinds.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
-import { objectKindKey } from "../../policy/watched-objects.ts";
 import { type Build, buildsOf, folderOf } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/parsed.ts";
 
@@ -26,7 +33,7 @@ export function clusterProblems(
 ): ReadonlyMap<SourceObject, FieldError> {
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
   const counting = sources
-    .filter(({ object }) => isPlace(object) || kinds.has(kindKeyOf(object)))
+    .filter(({ object }) => isPlace(object) || kinds.has(groupKindOf(object)))
     .filter((source) => !changed.has(source));
   const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
@@ -124,7 +131,7 @@ export function unbuiltIn(
 /** Places, objects of HookPolicy, and what the gates of these policies and rollouts look at. */
 export function countsBeside(all: readonly RawObject[]): (object: RawObject) => boolean {
   const kinds = kindsOfGates(all);
-  return (object) => isPlace(object) || ownKind(object) !== undefined || kinds.has(kindKeyOf(object));
+  return (object) => isPlace(object) || ownKind(object) !== undefined || kinds.has(groupKindOf(object));
 }
 
 /** Policies find it by its name. */
@@ -136,7 +143,7 @@ function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
   const gates = objects
     .filter((object) => ownKind(object) !== undefined)
     .flatMap(({ spec }) => gatesIn(spec));
-  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => objectKindKey(kind)));
+  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => groupKindOf({ ...kind })));
 }
 
 /** What is also a resource is applied as it is. */

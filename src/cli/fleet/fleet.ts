@@ -1,7 +1,7 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
 import { compareText } from "../../lib/compare-text.ts";
-import { fieldsOf, isFields, listOf, nonEmptyText } from "../../lib/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
@@ -10,8 +10,9 @@ import {
   type HookPolicyStatus,
   type HookRollout,
   type HookRolloutStatus,
+  type ObjectGateSpec,
 } from "../../api/hook-policy.ts";
-import { type Cluster, type Namespace, NAMESPACE_NAME } from "../../api/meta.ts";
+import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
@@ -20,12 +21,7 @@ import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../view
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches, objectQueries } from "../../policy/decide.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import {
-  type FoundObjects,
-  objectKindKey,
-  type ObjectReader,
-  type WatchedObject,
-} from "../../policy/watched-objects.ts";
+import type { ObjectReader } from "../../policy/watched-objects.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import type { Override, World } from "../../policy/world.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand, type ObjectQuery } from "../../policy/policy.ts";
@@ -45,7 +41,6 @@ import {
   identityOf,
   isCluster,
   isNamespace,
-  kindKeyOf,
   type OwnKind,
   ownKind,
   PAUSE_REASON,
@@ -57,8 +52,7 @@ import {
   viewRollout,
 } from "./kinds.ts";
 import { worldOfCall } from "./call-world.ts";
-import { merged } from "./merge-patch.ts";
-import { itemKind } from "../files/parsed.ts";
+import { objectReader, stored } from "./given-objects.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { rolloutOperations } from "./rollout-operations.ts";
 import { taskReader } from "./task-reader.ts";
@@ -177,9 +171,27 @@ export class Fleet {
       ...memory,
       clusters,
       namespaces,
-      objects: objects ?? objectReader(unique, complete),
+      objects:
+        objects ??
+        objectReader(unique, {
+          complete,
+          gates: this.#objectGates(),
+        }),
       ...(tasks !== "Unread" && { tasks }),
     };
+  }
+
+  #objectGates(): readonly ObjectGateSpec[] {
+    const policies = this.policies.filter(({ compiled }) => compiled.errors.length === 0);
+    const rollouts = this.rollouts.filter(({ compiled }) => compiled.problem === undefined);
+    const parts = [
+      ...policies.flatMap(({ object: { spec } }) => spec.rules),
+      ...rollouts.flatMap(({ spec: { stages = [] } }) => stages),
+    ];
+    return parts
+      .flatMap(({ until = [] }) => until)
+      .flatMap((gate) => gate.anyOf ?? [gate])
+      .flatMap(({ object }) => object ?? []);
   }
 
   clusters(): readonly Cluster[] {
@@ -269,31 +281,6 @@ function firstOfAll(operation: PendingOperation): PendingOperation {
   return said.length === 0 ? operation : { ...operation, firstAsked: new Date(Math.min(...said)) };
 }
 
-/** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
-function stored(raw: RawObject): RawObject {
-  if (isNamespace(raw)) return labelled(raw);
-  if (isCluster(raw)) return versioned(placed(raw));
-  return ownKind(raw) === "HookPolicy" ? placed(raw) : raw;
-}
-
-function placed(raw: RawObject): RawObject {
-  const metadata = raw["metadata"];
-  if (!isFields(metadata) || viewMetadata(metadata).namespace !== undefined) return raw;
-  return { ...raw, metadata: { ...metadata, namespace: "default" } };
-}
-
-function labelled(raw: RawObject): RawObject {
-  const { name } = viewMetadata(raw["metadata"]);
-  return name === "" ? raw : merged(raw, { metadata: { labels: { [NAMESPACE_NAME]: name } } });
-}
-
-/** Cluster API's webhook completes the version (internal/webhooks/cluster.go, Default). */
-function versioned(raw: RawObject): RawObject {
-  const version = nonEmptyText(fieldsOf(fieldsOf(raw["spec"])["topology"])["version"]);
-  if (version === undefined || version.startsWith("v")) return raw;
-  return merged(raw, { spec: { topology: { version: `v${version}` } } });
-}
-
 /** The last object of a name counts, as if they were applied one after the other. */
 function distinct(objects: readonly RawObject[]): readonly RawObject[] {
   const byIdentity = new Map<string, RawObject>();
@@ -374,33 +361,3 @@ function rowsOf({ compiled: policy, status }: FleetPolicy): readonly RecordedRow
 }
 
 export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
-
-/** `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
-function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {
-  const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
-  const empty = new Set(objects.flatMap(emptyKind));
-  return {
-    find: (kind, namespace): FoundObjects => {
-      const key = objectKindKey(kind);
-      const found = byKind.get(key);
-      if (found === undefined && (complete || empty.has(key)))
-        return { ok: true, namespaced: true, objects: [] };
-      if (found === undefined) {
-        const message = `no ${key} is among the objects that were given`;
-        return { ok: false, reason: "ObjectsNotGiven", message };
-      }
-      const namespaced = found.some(({ object }) => object.metadata.namespace !== undefined);
-      const inReach = found.filter(({ object }) => !namespaced || object.metadata.namespace === namespace);
-      return { ok: true, namespaced, objects: inReach.map(({ object }) => object) };
-    },
-  };
-}
-
-function emptyKind(list: RawObject): readonly string[] {
-  const kind = itemKind(list);
-  return kind === undefined ? [] : [kindKeyOf({ ...list, kind })];
-}
-
-function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {
-  return { key: kindKeyOf(raw), object: { metadata: viewMetadata(raw["metadata"]), raw } };
-}

@@ -29,6 +29,11 @@ export function kindKeyOf({ apiVersion, kind }: RawObject): string {
   return objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) });
 }
 
+/** "Backup.velero.io": the API server has each object in every version of its group. */
+export function groupKindOf(object: RawObject): string {
+  return [String(object["kind"]), groupOf(object)].filter((part) => part !== "").join(".");
+}
+
 /** Accepts any version of the group: the schema reports a version that is not supported. */
 export function ownKind(object: RawObject): OwnKind | undefined {
   return groupOf(object) === GROUP ? OWN_KINDS.find((kind) => kind === object["kind"]) : undefined;

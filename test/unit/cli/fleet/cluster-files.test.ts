@@ -170,15 +170,18 @@ describe("an object that stands twice in files, with differences,", () => {
   };
 
   test("is an error with both places if a gate looks at its kind", async (t) => {
-    const cwd = await folder(t, { ...files, "policy.yaml": GATE, "rollout.yaml": ROLLOUT });
-    for (const args of COMMANDS.slice(0, 3)) {
-      const { code, stderr } = await hookpolicy(args, { cwd });
-      assert.equal(code, 2, `${args[0]}: ${stderr}`);
-      assert.match(
-        stderr,
-        /fleet\/c\.yaml:1:\d+: .*Backup velero\/prod-1 is also at fleet\/b\.yaml:1, and differs/,
-        args[0],
-      );
+    for (const version of ["velero.io/v1", "velero.io/v2"]) {
+      const gate = GATE.replace("velero.io/v1", version);
+      const cwd = await folder(t, { ...files, "policy.yaml": gate, "rollout.yaml": ROLLOUT });
+      for (const args of COMMANDS.slice(0, 3)) {
+        const { code, stderr } = await hookpolicy(args, { cwd });
+        assert.equal(code, 2, `${args[0]}: ${stderr}`);
+        assert.match(
+          stderr,
+          /fleet\/c\.yaml:1:\d+: .*Backup velero\/prod-1 is also at fleet\/b\.yaml:1, and differs/,
+          args[0],
+        );
+      }
     }
   });
 

@@ -308,3 +308,47 @@ test("a version without v is as Cluster API's webhook stores it, also for gates 
   assert.equal(world.cluster("team-a", "prod-1")?.topology?.version, "v1.36.0");
   assert.equal(verdict(world, { hook: "BeforeClusterUpgrade" }).verdict, "Allowed");
 });
+
+test("objects are found whatever version of their group they are given as", () => {
+  const older = { ...backup, apiVersion: "velero.io/v1beta1" };
+  assert.deepEqual(reasons([NAMESPACE, older], noBackup), ["WaitingForAbsence"]);
+  const deleted = { object: { ...noBackup.object, expression: "object.metadata.name == 'other'" } };
+  assert.deepEqual(reasons([NAMESPACE, older], { ...noBackup, ...deleted }), ["Holds"]);
+  const world = fleet([
+    rawPolicy("a", [noBackup]),
+    rawCluster(),
+    NAMESPACE,
+    { ...older, kind: "BackupList", items: [] },
+  ]);
+  assert.equal(verdict(world).verdict, "Allowed");
+});
+
+/** What a gate looks at is unclear: also under failurePolicy Ignore the rule holds, and says what to change. */
+function assertUnclear(
+  given: readonly RawObject[],
+  gate: object,
+  message: RegExp,
+  kind = "ClusterHookPolicy",
+): void {
+  assert.deepEqual(reasons(given, gate, kind), ["ObjectsUnclear"]);
+  const policy = rawPolicy("a", [gate], kind);
+  const ignoring = { ...policy, spec: { ...(policy["spec"] as object), failurePolicy: "Ignore" } };
+  const found = verdict(fleet([ignoring, rawCluster(), ...given], { complete: true }));
+  assert.ok(found.holds);
+  assert.match(found.message, message);
+}
+
+test("fields of another version are unclear, of the objects that the gate selects", () => {
+  const older = { ...backup, apiVersion: "velero.io/v1beta1" };
+  const done = (over: object): object =>
+    objectGate({
+      apiVersion: "velero.io/v1",
+      kind: "Backup",
+      expression: "object.status.phase == 'Done'",
+      ...over,
+    });
+  const message =
+    /Backup team-a\/b is given as velero\.io\/v1beta1, and a gate reads it as velero\.io\/v1: give it as that/;
+  assertUnclear([NAMESPACE, older], done({ name: "b" }), message, "HookPolicy");
+  assert.deepEqual(reasons([NAMESPACE, older], done({ name: "c" })), ["WaitingForObject"]);
+});

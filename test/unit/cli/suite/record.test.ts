@@ -225,7 +225,10 @@ test("what the log does not contain is not expected, and told with the reason", 
 
 test("a policy that is not given is named, and nothing is kept that no policy looks at", async (t) => {
   const policy = ruled([APPROVED]);
-  const second = hookPolicy(policy.spec, { name: "z", uid: "uid-z" });
+  const object = { apiVersion: "velero.io/v1", kind: "Backup", name: "any" };
+  const looks = { name: "looks", hooks: ["BeforeClusterCreate"], until: [{ name: "backup", object }] };
+  const spec = { rules: [...policy.spec.rules, looks] };
+  const second = hookPolicy(spec as never, { name: "z", uid: "uid-z" });
   const { log } = new Operator([policy, second]).ask(UPGRADE).pass(5).change(APPROVAL).ask(UPGRADE);
   const secret = {
     apiVersion: "v1",
@@ -234,7 +237,11 @@ test("a policy that is not given is named, and nothing is kept that no policy lo
     data: { a: "c2VjcmV0" },
   };
   const other = { ...CLUSTER, metadata: { ...CLUSTER.metadata, name: "prod-2", uid: "uid-2" } };
-  const more = { "fleet/s.json": JSON.stringify(secret), "fleet/2.json": JSON.stringify(other) };
+  const backup = { apiVersion: "velero.io/v2", kind: "Backup", metadata: { name: "b", namespace: "team-a" } };
+  const files = { s: secret, 2: other, b: backup };
+  const more = Object.fromEntries(
+    Object.entries(files).map(([name, each]) => [`fleet/${name}.json`, JSON.stringify(each)]),
+  );
   const { cwd, code, stderr } = await recorded(t, second, log, more);
   assert.equal(code, 1);
   assert.match(
@@ -243,6 +250,7 @@ test("a policy that is not given is named, and nothing is kept that no policy lo
   );
   const text = await readFile(join(cwd, "tests/r.yaml"), "utf8");
   assert.doesNotMatch(text, /Secret|c2VjcmV0|prod-2/);
+  assert.match(text, /kind: Backup/);
 });
 
 test("an answer is told to rest on a Namespace that is not given, or on a rollout", async (t) => {

@@ -1,0 +1,116 @@
+/** Finds the objects of files as gates would find them on the API server, or says why the files do not tell which those are. */
+
+import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import { NAMESPACE_NAME } from "../../api/meta.ts";
+import { compileSelector } from "../../api/selector.ts";
+import { fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
+import { compileExpression } from "../../policy/cel/expression.ts";
+import { OBJECTS_UNCLEAR } from "../../policy/strict-reasons.ts";
+import {
+  type FoundObjects,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../../policy/watched-objects.ts";
+import { viewMetadata } from "../../views/cluster.ts";
+import { itemKind } from "../files/parsed.ts";
+import { groupKindOf, isCluster, isNamespace, ownKind, type RawObject, titleOf } from "./kinds.ts";
+import { merged } from "./merge-patch.ts";
+
+interface FileContext {
+  /** A kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
+  readonly complete: boolean;
+  /** Of valid policies and rollouts. */
+  readonly gates: readonly ObjectGateSpec[];
+}
+
+export function objectReader(objects: readonly RawObject[], { complete, gates }: FileContext): ObjectReader {
+  const kinds = new Map([...Map.groupBy(objects, groupKindOf)].map(([key, own]) => [key, kindOf(own)]));
+  const empty = new Set(objects.flatMap(emptyKind));
+  const unclear = new Map(
+    gates.flatMap((gate): [string, string][] => {
+      const given = kinds.get(groupKindOf({ ...gate }));
+      const problem = given && problemOf(gate, given);
+      return problem === undefined ? [] : [[objectKindKey(gate), problem]];
+    }),
+  );
+  return {
+    find: (kind, namespace): FoundObjects => {
+      const key = groupKindOf({ ...kind });
+      const given = kinds.get(key) ?? (complete || empty.has(key) ? kindOf([]) : undefined);
+      const name = objectKindKey(kind);
+      if (given === undefined) {
+        const message = `no ${name} is among the objects that were given`;
+        return { ok: false, reason: "ObjectsNotGiven", message };
+      }
+      const message = unclear.get(name);
+      if (message !== undefined) return { ok: false, reason: OBJECTS_UNCLEAR, message };
+      const { namespaced, objects: all } = given;
+      const inReach = all.filter(({ metadata }) => !namespaced || metadata.namespace === namespace);
+      return { ok: true, namespaced, objects: inReach };
+    },
+  };
+}
+
+interface GivenKind {
+  readonly namespaced: boolean;
+  readonly objects: readonly (WatchedObject & Required<Pick<WatchedObject, "raw">>)[];
+}
+
+function kindOf(raws: readonly RawObject[]): GivenKind {
+  const objects = raws.map((raw) => ({ metadata: viewMetadata(raw["metadata"]), raw }));
+  return { namespaced: raws.length === 0 || raws.some(isPlaced), objects };
+}
+
+function emptyKind(list: RawObject): readonly string[] {
+  const kind = itemKind(list);
+  return kind === undefined ? [] : [groupKindOf({ ...list, kind })];
+}
+
+/** Why it is unknown what the gate would find, and what to change in the files. */
+function problemOf(gate: ObjectGateSpec, { objects }: GivenKind): string | undefined {
+  const selects = compileSelector(gate.selector);
+  const own = objects.filter(
+    ({ metadata: { name, labels } }) => (gate.name ?? name) === name && selects(labels),
+  );
+  const other = readsWhole(gate) ? own.find(({ raw }) => raw["apiVersion"] !== gate.apiVersion) : undefined;
+  return (
+    other &&
+    `${titleOf(other.raw)} is given as ${String(other.raw["apiVersion"])}, and a gate reads it as ${gate.apiVersion}: give it as that`
+  );
+}
+
+function readsWhole({ expression }: ObjectGateSpec): boolean {
+  return (
+    expression !== undefined && compileExpression(expression, "object").expression?.readsWholeObject === true
+  );
+}
+
+/** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
+export function stored(raw: RawObject): RawObject {
+  if (isNamespace(raw)) return labelled(raw);
+  if (isCluster(raw)) return versioned(placed(raw));
+  return ownKind(raw) === "HookPolicy" ? placed(raw) : raw;
+}
+
+function placed(raw: RawObject): RawObject {
+  const metadata = raw["metadata"];
+  if (!isFields(metadata) || isPlaced(raw)) return raw;
+  return { ...raw, metadata: { ...metadata, namespace: "default" } };
+}
+
+function isPlaced({ metadata }: RawObject): boolean {
+  return viewMetadata(metadata).namespace !== undefined;
+}
+
+function labelled(raw: RawObject): RawObject {
+  const { name } = viewMetadata(raw["metadata"]);
+  return name === "" ? raw : merged(raw, { metadata: { labels: { [NAMESPACE_NAME]: name } } });
+}
+
+/** Cluster API's webhook completes the version (internal/webhooks/cluster.go, Default). */
+function versioned(raw: RawObject): RawObject {
+  const version = nonEmptyText(fieldsOf(fieldsOf(raw["spec"])["topology"])["version"]);
+  if (version === undefined || version.startsWith("v")) return raw;
+  return merged(raw, { spec: { topology: { version: `v${version}` } } });
+}
