@@ -1,7 +1,7 @@
 /** Finds the objects of files as gates would find them on the API server, or says why the files do not tell which those are. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import { NAMESPACE_NAME } from "../../api/meta.ts";
+import { CLUSTER_API_GROUP, NAMESPACE_NAME } from "../../api/meta.ts";
 import { compileSelector } from "../../api/selector.ts";
 import { fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
 import { compileExpression } from "../../policy/cel/expression.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../policy/watched-objects.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { itemKind } from "../files/parsed.ts";
-import { groupKindOf, isCluster, isNamespace, ownKind, type RawObject, titleOf } from "./kinds.ts";
+import { groupKindOf, groupOf, isCluster, isNamespace, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { merged } from "./merge-patch.ts";
 
 interface FileContext {
@@ -25,7 +25,7 @@ interface FileContext {
 }
 
 export function objectReader(objects: readonly RawObject[], { complete, gates }: FileContext): ObjectReader {
-  const kinds = new Map([...Map.groupBy(objects, groupKindOf)].map(([key, own]) => [key, kindOf(own)]));
+  const kinds = new Map([...Map.groupBy(objects, groupKindOf)].map(([key, own]) => [key, kindOf(key, own)]));
   const empty = new Set(objects.flatMap(emptyKind));
   const unclear = new Map(
     gates.flatMap((gate): [string, string][] => {
@@ -37,7 +37,7 @@ export function objectReader(objects: readonly RawObject[], { complete, gates }:
   return {
     find: (kind, namespace): FoundObjects => {
       const key = groupKindOf({ ...kind });
-      const given = kinds.get(key) ?? (complete || empty.has(key) ? kindOf([]) : undefined);
+      const given = kinds.get(key) ?? (complete || empty.has(key) ? kindOf(key, []) : undefined);
       const name = objectKindKey(kind);
       if (given === undefined) {
         const message = `no ${name} is among the objects that were given`;
@@ -52,14 +52,45 @@ export function objectReader(objects: readonly RawObject[], { complete, gates }:
   };
 }
 
+/** Kubernetes' own kinds; of another one, a namespace in one of its objects shows that it has namespaces. */
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
+  "Namespace",
+  "Node",
+  "PersistentVolume",
+  "StorageClass.storage.k8s.io",
+  "CSIDriver.storage.k8s.io",
+  "VolumeAttachment.storage.k8s.io",
+  "IngressClass.networking.k8s.io",
+  "PriorityClass.scheduling.k8s.io",
+  "RuntimeClass.node.k8s.io",
+  "ClusterRole.rbac.authorization.k8s.io",
+  "ClusterRoleBinding.rbac.authorization.k8s.io",
+  "CustomResourceDefinition.apiextensions.k8s.io",
+  "APIService.apiregistration.k8s.io",
+]);
+
 interface GivenKind {
   readonly namespaced: boolean;
+  /** Whether the files leave open which of both it is. */
+  readonly isUnclear: boolean;
   readonly objects: readonly (WatchedObject & Required<Pick<WatchedObject, "raw">>)[];
 }
 
-function kindOf(raws: readonly RawObject[]): GivenKind {
-  const objects = raws.map((raw) => ({ metadata: viewMetadata(raw["metadata"]), raw }));
-  return { namespaced: raws.length === 0 || raws.some(isPlaced), objects };
+function kindOf(key: string, raws: readonly RawObject[]): GivenKind {
+  const isClusterScoped = CLUSTER_SCOPED.has(key);
+  const hasNamespaces = raws.length === 0 || raws.some((raw) => isBuiltIn(groupOf(raw)) || isPlaced(raw));
+  const namespaced = !isClusterScoped && hasNamespaces;
+  return {
+    namespaced,
+    isUnclear: !isClusterScoped && !hasNamespaces,
+    objects: raws
+      .map((raw) => (namespaced ? placed(raw) : raw))
+      .map((raw) => ({ metadata: viewMetadata(raw["metadata"]), raw })),
+  };
+}
+
+function isBuiltIn(group: string): boolean {
+  return !group.includes(".") || group === CLUSTER_API_GROUP;
 }
 
 function emptyKind(list: RawObject): readonly string[] {
@@ -68,11 +99,14 @@ function emptyKind(list: RawObject): readonly string[] {
 }
 
 /** Why it is unknown what the gate would find, and what to change in the files. */
-function problemOf(gate: ObjectGateSpec, { objects }: GivenKind): string | undefined {
+function problemOf(gate: ObjectGateSpec, { isUnclear, objects }: GivenKind): string | undefined {
   const selects = compileSelector(gate.selector);
   const own = objects.filter(
     ({ metadata: { name, labels } }) => (gate.name ?? name) === name && selects(labels),
   );
+  const [first] = own;
+  if (isUnclear && (gate.namespace ?? "default") !== "default" && first !== undefined)
+    return `${titleOf(first.raw)} has no metadata.namespace, and a gate looks in namespace ${gate.namespace}: write it, or leave that out of the gate if the kind has no namespaces`;
   const other = readsWhole(gate) ? own.find(({ raw }) => raw["apiVersion"] !== gate.apiVersion) : undefined;
   return (
     other &&

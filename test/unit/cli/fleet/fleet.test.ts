@@ -352,3 +352,35 @@ test("fields of another version are unclear, of the objects that the gate select
   assertUnclear([NAMESPACE, older], done({ name: "b" }), message, "HookPolicy");
   assert.deepEqual(reasons([NAMESPACE, older], done({ name: "c" })), ["WaitingForObject"]);
 });
+
+test("an object without a namespace is in that of kubectl apply if its kind has namespaces, which can be unclear", () => {
+  const approval = { apiVersion: "example.com/v1", kind: "Approval", metadata: { name: "ok" } };
+  const gate = (over: object): object =>
+    objectGate({ apiVersion: "example.com/v1", kind: "Approval", name: "ok", ...over });
+  const platform = { apiVersion: "v1", kind: "Namespace", metadata: { name: "platform" } };
+  const named = gate({ namespace: "platform" });
+  assertUnclear(
+    [NAMESPACE, platform, approval],
+    named,
+    /Approval ok has no metadata\.namespace, and a gate looks in namespace platform: write it,/,
+  );
+  assert.deepEqual(reasons([NAMESPACE, platform, approval], gate({}), "ClusterHookPolicy"), ["Holds"]);
+  const other = { ...approval, metadata: { name: "other", namespace: "team-a" } };
+  assert.deepEqual(reasons([NAMESPACE, platform, approval, other], named, "ClusterHookPolicy"), [
+    "WaitingForObject",
+  ]);
+  const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ok" } };
+  const ofMap = objectGate({ apiVersion: "v1", kind: "ConfigMap", name: "ok" });
+  assert.deepEqual(reasons([NAMESPACE, map], ofMap, "ClusterHookPolicy"), ["WaitingForObject"]);
+});
+
+test("a HookPolicy does not reach Kubernetes' own cluster-scoped kinds, with and without objects", () => {
+  const gone = objectGate({
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    selector: {},
+    absent: true,
+  });
+  assert.deepEqual(reasons([NAMESPACE], gone), ["ObjectOutOfReach"]);
+  assert.deepEqual(reasons([NAMESPACE], gone, "ClusterHookPolicy"), ["Holds"]);
+});
