@@ -14,13 +14,7 @@ export const TASKS_UNKNOWN = "TasksUnknown";
 /** Of the command line: its files do not tell which objects the API server would have. */
 export const OBJECTS_UNCLEAR = "ObjectsUnclear";
 
-const STRICT: readonly string[] = [
-  BUDGET_EXHAUSTED,
-  TOO_LARGE,
-  UNKNOWN_FIELD,
-  TASKS_UNKNOWN,
-  OBJECTS_UNCLEAR,
-];
+const STRICT = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN, OBJECTS_UNCLEAR];
 
 export function holdsAnyway(reason: string): boolean {
   return STRICT.includes(reason);

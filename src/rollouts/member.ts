@@ -66,14 +66,13 @@ export function memberOf(
   return { ...member, ...(stage !== undefined && { stage }) };
 }
 
-/** Whether a stage with a namespaceSelector may select the Cluster, of which no stage is known because its Namespace is not. */
+/** Whether an earlier stage than the known one, if any, may select the Cluster, whose Namespace is not known. */
 export function lacksNamespace(
   { stages }: CompiledRollout,
   { stage, metadata: { labels } }: Pick<Member, "stage" | "metadata">,
   namespace: Namespace | undefined,
 ): boolean {
-  if (stage !== undefined || namespace !== undefined) return false;
-  return stages.some(({ selectsCluster }) => selectsCluster(labels));
+  return namespace === undefined && stages.find(({ selectsCluster }) => selectsCluster(labels)) !== stage;
 }
 
 function maySelect(selects: LabelMatcher, metadata: ObjectMeta | undefined): boolean {

@@ -9,8 +9,9 @@ import { viewMetadata } from "../../views/cluster.ts";
 import { isCluster, type RawObject } from "./kinds.ts";
 import { edited } from "./merge-patch.ts";
 
-export function worldOfCall(sources: WorldSources, cluster: Cluster, operation: PendingOperation): World {
-  const called = asCalled(cluster, operation);
+/** Without an operation, about the Cluster as it is. */
+export function worldOfCall(sources: WorldSources, cluster: Cluster, operation?: PendingOperation): World {
+  const called = operation === undefined ? cluster : asCalled(cluster, operation);
   const world = worldOf(sources, called, operation);
   return called === cluster ? world : { ...world, objects: showing(sources.objects, called) };
 }

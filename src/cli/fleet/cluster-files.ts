@@ -7,15 +7,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
-import {
-  groupKindOf,
-  identityOf,
-  isCluster,
-  isNamespace,
-  ownKind,
-  type RawObject,
-  titleOf,
-} from "./kinds.ts";
+import { identityOf, isCluster, isNamespace, kindName, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
@@ -33,7 +25,7 @@ export function clusterProblems(
 ): ReadonlyMap<SourceObject, FieldError> {
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
   const counting = sources
-    .filter(({ object }) => isPlace(object) || kinds.has(groupKindOf(object)))
+    .filter(({ object }) => isPlace(object) || kinds.has(kindName(object)))
     .filter((source) => !changed.has(source));
   const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
@@ -131,7 +123,7 @@ export function unbuiltIn(
 /** Places, objects of HookPolicy, and what the gates of these policies and rollouts look at. */
 export function countsBeside(all: readonly RawObject[]): (object: RawObject) => boolean {
   const kinds = kindsOfGates(all);
-  return (object) => isPlace(object) || ownKind(object) !== undefined || kinds.has(groupKindOf(object));
+  return (object) => isPlace(object) || ownKind(object) !== undefined || kinds.has(kindName(object));
 }
 
 /** Policies find it by its name. */
@@ -143,7 +135,7 @@ function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
   const gates = objects
     .filter((object) => ownKind(object) !== undefined)
     .flatMap(({ spec }) => gatesIn(spec));
-  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => groupKindOf({ ...kind })));
+  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => kindName({ ...kind })));
 }
 
 /** What is also a resource is applied as it is. */

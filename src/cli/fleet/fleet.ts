@@ -27,14 +27,7 @@ import type { Override, World } from "../../policy/world.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand, type ObjectQuery } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
-import {
-  keepPolicies,
-  type Lister,
-  type Memory,
-  putPolicy,
-  worldOf,
-  type WorldSources,
-} from "../../memory/memory.ts";
+import { keepPolicies, type Lister, type Memory, putPolicy, type WorldSources } from "../../memory/memory.ts";
 import { OverrideSet } from "../../memory/override-set.ts";
 import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
 import {
@@ -171,27 +164,9 @@ export class Fleet {
       ...memory,
       clusters,
       namespaces,
-      objects:
-        objects ??
-        objectReader(unique, {
-          complete,
-          gates: this.#objectGates(),
-        }),
+      objects: objects ?? objectReader(unique, this, complete),
       ...(tasks !== "Unread" && { tasks }),
     };
-  }
-
-  #objectGates(): readonly ObjectGateSpec[] {
-    const policies = this.policies.filter(({ compiled }) => compiled.errors.length === 0);
-    const rollouts = this.rollouts.filter(({ compiled }) => compiled.problem === undefined);
-    const parts = [
-      ...policies.flatMap(({ object: { spec } }) => spec.rules),
-      ...rollouts.flatMap(({ spec: { stages = [] } }) => stages),
-    ];
-    return parts
-      .flatMap(({ until = [] }) => until)
-      .flatMap((gate) => gate.anyOf ?? [gate])
-      .flatMap(({ object }) => object ?? []);
   }
 
   clusters(): readonly Cluster[] {
@@ -225,9 +200,7 @@ export class Fleet {
 
   /** The inputs of a decision about this operation; without one, about the Cluster as it is. */
   world(cluster: Cluster, operation?: PendingOperation): World {
-    return operation === undefined
-      ? worldOf(this.memory, cluster)
-      : worldOfCall(this.memory, cluster, operation);
+    return worldOfCall(this.memory, cluster, operation);
   }
 
   /** What gates of policies, and of stages of rollouts, look at. */
@@ -236,6 +209,18 @@ export class Fleet {
       ...this.policies.flatMap(({ compiled }) => demandsOf(compiled)),
       ...this.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
     ];
+  }
+
+  /** The object gates of valid policies and rollouts. */
+  objectGates(): readonly ObjectGateSpec[] {
+    const policies = this.policies.filter(({ compiled }) => compiled.errors.length === 0);
+    const rollouts = this.rollouts.filter(({ compiled }) => compiled.problem === undefined);
+    const rules = [
+      ...policies.flatMap(({ object }) => object.spec.rules),
+      ...rollouts.flatMap(({ spec }) => spec.stages ?? []),
+    ];
+    const gates = rules.flatMap(({ until = [] }) => until).flatMap((gate) => gate.anyOf ?? [gate]);
+    return gates.flatMap(({ object }) => object ?? []);
   }
 
   /** The objects that gates look at for this call. */

@@ -1,10 +1,11 @@
 /** Finds the objects of files as gates would find them on the API server, or says why the files do not tell which those are. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import { CLUSTER_API_GROUP, NAMESPACE_NAME } from "../../api/meta.ts";
+import { CLUSTER_API_GROUP, type Namespace, NAMESPACE_NAME } from "../../api/meta.ts";
 import { compileSelector } from "../../api/selector.ts";
 import { fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
 import { compileExpression } from "../../policy/cel/expression.ts";
+import { compileCount, provesByMissing } from "../../policy/gates/object-count.ts";
 import { OBJECTS_UNCLEAR } from "../../policy/strict-reasons.ts";
 import {
   type FoundObjects,
@@ -14,29 +15,28 @@ import {
 } from "../../policy/watched-objects.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { itemKind } from "../files/parsed.ts";
-import { groupKindOf, groupOf, isCluster, isNamespace, ownKind, type RawObject, titleOf } from "./kinds.ts";
+import { groupOf, isCluster, isNamespace, kindName, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { merged } from "./merge-patch.ts";
 
-interface FileContext {
-  /** A kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
-  readonly complete: boolean;
-  /** Of valid policies and rollouts. */
-  readonly gates: readonly ObjectGateSpec[];
+interface Fleet {
+  readonly objectGates: () => readonly ObjectGateSpec[];
+  readonly namespace: (name: string) => Namespace | undefined;
 }
 
-export function objectReader(objects: readonly RawObject[], { complete, gates }: FileContext): ObjectReader {
-  const kinds = new Map([...Map.groupBy(objects, groupKindOf)].map(([key, own]) => [key, kindOf(key, own)]));
+/** `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
+export function objectReader(objects: readonly RawObject[], fleet: Fleet, complete: boolean): ObjectReader {
+  const kinds = new Map([...Map.groupBy(objects, kindName)].map(([key, own]) => [key, kindOf(key, own)]));
   const empty = new Set(objects.flatMap(emptyKind));
   const unclear = new Map(
-    gates.flatMap((gate): [string, string][] => {
-      const given = kinds.get(groupKindOf({ ...gate }));
-      const problem = given && problemOf(gate, given);
+    fleet.objectGates().flatMap((gate): [string, string][] => {
+      const given = kinds.get(kindName({ ...gate }));
+      const problem = given && problemOf(gate, given, fleet);
       return problem === undefined ? [] : [[objectKindKey(gate), problem]];
     }),
   );
   return {
     find: (kind, namespace): FoundObjects => {
-      const key = groupKindOf({ ...kind });
+      const key = kindName({ ...kind });
       const given = kinds.get(key) ?? (complete || empty.has(key) ? kindOf(key, []) : undefined);
       const name = objectKindKey(kind);
       if (given === undefined) {
@@ -58,15 +58,11 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   "Node",
   "PersistentVolume",
   "StorageClass.storage.k8s.io",
-  "CSIDriver.storage.k8s.io",
-  "VolumeAttachment.storage.k8s.io",
   "IngressClass.networking.k8s.io",
   "PriorityClass.scheduling.k8s.io",
-  "RuntimeClass.node.k8s.io",
   "ClusterRole.rbac.authorization.k8s.io",
   "ClusterRoleBinding.rbac.authorization.k8s.io",
   "CustomResourceDefinition.apiextensions.k8s.io",
-  "APIService.apiregistration.k8s.io",
 ]);
 
 interface GivenKind {
@@ -95,11 +91,15 @@ function isBuiltIn(group: string): boolean {
 
 function emptyKind(list: RawObject): readonly string[] {
   const kind = itemKind(list);
-  return kind === undefined ? [] : [groupKindOf({ ...list, kind })];
+  return kind === undefined ? [] : [kindName({ ...list, kind })];
 }
 
 /** Why it is unknown what the gate would find, and what to change in the files. */
-function problemOf(gate: ObjectGateSpec, { isUnclear, objects }: GivenKind): string | undefined {
+function problemOf(
+  gate: ObjectGateSpec,
+  { isUnclear, objects }: GivenKind,
+  fleet: Fleet,
+): string | undefined {
   const selects = compileSelector(gate.selector);
   const own = objects.filter(
     ({ metadata: { name, labels } }) => (gate.name ?? name) === name && selects(labels),
@@ -108,9 +108,15 @@ function problemOf(gate: ObjectGateSpec, { isUnclear, objects }: GivenKind): str
   if (isUnclear && (gate.namespace ?? "default") !== "default" && first !== undefined)
     return `${titleOf(first.raw)} has no metadata.namespace, and a gate looks in namespace ${gate.namespace}: write it, or leave that out of the gate if the kind has no namespaces`;
   const other = readsWhole(gate) ? own.find(({ raw }) => raw["apiVersion"] !== gate.apiVersion) : undefined;
+  if (other !== undefined)
+    return `${titleOf(other.raw)} is given as ${String(other.raw["apiVersion"])}, and a gate reads it as ${gate.apiVersion}: give it as that`;
+  if (gate.namespaceSelector === undefined || !provesByMissing(compileCount(gate))) return undefined;
+  const away = own.find(
+    ({ metadata: { namespace } }) => namespace !== undefined && !fleet.namespace(namespace),
+  );
   return (
-    other &&
-    `${titleOf(other.raw)} is given as ${String(other.raw["apiVersion"])}, and a gate reads it as ${gate.apiVersion}: give it as that`
+    away &&
+    `${titleOf(away.raw)} is in a namespace that a gate may select: add Namespace ${away.metadata.namespace}, with its labels`
   );
 }
 

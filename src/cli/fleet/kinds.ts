@@ -30,7 +30,7 @@ export function kindKeyOf({ apiVersion, kind }: RawObject): string {
 }
 
 /** "Backup.velero.io": the API server has each object in every version of its group. */
-export function groupKindOf(object: RawObject): string {
+export function kindName(object: RawObject): string {
   return [String(object["kind"]), groupOf(object)].filter((part) => part !== "").join(".");
 }
 

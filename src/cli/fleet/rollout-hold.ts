@@ -16,14 +16,14 @@ import { isBegun } from "../../rollouts/claim.ts";
 import { wanting } from "../../operations/operation.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
-import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
+import { BEGINS, lacksNamespace, type Member } from "../../rollouts/member.ts";
 import { asSucceeded, type MemberState } from "../../rollouts/rollout-progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import type { Fleet, FleetRollout } from "./fleet.ts";
-import { presentStatus, statesOf } from "./rollout-state.ts";
+import { knownMember, presentStatus, statesOf } from "./rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import { waitsForText } from "../../page/stage-text.ts";
@@ -128,7 +128,7 @@ function asking({ rollouts, served }: Fleet, { world, call }: Situation): readon
   if (cluster.topology === undefined) return [];
   return rollouts.flatMap((known) => {
     if (BEGINS[known.compiled.operation] !== call.hook) return [];
-    const member = memberOf(known.compiled, cluster, namespace);
+    const member = knownMember(known.compiled, cluster, namespace);
     if (member === undefined) return [];
     const { compiled: rollout, status } = known;
     const marked = isBegun({ rollout, status }, { ...member, target }, served);

@@ -3,16 +3,26 @@
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import { isAtVersion, isAwaited } from "../../operations/hook-lives.ts";
 import { healthOf } from "../../rollouts/health.ts";
-import { BEGINS, memberOf } from "../../rollouts/member.ts";
+import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
 import type { Fleet } from "./fleet.ts";
 
+/** In no stage, if an earlier one could be that of the Cluster, whose Namespace is not known. */
+export function knownMember(
+  ...[rollout, cluster, namespace]: Parameters<typeof memberOf>
+): Member | undefined {
+  const member = memberOf(rollout, cluster, namespace);
+  if (member === undefined || !lacksNamespace(rollout, member, namespace)) return member;
+  const { stage: _, ...rest } = member;
+  return rest;
+}
+
 export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): readonly MemberState[] {
   return fleet.clusters().flatMap((cluster) => {
     const { metadata, topology } = cluster;
-    const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
+    const member = topology && knownMember(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
     if (member === undefined) return [];
     return {
       member,

@@ -1,7 +1,7 @@
 /** What selectors of policies, rollouts and stages do not select, and what is unknown of them without the Namespaces of Clusters. */
 
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
-import type { LabelSelector } from "../../api/meta.ts";
+import { type LabelSelector, NAMESPACE_NAME } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
@@ -138,17 +138,24 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
 }
 
 const SHOWN_AS =
-  " (a rollout is shown as if it selected them, and none of its stages with a namespaceSelector did)";
+  " (a rollout is shown as if it selected them, in no stage if one with a namespaceSelector could be theirs)";
 
 function missingText(missing: readonly string[], effect: string): string {
   return `the Namespace of Clusters is not among the objects: ${firstNames(missing)}; ${effect}. Add it, with its labels, to the files`;
+}
+
+/** The Namespace of a Cluster that the rollout may select, without which its answers are not known. */
+export function lackedNamespace(fleet: Fleet, rollout: FleetRollout): string | undefined {
+  const members = readsNamespaces(rollout) ? fleet.selectedBy(rollout) : [];
+  const names = members.map(({ metadata }) => metadata.namespace ?? "");
+  return names.find((name) => fleet.namespace(name) === undefined);
 }
 
 function readsNamespaces({ compiled, spec }: FleetRollout): boolean {
   const { spread = [], stages = [] } = spec;
   if (compiled.problem !== undefined) return false;
   return (
-    spread.some(({ from }) => from === "Namespace") ||
+    spread.some(({ from, labelKey }) => from === "Namespace" && labelKey !== NAMESPACE_NAME) ||
     [spec, ...stages].some(({ namespaceSelector }) => isNarrow(namespaceSelector))
   );
 }

@@ -11,6 +11,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, identityOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { edited } from "../fleet/merge-patch.ts";
+import { lackedNamespace } from "../fleet/selections.ts";
 import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
 
@@ -130,9 +131,16 @@ export class SuiteObjects {
     );
   }
 
-  /** Throws for an object that the API server would reject. */
+  /** Throws for an object that the API server would reject, and for a rollout whose members are not known. */
   #checkPolicies(): void {
     const { policies, overrides, rollouts } = this.fleet;
+    for (const rollout of rollouts) {
+      const lacked = lackedNamespace(this.fleet, rollout);
+      if (lacked !== undefined)
+        throw new SuiteError(
+          `HookRollout ${rollout.compiled.name} selects by namespace: add Namespace ${lacked}, with its labels, to spec.namespaces`,
+        );
+    }
     const problems = [
       ...policies.flatMap(({ compiled: { ref, errors } }) =>
         errors.map(({ path, message }) => [policyName(ref), `${path}: ${message}`]),

@@ -10,14 +10,7 @@ import { viewMetadata } from "../../../views/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { readText } from "../../files/paths.ts";
 import { Fleet } from "../../fleet/fleet.ts";
-import {
-  groupKindOf,
-  isCluster,
-  isNamespace,
-  ownKind,
-  policyKind,
-  type RawObject,
-} from "../../fleet/kinds.ts";
+import { isCluster, isNamespace, kindName, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/object-files.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { operatorOptions } from "../begin.ts";
@@ -151,8 +144,8 @@ function sections(
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
   const clusters = new Set(meant.map(nameOf));
   const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
-  const kinds = new Set(fleet.demands().map(({ kind }) => groupKindOf({ ...kind })));
-  const isLookedAt = (object: RawObject): boolean => kinds.has(groupKindOf(object));
+  const kinds = new Set(fleet.demands().map(({ kind }) => kindName({ ...kind })));
+  const isLookedAt = (object: RawObject): boolean => kinds.has(kindName(object));
   const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
   const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));
   return {

@@ -384,3 +384,22 @@ test("a HookPolicy does not reach Kubernetes' own cluster-scoped kinds, with and
   assert.deepEqual(reasons([NAMESPACE], gone), ["ObjectOutOfReach"]);
   assert.deepEqual(reasons([NAMESPACE], gone, "ClusterHookPolicy"), ["Holds"]);
 });
+
+test("objects in a namespace that a gate may select are unclear without its Namespace", () => {
+  const elsewhere = { ...backup, metadata: { name: "b", namespace: "team-b", labels: { tier: "one" } } };
+  const production = { namespaceSelector: { matchExpressions: [{ key: "env", operator: "DoesNotExist" }] } };
+  const gate = (over: object): object =>
+    objectGate({ apiVersion: "velero.io/v1", kind: "Backup", ...production, ...over });
+  const none = gate({ selector: {}, absent: true });
+  assertUnclear(
+    [NAMESPACE, elsewhere],
+    none,
+    /Backup team-b\/b is in a namespace that a gate may select: add Namespace team-b, with its labels/,
+  );
+  const teamB = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-b", labels: { env: "lab" } } };
+  assert.deepEqual(reasons([NAMESPACE, elsewhere, teamB], none, "ClusterHookPolicy"), ["Holds"]);
+  const others = gate({ selector: { matchLabels: { tier: "two" } }, absent: true });
+  assert.deepEqual(reasons([NAMESPACE, elsewhere], others, "ClusterHookPolicy"), ["Holds"]);
+  const some = gate({ selector: {} });
+  assert.deepEqual(reasons([NAMESPACE, backup, elsewhere], some, "ClusterHookPolicy"), ["Holds"]);
+});

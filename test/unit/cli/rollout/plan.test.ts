@@ -292,3 +292,15 @@ test("gates see the version that the plan is about, in the call and in the Clust
   const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades"), policy], "--to-version", "v1.35.0");
   assert.match(stdout, /must be released by an action first/);
 });
+
+test("a Cluster that an earlier stage may select by its unknown Namespace has no known stage", async (t) => {
+  const pilot = { name: "pilot", namespaceSelector: { matchLabels: { tier: "pilot" } }, minSucceeded: 0 };
+  const stages = [pilot, { name: "rest" }];
+  const [a, b, namespace] = FLEET;
+  const { code, stdout } = await plan(t, [a, b, rolloutOf("upgrades", { stages })] as object[]);
+  assert.equal(code, 1);
+  assert.match(stdout, /^In an unknown stage, without their Namespaces, .*: fleet\/a, fleet\/b$/m);
+  assert.match(stdout, /^rest +0 /m);
+  const known = await plan(t, [a, b, namespace, rolloutOf("upgrades", { stages })] as object[]);
+  assert.match(known.stdout, /^rest +2 /m);
+});

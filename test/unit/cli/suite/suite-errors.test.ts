@@ -312,3 +312,27 @@ test("a policy of another kind is not the one that is named", async () => {
   const { problems, steps: ran } = await run(suite({ steps }));
   assert.match(JSON.stringify([problems, ran]), /there is no policy \\+"ClusterHookPolicy\/protect/);
 });
+
+test("a rollout that selects by namespace needs the Namespaces of its Clusters", async () => {
+  const env = { namespaceSelector: { matchLabels: { env: "prod" } } };
+  const namespaces = [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels: { env: "prod" } } },
+  ];
+  const limit = { labelKey: "env", from: "Namespace", maxConcurrency: 1 };
+  const staged = { stages: [{ name: "pilot", ...env }, { name: "rest" }] };
+  for (const own of [env, staged, { spread: [limit] }]) {
+    const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...own };
+    const rollout = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "all" },
+      spec,
+    };
+    const given = { rollouts: [rollout], steps: [{ call: DELETE, expect }] };
+    assert.equal(
+      await problemOf(suite(given)),
+      "spec: HookRollout all selects by namespace: add Namespace team-a, with its labels, to spec.namespaces",
+    );
+    assert.equal((await run(suite({ ...given, namespaces }))).status, "passed");
+  }
+});
