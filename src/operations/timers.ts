@@ -1,5 +1,6 @@
 /** Remembers the timers of rules with a deadline or a wait, from one decision about an operation to the next. */
 
+import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import type {
   DecisionRow,
@@ -82,7 +83,7 @@ export interface Edit {
 export function editOf(before: PolicySpec, now: PolicySpec): Edit {
   const compared = new Map<string, boolean>();
   const hasSameGates = (name: string): boolean =>
-    entryOf(compared, name, () => conditionsOf(before, name) === conditionsOf(now, name));
+    entryOf(compared, name, () => isDeepStrictEqual(conditionsOf(before, name), conditionsOf(now, name)));
   return { sameMode: before?.mode === now?.mode, hasSameGates };
 }
 
@@ -90,13 +91,13 @@ export function editOf(before: PolicySpec, now: PolicySpec): Edit {
 type PolicySpec = Partial<HookPolicySpec> | undefined;
 
 /** The conditions that the waits of a rule wait for. */
-function conditionsOf(spec: PolicySpec, name: string): string {
+function conditionsOf(spec: PolicySpec, name: string): unknown {
   const rules: readonly Partial<RuleSpec>[] = Array.isArray(spec?.rules) ? spec.rules : [];
   const rule = rules.find((each) => each?.name === name);
   const gates = Array.isArray(rule?.until)
     ? rule.until.filter((gate) => gate?.wait === undefined)
     : rule?.until;
-  return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
+  return [rule?.hooks, rule?.matchConditions, gates];
 }
 
 /**

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hook-policy.ts";
-import { adoptTimers, forgetPolicy, remember } from "../../../src/operations/timers.ts";
+import { adoptTimers, editOf, forgetPolicy, remember } from "../../../src/operations/timers.ts";
 import { type OperationState, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
 import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
@@ -122,4 +122,15 @@ describe("what is remembered of a policy that is gone", () => {
     const before = asked({ blockedSince: NOW });
     assert.deepEqual(remember(before, [], []).rules, before.rules);
   });
+});
+
+test("the order of keys in a gate is no edit: the API server sorts them, a file does not", () => {
+  const { annotation, name } = { annotation: { key: APPROVED, value: "yes" }, name: "approved" };
+  const spec = (until: GateSpec[]) => ({ rules: [rule({ until })] });
+  const stored = spec([{ annotation, name }]);
+  const { hasSameGates } = editOf(stored, spec([{ name, annotation: { value: "yes", key: APPROVED } }]));
+  assert.ok(hasSameGates("confirmed-delete"));
+  assert.ok(
+    !editOf(stored, spec([{ name, annotation: { key: APPROVED } }])).hasSameGates("confirmed-delete"),
+  );
 });
