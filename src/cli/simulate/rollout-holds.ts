@@ -8,6 +8,7 @@ import { targetVersion } from "../../api/target-version.ts";
 import { isBegun } from "../../rollouts/claim.ts";
 import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
+import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { presentState } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
@@ -75,7 +76,7 @@ function holdsOf(
   const own = states.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
   const input = { rollout: compiled, slots, waiting, turns: status.turns };
-  for (const { metadata, stage } of withoutSlot(input, at)) {
+  for (const { metadata, stage } of withoutSlot(input, states, at)) {
     const place = { stage: stage?.name };
     const hold = holdOf(compiled, { reason: "NoFreeSlot", ...place });
     holds.set(namespacedName(metadata), { hold, ...place });
@@ -83,11 +84,13 @@ function holdsOf(
   return holds;
 }
 
-/** The Clusters that get no slot, because those before them in the queue take the free ones. */
-function withoutSlot(input: QueueInput, at: Date): readonly Member[] {
+/** The Clusters that get no slot, because those before them take the free ones: first, those about which Cluster API asks now. */
+function withoutSlot(input: QueueInput, states: readonly MemberState[], at: Date): readonly Member[] {
   const asking = input.waiting.filter(({ member }) => !input.slots.has(member.metadata.uid));
   const queue = new RolloutQueue();
   for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
+  for (const { isAwaited, member } of states)
+    if (!isAwaited) queue.putBehind(member.metadata.uid, at.getTime());
   queue.update({ ...input, waiting: asking }, at.getTime());
   return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
 }

@@ -134,6 +134,29 @@ test("what a policy holds takes no slot", async () => {
   ]);
 });
 
+const message = "Following hooks are blocking upgrade: BeforeClusterUpgrade: held";
+const RESTING = { status: "True", reason: "ReconcileSucceeded" };
+const ASKING = { status: "False", reason: "LifecycleHookBlocking", message };
+
+function shown(name: string, state: object, available = "True"): Raw {
+  const conditions = [
+    { type: "TopologyReconciled", observedGeneration: 1, ...state },
+    { type: "Available", status: available },
+  ];
+  const metadata = { namespace: "team-a", name, generation: 1, labels: { wave: name } };
+  return { ...cluster(name, name), metadata, status: { conditions } };
+}
+
+test("free slots go to the Clusters that ask now, so that a release is seen", async () => {
+  const fleet = [shown("a", RESTING), shown("b", ASKING)];
+  const freeze = { ...FREEZE, spec: { ...FREEZE.spec, clusterSelector: { matchLabels: { wave: "b" } } } };
+  const weak = { ...freeze, spec: { ...freeze.spec, mode: "Audit" } };
+  assert.deepEqual(await changes({ present: [...fleet, freeze, rollout({})], applied: [weak] }), [
+    "newly-blocked team-a/a HookRollout upgrades all NoFreeSlot",
+    "newly-allowed team-a/b HookPolicy team-a/freeze ok WaitingForAnnotation",
+  ]);
+});
+
 test("slots in use and failures are those of the status", async () => {
   const at = "2026-11-21T11:00:00Z";
   const claim = { namespace: "team-a", name: "a", uid: "uid-of-team-a/a", target: "v1.36.0", stage: "all" };
