@@ -76,7 +76,7 @@ function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Sit
     clusterKey(state.cluster) === key ? asked(state, targetVersion(call)) : asSucceeded(state),
   );
   const present = { members: states, served: fleet.served };
-  return { ...known, status: presentStatus(compiled, status, present, now) };
+  return { ...known, status: presentStatus(compiled, status, present, { at: now }) };
 }
 
 function asked(state: MemberState, version: string | undefined): MemberState {

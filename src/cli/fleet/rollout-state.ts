@@ -3,10 +3,11 @@
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import { isAtVersion, isAwaited } from "../../operations/hook-lives.ts";
 import { healthOf } from "../../rollouts/health.ts";
-import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
+import { BEGINS, lacksNamespace, type Member, memberOf, targetOf } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
+import { knownStages } from "../../rollouts/stages.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** In no stage, if an earlier one could be that of the Cluster, whose Namespace is not known. */
@@ -35,24 +36,34 @@ export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): read
   });
 }
 
-/** The status that the operator would write now; `stored`: empty for a new rollout. */
+export interface StatusWish {
+  readonly at: Date;
+  /** As if a Cluster were asked for it. */
+  readonly version?: string | undefined;
+}
+
+/**
+ * The status that the operator will write within UNHEALTHY_MS; `stored`: empty for a new rollout. A Cluster that is unhealthy at
+ * a version of which `stored` has no stages has failed by then.
+ */
 export function presentStatus(
   rollout: CompiledRollout,
   stored: HookRolloutStatus,
   { members, served }: { readonly members: readonly MemberState[] } & Pick<Fleet, "served">,
-  at: Date,
+  { at, version }: StatusWish,
 ): HookRolloutStatus {
   const nothing = { ended: new Set<string>(), isRebuilding: false, scope: "", next: [] };
   const unheld = { held: [], heldOmitted: 0, asksMidway: !served.marksUpgrades };
-  return computeRolloutStatus({ rollout, stored, isPresent: true, members, ...unheld, ...nothing }, at);
-}
-
-export function presentState(
-  rollout: CompiledRollout,
-  stored: HookRolloutStatus,
-  fleet: Fleet,
-  at: Date,
-): { readonly states: readonly MemberState[]; readonly status: HookRolloutStatus } {
-  const states = statesOf(rollout, fleet, at);
-  return { states, status: presentStatus(rollout, stored, { members: states, served: fleet.served }, at) };
+  const statusOf = (before: HookRolloutStatus, all: readonly MemberState[]): HookRolloutStatus =>
+    computeRolloutStatus(
+      { rollout, stored: before, isPresent: true, members: all, ...unheld, ...nothing },
+      at,
+    );
+  const isKnown = (target: string): boolean => knownStages(stored, target).length > 0;
+  const isNew = version !== undefined && !isKnown(version);
+  const targets = [...(stored.targets ?? []), ...(isNew ? [{ version, stages: [] }] : [])];
+  const lasts = ({ cluster, health, hasReached }: MemberState): boolean =>
+    hasReached && health === "Unhealthy" && !isKnown(targetOf("Upgrade", cluster));
+  const later = members.map((state) => ({ ...state, lastsUnhealthy: lasts(state) }));
+  return statusOf(statusOf({ ...stored, targets }, members), later);
 }

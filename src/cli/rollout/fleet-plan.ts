@@ -1,7 +1,12 @@
 /** The timeline of a rollout over the Clusters of a fleet. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
+import type {
+  HookRollout,
+  HookRolloutStatus,
+  RolloutAwaited,
+  RolloutFailure,
+} from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { hasWorkersBehind } from "../../operations/workers-behind.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -17,13 +22,14 @@ import {
   type Progress,
 } from "../../rollouts/rollout-progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
-import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
+import { UNHEALTHY } from "../../rollouts/slots.ts";
+import { countingFailures, haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { asKnown, type Doubts, doubtsOf, type KnownPlan } from "./plan-doubts.ts";
 import { type Parts, partsOf, planMember } from "./planned-member.ts";
-import { presentState } from "../fleet/rollout-state.ts";
+import { presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
@@ -63,8 +69,14 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const { name, problem } = rollout;
   if (problem !== undefined) throw new CommandError(USAGE, `HookRollout ${name} is not valid: ${problem}`);
   const stored = object.status ?? {};
-  const { states, status } = presentState(rollout, stored, fleet, wish.from);
+  const states = statesOf(rollout, fleet, wish.from);
   const target = wish.version ?? underWay({ rollout, states });
+  const status = presentStatus(
+    rollout,
+    stored,
+    { members: states, served: fleet.served },
+    { at: wish.from, version: target },
+  );
   const start: Start = {
     rollout,
     stored,
@@ -83,22 +95,36 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     const staysBehind = found.pinned.has(key);
     return [{ ...planMember(own), ...(is && { state: is }), ...(staysBehind && { staysBehind }) }];
   });
-  const halted = haltingStage(rollout, status) !== undefined;
+  const halting = haltingStage(rollout, status);
+  const failures = halting === undefined ? [] : newFailures(start, halting);
+  const halted = halting !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
   const known = asKnown(plan, parts);
   const stages = known.plan.stageUnknown.length > 0 ? [] : plan.stages;
-  const { impossible, doubts } = doubtsOf({ rollout, states, wish, target, stages }, fleet);
+  const { impossible, doubts } = doubtsOf({ rollout, states, wish, target, stages, failures }, fleet);
   return {
     ...plan,
     ...known.plan,
     rollout,
-    halted,
+    halted: halted && failures.length === 0,
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
     impossible,
     doubts: [...doubts, ...known.doubts],
     target,
   };
+}
+
+/** The unhealthy Clusters of the stage without whose failures the rollout is not halted. */
+function newFailures(
+  { rollout, stored, status }: Pick<Start, "rollout" | "stored" | "status">,
+  { name }: CompiledStage,
+): readonly RolloutFailure[] {
+  const known = new Set(stored.failed?.map(({ uid }) => uid));
+  const isNew = ({ uid, reason }: RolloutFailure): boolean => reason === UNHEALTHY && !known.has(uid);
+  const others = (status.failed ?? []).filter((failure) => !isNew(failure));
+  if (haltingStage(rollout, { ...status, failed: others }) !== undefined) return [];
+  return countingFailures(rollout, status.failed, name);
 }
 
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {

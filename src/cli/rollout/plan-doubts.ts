@@ -1,6 +1,7 @@
 /** Finds why a plan may not be what happens, although nothing fails, and what cannot be computed of it. */
 
 import semver, { type SemVer } from "semver";
+import type { RolloutFailure } from "../../api/hook-policy.ts";
 import { durationText } from "../../lib/duration.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { orderOf } from "../../policy/version-order.ts";
@@ -26,6 +27,8 @@ interface PlanAssumptions {
   readonly target: string | undefined;
   /** As planned; none where it is unknown in which of them a Cluster is. */
   readonly stages: Plan["stages"];
+  /** That halt it before anything begins. */
+  readonly failures: readonly RolloutFailure[];
 }
 
 export interface Doubts {
@@ -34,7 +37,7 @@ export interface Doubts {
 }
 
 export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
-  const { rollout, states, wish, target } = assumed;
+  const { rollout, states, wish, target, failures } = assumed;
   const deadlineMs = rollout.progressDeadlineMs;
   const steps = stepsOf(assumed);
   const lower = listed("Cluster API refuses to go to a lower version", steps.Lower);
@@ -51,6 +54,10 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
       wish.durationMs > deadlineMs &&
         `${durationText(wish.durationMs)} is longer than progressDeadline, ${durationText(deadlineMs)}: each Cluster would count as failed before it ends.`,
       ...refused,
+      ...listed(
+        `More Clusters of stage ${failures[0]?.stage} are unhealthy at their version than its maxFailures, so the rollout halts`,
+        failures.map(namespacedName),
+      ),
     ].filter((text) => text !== false),
     doubts: [
       rollout.mode === "Audit" && AUDIT,

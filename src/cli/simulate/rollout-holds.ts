@@ -10,7 +10,7 @@ import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/ho
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { presentState } from "../fleet/rollout-state.ts";
+import { presentStatus, statesOf, type StatusWish } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
 
@@ -34,7 +34,7 @@ export function holdKey(hook: HookName, cluster: string): string {
 export function rolloutHolds(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
-  at: Date,
+  wish: StatusWish,
 ): ReadonlyMap<string, HoldInStage> {
   const holds = new Map<string, HoldInStage>();
   for (const known of fleet.rollouts) {
@@ -44,7 +44,7 @@ export function rolloutHolds(
     const own = operations.filter(
       ({ world, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(world.cluster))),
     );
-    for (const [cluster, held] of holdsOf(known, fleet, own, at)) holds.set(holdKey(hook, cluster), held);
+    for (const [cluster, held] of holdsOf(known, fleet, own, wish)) holds.set(holdKey(hook, cluster), held);
   }
   return holds;
 }
@@ -54,9 +54,11 @@ function holdsOf(
   { compiled, status: stored }: FleetRollout,
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
-  at: Date,
+  wish: StatusWish,
 ): ReadonlyMap<string, HoldInStage> {
-  const { states, status } = presentState(compiled, stored, fleet, at);
+  const { at } = wish;
+  const states = statesOf(compiled, fleet, at);
+  const status = presentStatus(compiled, stored, { members: states, served: fleet.served }, wish);
   const byKey = new Map(states.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: WaitingCluster[] = [];

@@ -219,6 +219,7 @@ function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
 
 /** The holds of rollouts at the beginning. */
 function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Side["holds"] {
+  const { from: at, version } = options;
   const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   const hooks = options.hooks.filter((hook) => begins.has(hook));
   const operations = clusters.flatMap(({ metadata: { namespace = "", name } }) => {
@@ -227,12 +228,12 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
     const pending = fleet.pendingOperations(cluster);
     return hooks.map((hook) => {
       const operation = operationOf(fleet, { cluster, pending }, hook, options);
-      const { decision } = lookAt(operation, options.from);
+      const { decision } = lookAt(operation, at);
       const { world, call, state } = operation;
       return { world, call, firstAsked: state.firstAsked, released: !decision.holds };
     });
   });
-  return rolloutHolds(fleet, operations, options.from);
+  return rolloutHolds(fleet, operations, { at, version });
 }
 
 /** Replaces releases by the hold of the rollout, which is asked after every policy has released the operation. */

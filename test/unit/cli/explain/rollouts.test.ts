@@ -374,4 +374,10 @@ test("a rollout that no operator has seen holds as simulate and suites say, with
     stdout,
     /^HookRollout upgrades, stage rest: Blocked \(StageClosed\)\n +because +stage canary to v/m,
   );
+  const conditions = [
+    { type: "TopologyReconciled", status: "True", observedGeneration: 2 },
+    { type: "Available", status: "False" },
+  ];
+  const halted = await explained(t, [cluster, { ...canary, status: { conditions } }, written]);
+  assert.match(halted, /stage rest: Blocked \(Halted\)\n +because +team-a\/c1 failed at .* \(Unhealthy\)$/m);
 });

@@ -261,7 +261,7 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       assert.match(stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
       assert.match(
         stdout,
-        /^Stage canary waits for fleet\/d \(unhealthy\), fleet\/e \(no call about it has reached the operator\), fleet\/c \(not asked for this version\)\. The plan has no time/m,
+        /^Stage canary waits for fleet\/d \(failed\), fleet\/e \(no call about it has reached the operator\), fleet\/c \(not asked for this version\)\. The plan has no time/m,
       );
       assert.match(stdout, /^Waiting for that: fleet\/a$/m);
       assert.doesNotMatch(stdout, /never|Never/);

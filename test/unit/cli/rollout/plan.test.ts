@@ -223,6 +223,41 @@ test("when a Cluster begins is unknown if its windows are not found open togethe
   assert.match(over.stdout, /^No Cluster begins\.$/m);
 });
 
+test("a Cluster that is unhealthy at the version halts a new rollout, unless its failure is tolerated", async (t) => {
+  const shown = (name: string, version: string, available = "True"): object => {
+    const given = clusterOf(name, name === "a" ? "rest" : "canary", version) as { metadata: object };
+    const conditions = [
+      { type: "TopologyReconciled", status: "True", observedGeneration: 1 },
+      { type: "Available", status: available },
+    ];
+    return { ...given, metadata: { ...given.metadata, generation: 1 }, status: { conditions } };
+  };
+  const fleet = [shown("c1", "v1.35.0", "False"), ...["c2", "c3", "c4", "a"].map((c) => shown(c, "v1.34.0"))];
+  const run = async (over: object, status: object = {}) => {
+    const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
+    const stages = [{ ...canary, minSucceeded: "50%", ...over }, { name: "rest" }];
+    const object = { ...rolloutOf("upgrades", { stages }), status };
+    return await plan(t, [...fleet, FLEET[2]!, object], "--to-version", "v1.35.0");
+  };
+  const { code, stdout } = await run({});
+  assert.equal(code, 1);
+  assert.match(stdout, /^More Clusters of stage canary are unhealthy .* the rollout halts: fleet\/c1\.$/m);
+  assert.match(stdout, /^canary +4 +0 +unknown +unknown +unknown$/m);
+  assert.match(stdout, /^Waiting for that: fleet\/c2, fleet\/c3, fleet\/c4, fleet\/a$/m);
+  assert.doesNotMatch(stdout, /The rollout is halted/);
+  const tolerated = await run({ maxFailures: 1 });
+  assert.equal(tolerated.code, 0);
+  assert.match(tolerated.stdout, /^canary +4 +0 +2026-12-01T08:00Z/m);
+  const counts = { notAsked: 3, waiting: 1, running: 0, succeeded: 0, failed: 0, passed: false };
+  const targets = [{ version: "v1.35.0", stages: [{ name: "canary", members: 4, ...counts }] }];
+  assert.equal((await run({}, { targets })).code, 0);
+  const who = { namespace: "fleet", name: "c1", uid: "c1", target: "v1.35.0", stage: "canary" };
+  const failure = { ...who, reason: "Unhealthy", time: "2026-12-01T07:00:00Z", message: "" };
+  const known = await run({}, { targets, failed: [failure] });
+  assert.equal(known.code, 0);
+  assert.match(known.stdout, /^The rollout is halted, so nothing begins: hookpolicy rollout status/m);
+});
+
 const policyOf = (name: string, rule: object): object => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookPolicy",

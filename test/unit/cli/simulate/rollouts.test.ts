@@ -147,6 +147,15 @@ function shown(name: string, state: object, available = "True"): Raw {
   return { ...cluster(name, name), metadata, status: { conditions } };
 }
 
+test("a Cluster that is unhealthy at a version for which another one asks halts a new rollout", async () => {
+  const fleet = [shown("a", RESTING, "False"), shown("b", ASKING)];
+  assert.deepEqual(await changes({ present: fleet, applied: [rollout({})] }), [
+    "newly-blocked team-a/a HookRollout upgrades all Halted",
+    "newly-blocked team-a/b HookRollout upgrades all Halted",
+  ]);
+  assert.deepEqual(await changes({ present: fleet.slice(0, 1), applied: [rollout({})] }), []);
+});
+
 test("free slots go to the Clusters that ask now, so that a release is seen", async () => {
   const fleet = [shown("a", RESTING), shown("b", ASKING)];
   const freeze = { ...FREEZE, spec: { ...FREEZE.spec, clusterSelector: { matchLabels: { wave: "b" } } } };
