@@ -1,12 +1,11 @@
 /** The verdicts of policies and rollouts over time, for the page. */
 
 import { type Span, spansOf, type VerdictChange, walk } from "../../operations/timeline.ts";
-import { earliest } from "../../lib/instant.ts";
 import type { Situation } from "../../policy/world.ts";
-import { gateEdges } from "../../rollouts/promotion.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type ExplainOptions, subjects } from "./explanation.ts";
 import { explainRollouts, soakEnds } from "../fleet/rollout-hold.ts";
+import { rolloutEdges } from "../fleet/rollout-state.ts";
 
 /** Limits the samples of an expression that reads the clock, whose value can change at any time. */
 const MAX_SAMPLES = 400;
@@ -40,13 +39,9 @@ function* underRollouts(
   { world, call }: Omit<Situation, "now">,
   { sampleMs, ...statusTime }: { readonly sampleMs: number; readonly asOf: Date; readonly live: boolean },
 ): Generator<VerdictChange, undefined> {
-  const soaked = soakEnds(fleet.rollouts, statusTime.asOf);
-  for (let at: Date | undefined = from; at !== undefined;) {
-    const now: Date = at;
+  const also = soakEnds(fleet.rollouts, statusTime.asOf);
+  for (const now of rolloutEdges(fleet, { from, to, lookAgainMs: sampleMs, also })) {
     const rollouts = explainRollouts(fleet, { world, call, now }, statusTime);
     yield { at: now, verdict: rollouts.some(({ holds }) => holds) ? "Blocked" : verdict };
-    const gates = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, now, sampleMs));
-    const next = earliest([...soaked, ...gates].filter((edge) => edge > now));
-    at = next instanceof Date && next < to ? next : undefined;
   }
 }

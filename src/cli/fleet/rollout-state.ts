@@ -1,9 +1,11 @@
 /** How far a rollout is over the Clusters of a fleet, as the operator would find it now. */
 
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
+import { earliest } from "../../lib/instant.ts";
 import { isAtVersion, isAwaited } from "../../operations/hook-lives.ts";
 import { healthOf } from "../../rollouts/health.ts";
 import { BEGINS, lacksNamespace, type Member, memberOf, targetOf } from "../../rollouts/member.ts";
+import { gateEdges } from "../../rollouts/promotion.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
@@ -66,4 +68,26 @@ export function presentStatus(
     hasReached && health === "Unhealthy" && !isKnown(targetOf("Upgrade", cluster));
   const later = members.map((state) => ({ ...state, lastsUnhealthy: lasts(state) }));
   return statusOf(statusOf({ ...stored, targets }, members), later);
+}
+
+/** `from`, and the later instants before `to` at which gates of stages, overrides or `also` can change what rollouts hold. */
+export function* rolloutEdges(
+  { rollouts, overrides }: Fleet,
+  { from, to, lookAgainMs, also = [] }: EdgeTimes,
+): Generator<Date, undefined> {
+  const known = [...also, ...overrides.map(({ expiresAt }) => expiresAt)];
+  for (let at: Date | undefined = from; at !== undefined && at < to;) {
+    const now: Date = at;
+    yield now;
+    const gates = rollouts.flatMap(({ compiled }) => gateEdges(compiled, now, lookAgainMs));
+    at = earliest([...known, ...gates].filter((edge) => edge > now));
+  }
+}
+
+interface EdgeTimes {
+  readonly from: Date;
+  readonly to: Date;
+  /** For an expression that reads the clock. */
+  readonly lookAgainMs: number;
+  readonly also?: readonly Date[];
 }

@@ -1,6 +1,7 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
 import { namespacedName } from "../../lib/keys.ts";
+import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -9,9 +10,10 @@ import { isBegun } from "../../rollouts/claim.ts";
 import { closedFor, type Hold, holdOf, liftingOverride } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { presentStatus, statesOf, type StatusWish } from "../fleet/rollout-state.ts";
-import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
 
 export interface AwaitedOperation extends Pick<Situation, "world" | "call"> {
@@ -30,35 +32,55 @@ export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
 }
 
-/** By holdKey(): the first rollout that holds an operation counts, in the order of names in which the operator asks them. */
+/** What rollouts hold from an instant on. */
+export interface HoldsFrom {
+  readonly at: Date;
+  /** By holdKey(): the first rollout that holds an operation counts, in the order of names in which the operator asks them. */
+  readonly holds: ReadonlyMap<string, HoldInStage>;
+}
+
+/** At each of the edges, what the rollouts hold with their statuses of `wish.at`. */
 export function rolloutHolds(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
+  edges: Iterable<Date>,
   wish: StatusWish,
-): ReadonlyMap<string, HoldInStage> {
-  const holds = new Map<string, HoldInStage>();
-  for (const known of fleet.rollouts) {
-    const { mode, operation } = known.compiled;
-    if (mode === "Audit") continue;
-    const hook = BEGINS[operation];
-    const own = operations.filter(
-      ({ world, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(world.cluster))),
-    );
-    for (const [cluster, held] of holdsOf(known, fleet, own, wish)) holds.set(holdKey(hook, cluster), held);
-  }
-  return holds;
+): readonly HoldsFrom[] {
+  const enforced = fleet.rollouts.filter(({ compiled: { mode } }) => mode === "Enforce");
+  const known = enforced.map(({ compiled, status: stored }): KnownRollout => {
+    const states = statesOf(compiled, fleet, wish.at);
+    const status = presentStatus(compiled, stored, { members: states, served: fleet.served }, wish);
+    const members = states.map(({ member }) => member);
+    return { compiled, states, status, slots: () => new Slots(compiled, status, members, wish.at) };
+  });
+  return Array.from(edges, (at) => {
+    const holds = new Map<string, HoldInStage>();
+    for (const rollout of known) {
+      const hook = BEGINS[rollout.compiled.operation];
+      const own = operations.filter(
+        ({ world, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(world.cluster))),
+      );
+      for (const [cluster, held] of holdsOf(rollout, fleet, own, at)) holds.set(holdKey(hook, cluster), held);
+    }
+    return { at, holds };
+  });
+}
+
+interface KnownRollout {
+  readonly compiled: CompiledRollout;
+  readonly states: readonly MemberState[];
+  readonly status: HookRolloutStatus;
+  /** That are in use. */
+  readonly slots: () => Slots;
 }
 
 /** By clusterKey(). */
 function holdsOf(
-  { compiled, status: stored }: FleetRollout,
+  { compiled, states, status, slots }: KnownRollout,
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
-  wish: StatusWish,
+  at: Date,
 ): ReadonlyMap<string, HoldInStage> {
-  const { at } = wish;
-  const states = statesOf(compiled, fleet, at);
-  const status = presentStatus(compiled, stored, { members: states, served: fleet.served }, wish);
   const byKey = new Map(states.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: WaitingCluster[] = [];
@@ -75,9 +97,7 @@ function holdsOf(
     else if (released && stage !== undefined)
       waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
-  const own = states.map(({ member }) => member);
-  const slots = new Slots(compiled, status, own, at);
-  const input = { rollout: compiled, slots, waiting, turns: status.turns };
+  const input = { rollout: compiled, slots: slots(), waiting, turns: status.turns };
   for (const { metadata, stage } of withoutSlot(input, states, at)) {
     const place = { stage: stage?.name };
     const hold = holdOf(compiled, { reason: "NoFreeSlot", ...place });

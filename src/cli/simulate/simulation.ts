@@ -7,7 +7,8 @@ import { type PendingOperation, newOperation } from "../../operations/operation.
 import { windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
+import { type Fleet, nameOf } from "../fleet/fleet.ts";
+import { rolloutEdges } from "../fleet/rollout-state.ts";
 import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
@@ -20,8 +21,8 @@ import { WHOLE } from "../../rollouts/rollout.ts";
 import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from "./request-turns.ts";
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import { type SpecChange, unseenChanges } from "./spec-changes.ts";
-import { type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
-import { type AnswerTurn, turnsOf } from "./turns.ts";
+import { type HoldInStage, type HoldsFrom, holdKey, rolloutHolds } from "./rollout-holds.ts";
+import { type AnswerTurn, distinct, turnsOf } from "./turns.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning, with the reason for the first operation. */
@@ -36,7 +37,7 @@ export interface Simulation {
   readonly selectsNothing: readonly string[];
   readonly changes: readonly Change[];
   readonly notEvaluable: readonly NotEvaluableRule[];
-  /** The policies of either side with windows. */
+  /** The policies and rollouts of either side with windows. */
   readonly windowed: readonly string[];
   /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
   readonly skippingMinor: number;
@@ -89,7 +90,7 @@ export async function simulate(
     notEvaluable: [...Map.groupBy(notEvaluable, ({ policy, rule }) => `${policy} ${rule}`).values()].flatMap(
       (same) => same.slice(0, 1).map((first) => ({ ...first, operations: same.length })),
     ),
-    windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
+    windowed: [...new Set([pair.before, pair.after].flatMap(windowedIn))],
     skippingMinor,
     tasks,
   };
@@ -97,8 +98,8 @@ export async function simulate(
 
 interface Side {
   readonly fleet: Fleet;
-  /** By holdKey(): the holds of rollouts at the beginning. */
-  readonly holds: ReadonlyMap<string, HoldInStage>;
+  /** What rollouts hold, from the beginning on. */
+  readonly holds: readonly HoldsFrom[];
 }
 
 interface KnownCluster {
@@ -212,14 +213,19 @@ class Comparison {
   }
 }
 
-function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
-  const found = policies.filter(({ compiled }) => windowsOf(compiled).length > 0);
-  return [...new Set(found.map(nameOf))];
+function windowedIn({ policies, rollouts }: Fleet): readonly string[] {
+  const found = rollouts.filter(({ compiled: { stages } }) =>
+    stages.some(({ until }) => until.some(({ windows = [] }) => windows.length > 0)),
+  );
+  return [
+    ...policies.filter(({ compiled }) => windowsOf(compiled).length > 0).map(nameOf),
+    ...found.map(({ compiled }) => `HookRollout ${compiled.name}`),
+  ];
 }
 
-/** The holds of rollouts at the beginning. */
+/** Slots are as at the beginning; time changes what gates of stages say. */
 function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Side["holds"] {
-  const { from: at, version } = options;
+  const { from: at, to, version } = options;
   const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   const hooks = options.hooks.filter((hook) => begins.has(hook));
   const operations = clusters.flatMap(({ metadata: { namespace = "", name } }) => {
@@ -233,29 +239,39 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
       return { world, call, firstAsked: state.firstAsked, released: !decision.holds };
     });
   });
-  return rolloutHolds(fleet, operations, { at, version });
+  const lookAgainMs = sampleSeconds(options) * 1000;
+  const edges = to === undefined ? [at] : rolloutEdges(fleet, { from: at, to, lookAgainMs });
+  return rolloutHolds(fleet, operations, edges, { at, version });
 }
 
-/** Replaces releases by the hold of the rollout, which is asked after every policy has released the operation. */
-function underRollout(answered: OperationAnswers, held: HoldInStage | undefined): OperationAnswers {
-  if (held === undefined) return answered;
+/** Replaces releases by the holds of rollouts, which are asked after every policy has released the operation. */
+function underRollouts(answered: OperationAnswers, all: Side["holds"], key: string): OperationAnswers {
+  if (all.every(({ holds }) => !holds.has(key))) return answered;
+  const { turns } = answered;
+  const split = turns.flatMap((turn, index) => {
+    const end = turns[index + 1]?.at;
+    const edges = all.filter(({ at }) => at > turn.at && (end === undefined || at < end));
+    return [turn.at, ...edges.map(({ at }) => at)].map((at) =>
+      underRollout({ ...turn, at }, all.findLast((each) => each.at <= at)?.holds.get(key)),
+    );
+  });
+  return { ...answered, turns: distinct(split) };
+}
+
+function underRollout(turn: AnswerTurn, held: HoldInStage | undefined): AnswerTurn {
+  if (held === undefined || turn.answer.holds) return turn;
   const { hold, stage = WHOLE } = held;
   const { rollout, reason, retryAfterSeconds, problem } = hold;
   const rule = { policy: `HookRollout ${rollout}`, rule: stage, reason };
   const doubts = problem === undefined ? [] : [{ policy: rule.policy, rule: "", message: problem }];
-  const own: SimulatedAnswer = {
+  const answer: SimulatedAnswer = {
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,
     message: holdText(hold),
     rules: [rule],
   };
-  const turns = answered.turns.map((turn) =>
-    turn.answer.holds
-      ? turn
-      : { ...turn, answer: own, doubts: [...turn.doubts, ...doubts], isDoubtful: problem !== undefined },
-  );
-  return { ...answered, turns };
+  return { ...turn, answer, doubts: [...turn.doubts, ...doubts], isDoubtful: problem !== undefined };
 }
 
 function notEvaluableIn({ first }: OperationAnswers): Doubt[] {
@@ -278,7 +294,7 @@ function answers(
   const seconds = sampleSeconds(options);
   const turns = turnsOf({ ...operation, lookAgain: () => seconds }, first, to);
   const own: OperationAnswers = { call: operation.call, first, ofPolicies: turns, turns };
-  return underRollout(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
+  return underRollouts(own, holds, holdKey(hook, clusterKey(known.cluster)));
 }
 
 function operationOf(

@@ -58,17 +58,25 @@ const FLEET = [cluster("a", "canary"), cluster("b", "canary"), cluster("c", "pro
 interface Setup {
   readonly present: readonly Raw[];
   readonly applied: readonly Raw[];
+  readonly from?: Date;
   readonly to?: Date;
   readonly prune?: boolean;
   readonly version?: string;
 }
 
-async function changes({ present, applied, to, prune = false, version }: Setup): Promise<readonly string[]> {
-  const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: AT, prune });
+async function changes({
+  present,
+  applied,
+  from = AT,
+  to,
+  prune = false,
+  version,
+}: Setup): Promise<readonly string[]> {
+  const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: from, prune });
   const hooks = ["BeforeClusterUpgrade"] as const;
   const found = await simulate(pair, {
     hooks,
-    from: AT,
+    from,
     ...(to !== undefined && { to }),
     ...(version !== undefined && { version }),
   });
@@ -188,6 +196,24 @@ test("over a time, a rollout holds as at its beginning", async () => {
   ]);
 });
 
+test("over a time, the windows of stages open and close", async () => {
+  const from = new Date("2026-11-21T21:00:00Z");
+  const to = new Date("2026-11-22T21:00:00Z");
+  const window = { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] };
+  const applied = [
+    rollout({ maxConcurrency: "100%", stages: [{ name: "all", until: [{ name: "night", window }] }] }),
+  ];
+  const held = ["a", "b", "c"].map(
+    (name) => `newly-blocked team-a/${name} HookRollout upgrades all GateOpen`,
+  );
+  assert.deepEqual(await changes({ present: FLEET, applied, from, to }), held);
+  assert.deepEqual(await changes({ present: FLEET, applied, from }), []);
+  const pair = fleetPair(FLEET, applied, { served, maxOverrideMs: 0, now: from, prune: false });
+  const day = await simulate(pair, { hooks: ["BeforeClusterUpgrade"], from, to });
+  assert.deepEqual([...new Set(day.changes.map(({ seconds }) => seconds / 3600))], [16]);
+  assert.deepEqual(day.windowed, ["HookRollout upgrades"]);
+});
+
 test("an override that names the rollout lifts it", async () => {
   const override = {
     apiVersion: "hookpolicy.dev/v1alpha1",
@@ -201,9 +227,11 @@ test("an override that names the rollout lifts it", async () => {
       expiresAt: "2026-11-21T12:30:00Z",
     },
   };
-  assert.deepEqual(await changes({ present: [...FLEET, override], applied: [rollout({})] }), [
-    "newly-blocked team-a/b HookRollout upgrades all NoFreeSlot",
-  ]);
+  const present = [...FLEET, override];
+  const held = "newly-blocked team-a/b HookRollout upgrades all NoFreeSlot";
+  assert.deepEqual(await changes({ present, applied: [rollout({})] }), [held]);
+  const to = new Date("2026-11-21T13:00:00Z");
+  assert.deepEqual(await changes({ present, applied: [rollout({})], to }), [held, held.replace("/b", "/c")]);
 });
 
 test("the objects that gates of stages look at are read", () => {
