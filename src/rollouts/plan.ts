@@ -58,6 +58,8 @@ export interface PlanWish {
   /** By the name of the stage. */
   readonly progress?: ReadonlyMap<string, StageProgress>;
   readonly status?: Pick<HookRolloutStatus, "running" | "failed" | "turns">;
+  /** Of which percentages are; default: the members that the plan is about. */
+  readonly all?: readonly Member[];
   /** Nothing more begins: too many have failed. */
   readonly halted?: boolean;
 }
@@ -141,7 +143,7 @@ class Walk {
     this.#wish = wish;
     this.#turns = new LastTurns(status.turns);
     const all = members.map(({ member }) => member);
-    this.#slots = new Slots(rollout, status, all, from);
+    this.#slots = new Slots(rollout, status, wish.all ?? all, from);
     for (const claim of status.running ?? []) this.#runs(claim);
     const todo = members.filter(
       ({ member, state }) => state === undefined && !this.#running.has(member.metadata.uid),

@@ -98,7 +98,8 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const halting = haltingStage(rollout, status);
   const failures = halting === undefined ? [] : newFailures(start, halting);
   const halted = halting !== undefined;
-  const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
+  const all = states.map(({ member }) => member);
+  const plan = planRollout(rollout, members, { ...wish, status, all, halted, progress: found.progress });
   const known = asKnown(plan, parts);
   const stages = known.plan.stageUnknown.length > 0 ? [] : plan.stages;
   const { impossible, doubts } = doubtsOf({ rollout, states, wish, target, stages, failures }, fleet);

@@ -258,6 +258,19 @@ test("a Cluster that is unhealthy at the version halts a new rollout, unless its
   assert.match(known.stdout, /^The rollout is halted, so nothing begins: hookpolicy rollout status/m);
 });
 
+test("percentages of deletions are of all members, not of those that wait", async (t) => {
+  const deletionTimestamp = "2026-12-01T07:00:00Z";
+  const clusters = Array.from({ length: 10 }, (_, index) => clusterOf(`c${index}`, "rest"));
+  const gone = clusters.slice(0, 2).map((each) => {
+    const { metadata, ...rest } = each as { readonly metadata: object };
+    return { ...rest, metadata: { ...metadata, deletionTimestamp } };
+  });
+  const limits = { operation: "Delete", stages: [], maxConcurrency: "20%" };
+  const { stdout } = await plan(t, [...gone, ...clusters.slice(2), rolloutOf("deletions", limits)]);
+  assert.match(stdout, /^all +2 +0 +2026-12-01T08:00Z +2026-12-01T08:40Z/m);
+  assert.match(stdout, /^The last Cluster is done at 2026-12-01T08:40Z, after 40m\.$/m);
+});
+
 const policyOf = (name: string, rule: object): object => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookPolicy",
