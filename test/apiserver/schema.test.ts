@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
 import { metadataErrors, statusErrors } from "../../src/cli/validate/beyond-schema.ts";
-import { validatePolicy } from "../../src/policy/validation/schema.ts";
+import { fieldsOf } from "../../src/lib/fields.ts";
+import { changeErrors, validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
@@ -156,7 +157,7 @@ describe("the API server and validatePolicy agree", () => {
 });
 
 describe("a HookOverride", () => {
-  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "let-prod-1-go" };
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "let-prod-1-go" } as const;
   const { apiVersion, kind, ...metadata } = ref;
   const spec = {
     clusterRef: { namespace: "team-a", name: "prod-1" },
@@ -166,12 +167,16 @@ describe("a HookOverride", () => {
   };
   const policyRefs = [{ kind: "ClusterHookPolicy", name: "fleet" }];
 
-  /** What the API server has against the change; `undefined`: nothing. */
+  /** What the API server has against the change, and a suite as well; `undefined`: nothing. */
   async function refusalOf(change: object): Promise<string | undefined> {
-    return await cp.patch(ref, { spec: change }).then(
+    const stored = await cp.get(ref);
+    const [own] = changeErrors(kind, stored, { ...stored, spec: { ...fieldsOf(stored["spec"]), ...change } });
+    const answer = await cp.patch(ref, { spec: change }).then(
       () => undefined,
       (error: Error) => error.message,
     );
+    assert.ok(own === undefined ? answer === undefined : answer?.includes(own.message), answer);
+    return answer;
   }
 
   before(async () => await cp.create({ apiVersion, kind, metadata, spec }));

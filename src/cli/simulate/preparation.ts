@@ -6,8 +6,9 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/watched-objects.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { changeErrors, type FieldError } from "../../policy/validation/schema.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
-import { groupOf, holderRef, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, holderRef, identityOf, ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
@@ -32,7 +33,7 @@ export async function readPresentFleet(
   return { objects, reader: await readAsOperator(client, demands, objects) };
 }
 
-/** `problems`: errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
+/** `problems`: why the API server would refuse what is applied. If there are any, nothing can be simulated. */
 export function prepare(
   sources: readonly SourceObject[],
   { objects, reader }: PresentState,
@@ -49,7 +50,7 @@ export function prepare(
       ...(reader !== undefined && { objects: reader, allNamespaces: true }),
     },
   );
-  return { pair, problems: invalidIn(pair, sources) };
+  return { pair, problems: [...invalidIn(pair, sources), ...refusedIn(objects, sources)] };
 }
 
 function invalidIn({ after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
@@ -62,12 +63,24 @@ function invalidIn({ after }: FleetPair, sources: readonly SourceObject[]): File
   return sources.flatMap((source) => {
     const holder = holderRef(source.object);
     const name = holder === undefined ? "" : policyName(holder);
-    return (errors.get(name) ?? []).map(({ path, message }) => ({
-      file: source.file,
-      ...source.position(path),
-      message: [name, path, message].filter((text) => text !== "").join(": "),
-    }));
+    return (errors.get(name) ?? []).map((error) => problemIn(source, name, error));
   });
+}
+
+/** The changes that the API server refuses, such as a later end of an override. */
+function refusedIn(present: readonly RawObject[], sources: readonly SourceObject[]): FileProblem[] {
+  const known = new Map(present.map((object) => [identityOf(object), object]));
+  return sources.flatMap((source) => {
+    const { object } = source;
+    const [kind, before] = [ownKind(object), known.get(identityOf(object))];
+    if (kind === undefined || before === undefined) return [];
+    return changeErrors(kind, before, object).map((error) => problemIn(source, titleOf(object), error));
+  });
+}
+
+function problemIn(source: SourceObject, name: string, { path, message }: FieldError): FileProblem {
+  const text = [name, path, message].filter((part) => part !== "").join(": ");
+  return { file: source.file, ...source.position(path), message: text };
 }
 
 /**

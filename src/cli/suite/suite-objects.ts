@@ -8,6 +8,7 @@ import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { didYouMean } from "../../api/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { changeErrors } from "../../policy/validation/schema.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, identityOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { edited } from "../fleet/merge-patch.ts";
@@ -66,11 +67,14 @@ export class SuiteObjects {
 
   /** Applies JSON merge patches (RFC 7386). */
   patch(patches: readonly RawObject[]): void {
-    for (const patch of patches) {
+    const changes = patches.map((patch) => {
       const found = this.#find(refOf(patch));
-      this.put(found, edited(found, patch));
-    }
+      const after = edited(found, patch);
+      this.put(found, after);
+      return { found, after };
+    });
     this.#checkPolicies();
+    for (const { found, after } of changes) checkChange(found, after);
   }
 
   /** The Cluster's owner asks for another version. */
@@ -151,6 +155,13 @@ export class SuiteObjects {
     for (const [name, problem] of problems)
       if (problem !== undefined) throw new SuiteError(`${name} is not valid: ${problem}`);
   }
+}
+
+/** Throws if the API server would refuse the change. */
+function checkChange(before: RawObject, after: RawObject): void {
+  const kind = ownKind(after);
+  const [error] = kind === undefined ? [] : changeErrors(kind, before, after);
+  if (error !== undefined) throw new SuiteError(`${describe(after)}: ${error.path}: ${error.message}`);
 }
 
 /**

@@ -12,8 +12,8 @@ export interface FieldPlace {
   readonly path: string;
 }
 
-/** CEL over `self`; `undefined` if it is not evaluable. */
-type RuleFunction = (self: CelInput) => unknown;
+/** CEL over these values; `undefined` if it is not evaluable. */
+type RuleFunction = (values: { readonly self: CelInput; readonly oldSelf: CelInput }) => unknown;
 
 type SchemaRule = ReturnType<typeof compileRule>;
 
@@ -37,47 +37,45 @@ interface BrokenRule {
   readonly message: string;
 }
 
-/** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */
-export function brokenRules({ schema, value, path }: FieldPlace): BrokenRule[] {
-  const rules = rulesOf(schema);
+/** The rules that the value, which fits the rest of its schema, breaks: those about changes with `old`, or else all others. */
+export function brokenRules({ schema, value, path }: FieldPlace, old?: unknown): BrokenRule[] {
+  const rules = rulesOf(schema).filter(({ isAboutChange }) => isAboutChange === (old !== undefined));
   if (rules.length === 0) return [];
-  const self = toCel(value);
+  const values = { self: toCel(value), oldSelf: toCel(old) };
   return rules
-    .map((each) => ({ ...each, result: each.rule(self) }))
+    .map((each) => ({ ...each, result: each.rule(values) }))
     .filter(({ result }) => result !== true)
     .map(({ source, message, result }) => ({
       of: path,
       isEvaluable: result !== undefined,
       path: `${path}${source.fieldPath ?? ""}`,
-      message: usable(message?.(self)) ?? source.message,
+      message: usable(message?.(values)) ?? source.message,
     }));
 }
 
 function rulesOf(schema: CrdSchema): readonly SchemaRule[] {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
-  // A rule with oldSelf compares an object with the stored one, which only the API server can do.
-  const rules = (schema["x-kubernetes-validations"] ?? [])
-    .filter(({ rule }) => !/\boldSelf\b/.test(rule))
-    .map(compileRule);
+  const rules = (schema["x-kubernetes-validations"] ?? []).map(compileRule);
   compiled.set(schema, rules);
   return rules;
 }
 
 function compileRule(source: ValidationRule): {
   readonly source: ValidationRule;
+  readonly isAboutChange: boolean;
   readonly rule: RuleFunction;
   readonly message: RuleFunction | undefined;
 } {
   const { rule, messageExpression } = source;
   const message = messageExpression === undefined ? undefined : compile(messageExpression);
-  return { source, rule: compile(rule), message };
+  return { source, isAboutChange: /\boldSelf\b/.test(rule), rule: compile(rule), message };
 }
 
 function compile(expression: string): RuleFunction {
   const evaluate = plan(env, parse(expression));
-  return (self) => {
-    const result = evaluate({ self });
+  return (values) => {
+    const result = evaluate(values);
     return isCelError(result) ? undefined : result;
   };
 }

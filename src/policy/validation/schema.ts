@@ -1,7 +1,7 @@
 /**
  * Validates the spec and name of an object like the API server (fieldValidation=Strict): the CRD's schema with ajv,
- * unknown fields, unique lists and CEL rules, but not rules about changes (oldSelf). The operator validates stored
- * objects again, because they can be older than the CRD; the command line validates without an API server.
+ * unknown fields, unique lists and CEL rules; rules about changes (oldSelf) are in changeErrors(). The operator validates
+ * stored objects again, because they can be older than the CRD; the command line validates without an API server.
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";
@@ -70,10 +70,20 @@ function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
 
 /** A rule that is not evaluable because of a value below, which breaks a rule itself, says nothing more. */
 function ruleErrors(places: readonly FieldPlace[]): FieldError[] {
-  const broken = places.flatMap(brokenRules);
+  const broken = places.flatMap((place) => brokenRules(place));
   const clear = broken.filter(({ isEvaluable }) => isEvaluable);
   return broken
     .filter((each) => each.isEvaluable || !clear.some(({ path }) => isWithin(path, each.of)))
+    .map(({ path, message }) => ({ path, message }));
+}
+
+/** Why the API server refuses to replace the first object, which it has stored, by the second, which is valid. */
+export function changeErrors(kind: Kind, before: Fields, after: Fields): readonly FieldError[] {
+  const schema = CRD_SCHEMAS[kind];
+  const allIn = (object: Fields) => placesOf({ schema, value: normalise(schema, object), path: "" });
+  const old = new Map(allIn(before).map(({ path, value }) => [path, value]));
+  return allIn(after)
+    .flatMap((place) => (old.has(place.path) ? brokenRules(place, old.get(place.path)) : []))
     .map(({ path, message }) => ({ path, message }));
 }
 

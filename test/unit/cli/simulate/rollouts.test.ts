@@ -244,6 +244,17 @@ test("the objects that gates of stages look at are read", () => {
   );
 });
 
+test("a change that the API server refuses is an error", async (t) => {
+  const cwd = await folder(t, {
+    "before.yaml": [...FLEET, rollout({})].map((each) => JSON.stringify(each)).join("\n---\n"),
+    "after.yaml": JSON.stringify(rollout({ operation: "Delete" })),
+  });
+  const args = ["simulate", "-f", "after.yaml", "--against", "before.yaml"];
+  const { code, stderr } = await hookpolicy(args, { cwd });
+  const text = "HookRollout upgrades: spec.operation: cannot be changed. Create another HookRollout";
+  assert.deepEqual({ code, stderr }, { code: 2, stderr: `error: after.yaml:1:113: ${text}\n` });
+});
+
 test("what a policy no longer holds is told where a rollout hides it", async (t) => {
   const fleet = [...FLEET, FREEZE, rollout({ paused: true })];
   const weak = { ...FREEZE, spec: { ...FREEZE.spec, mode: "Audit" } };

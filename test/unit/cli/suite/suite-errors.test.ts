@@ -130,6 +130,25 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     step({ patch: [{ kind: "Cluster", metadata: { name: "prod-11" } }] }),
     /^spec\.steps\[0\]\.patch: Cluster prod-11 is not there/,
   ],
+  "a patch that the API server refuses": [
+    suite({
+      overrides: [override("2026-11-21T13:00:00Z")],
+      steps: [
+        {
+          patch: [
+            {
+              kind: "HookOverride",
+              metadata: { name: "let-go" },
+              spec: { expiresAt: "2026-11-21T18:00:00Z" },
+            },
+          ],
+          call: DELETE,
+          expect,
+        },
+      ],
+    }),
+    /^spec\.steps\[0\]\.patch: HookOverride let-go: spec\.expiresAt: can only become earlier than 2026-11-21T13:00:00Z\./,
+  ],
   "a deletion of nothing": [
     step({ delete: [{ kind: "ConfigMap", name: "a" }] }),
     /^spec\.steps\[0\]\.delete: ConfigMap a is not there$/,

@@ -3,7 +3,7 @@ import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
 import * as fc from "fast-check";
-import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
+import { changeErrors, validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../../corpus/corpus.ts";
 import { runs } from "../../../generated.ts";
 
@@ -182,4 +182,37 @@ test("the schemas, which nothing checks when they are compiled, are valid themse
   const ajv = new Ajv({ strict: false });
   for (const [kind, schema] of Object.entries(CRD_SCHEMAS))
     assert.ok(ajv.validateSchema(schema), `${kind}: ${ajv.errorsText()}`);
+});
+
+test("what cannot be changed is told", () => {
+  const spec = {
+    clusterRef: { namespace: "a", name: "b" },
+    hooks: ["BeforeClusterDelete"],
+    reason: "r",
+    expiresAt: "2026-11-21T13:00:00Z",
+  };
+  const FINAL = "cannot be changed. Create another HookOverride";
+  const policyRefs = [{ kind: "ClusterHookPolicy", name: "p" }];
+  for (const [edit, expected] of [
+    [{}, {}],
+    [{ expiresAt: "2026-11-21T12:00:00+00:00" }, {}],
+    [{ clusterRef: { name: "c", namespace: "a" } }, { "spec.clusterRef": FINAL }],
+    [{ hooks: ["BeforeClusterUpgrade"] }, { "spec.hooks": FINAL }],
+    [
+      { policyRefs, reason: null },
+      { "spec.policyRefs": FINAL, "spec.reason": FINAL },
+    ],
+    [
+      { expiresAt: "2026-11-21T13:00:01Z" },
+      { "spec.expiresAt": `can only become earlier than ${spec.expiresAt}. Create another HookOverride` },
+    ],
+  ] as const) {
+    const found = changeErrors("HookOverride", { spec }, { spec: { ...spec, ...edit } });
+    assert.deepEqual(Object.fromEntries(found.map(({ path, message }) => [path, message])), expected);
+  }
+  const [create, upgrade] = ["Create", "Upgrade"].map((operation) => ({ spec: { operation } }));
+  assert.deepEqual(changeErrors("HookRollout", create!, upgrade!), [
+    { path: "spec.operation", message: "cannot be changed. Create another HookRollout" },
+  ]);
+  assert.deepEqual(changeErrors("HookRollout", {}, upgrade!), []);
 });
