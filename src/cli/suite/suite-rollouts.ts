@@ -72,6 +72,7 @@ export class SuiteRollouts {
       onStale: () => undefined,
       reasonOf: String,
     });
+    tasks.lacksSlot = (...operation) => this.#rollouts.lacksSlot(...operation);
     this.#reconciler = new RolloutReconciler({
       ...shared,
       rollouts: this.#rollouts,
@@ -280,16 +281,18 @@ export class SuiteRollouts {
     }
   }
 
-  /** Every waiting operation asks before the first is answered. Returns whether an operation has begun. */
+  /** Every waiting operation asks before the first is answered. Returns whether one has begun, or has got a slot for its tasks. */
   async #askAgain(): Promise<boolean> {
     this.#waiting = [...this.#held].flatMap(([key, call]) => this.#repeat(key, call));
     for (const each of this.#waiting) this.#fromMemory(each);
     for (const each of this.#waiting) {
       const operation = operationOf(each.call.hook);
       if (operation === undefined) continue;
+      const version = this.#version;
       const decision = await this.#answer(each);
       if (!decision.holds) this.#begin(each.cluster, operation);
-      if (!decision.holds || (await this.#beginTasks({ ...each, decision }))) return true;
+      const begins = !decision.holds || (await this.#beginTasks({ ...each, decision }));
+      if (begins || this.#version !== version) return true;
     }
     return false;
   }

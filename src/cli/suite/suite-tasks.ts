@@ -15,8 +15,8 @@ import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, type Permit, permitOf } from "../../tasks/permit.ts";
-import { mustWait } from "../../tasks/permits.ts";
+import { isOperationOver, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
+import { mustWait, type PermitsOptions } from "../../tasks/permits.ts";
 import {
   attemptBegun,
   cancelled,
@@ -46,6 +46,8 @@ const PLAYED = { isUnmade: true, keepMs: Infinity, isSurplus: false, altered: un
 export class SuiteTasks {
   readonly memory: TaskMemory;
   readonly slots: SlotTasks;
+  /** Whether a rollout has no slot for the Cluster. */
+  lacksSlot: PermitsOptions["lacksSlot"] = () => false;
   readonly #session: Session;
   readonly #objects: ReturnType<typeof suiteTaskObjects>;
   readonly #tasks = new Map<string, HookTask>();
@@ -190,13 +192,17 @@ export class SuiteTasks {
     const { served, now, objects } = this.#session;
     const { spec } = task;
     const cluster = this.#clusterOf(task);
-    const waits = mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef));
+    const policy = this.#policyOf(spec.policyRef);
+    const needsSlot = cluster !== undefined && taskIn(policy, spec)?.begins === "Last";
+    const waits =
+      mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef)) ||
+      (needsSlot && this.lacksSlot(cluster, spec.hook));
     const permit = permitOf({
       spec,
       home: task.metadata.namespace ?? "",
       cluster,
       namespace: objects.fleet.namespace(spec.clusterRef.namespace),
-      policy: this.#policyOf(spec.policyRef),
+      policy,
       overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
       served,
       now,

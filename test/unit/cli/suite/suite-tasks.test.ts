@@ -262,6 +262,8 @@ describe("a task", () => {
       cluster: `team-a/${name}`,
       toKubernetesVersion: "v1.36.0",
     });
+    const prod = (number: string, is: string): object =>
+      phase(is, "clean", { cluster: `team-a/prod-${number}` });
     const running = (...names: readonly string[]): object => ({
       rollouts: [{ name: "upgrades", running: names.map((name) => `team-a/${name}`) }],
     });
@@ -274,12 +276,12 @@ describe("a task", () => {
           ended("Failed"),
           // Until then it is still its turn.
           { advance: "1m", ...running("prod-2") },
-          {
-            ...ended("Complete", "clean-2"),
-            ...running("prod-2"),
-            tasks: [{ name: "clean", cluster: "team-a/prod-2", phase: "Succeeded" }],
-          },
-          { call: call("prod-2"), expect: GO },
+          // It needs the slot again.
+          { retry: ["clean"], ...running("prod-2"), ...prod("1", "Retrying") },
+          { ...ended("Complete", "clean-2"), ...running("prod-2"), ...prod("2", "Succeeded") },
+          { call: call("prod-2"), expect: GO, ...prod("1", "Retrying") },
+          { completed: ["team-a/prod-2"], ...running("prod-1"), ...prod("1", "Running") },
+          { ...ended("Complete"), ...prod("1", "Succeeded") },
         ],
         { clusters: [CLUSTER, other], rollouts: [rollout] },
       ),
