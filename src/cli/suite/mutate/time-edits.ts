@@ -1,16 +1,18 @@
 /** Small changes of times: another hour, day, duration or time zone. */
 
 import { durationText, HOUR_MS, parseDuration } from "../../../lib/duration.ts";
+import { isLocal } from "../../../policy/window/moment.ts";
 
 export function halved(duration: string): string | undefined {
   const ms = parseDuration(duration);
   return ms === undefined || ms < 2000 ? undefined : durationText(Math.floor(ms / 2000) * 1000);
 }
 
-/** Moves `from` or `to`; `undefined`: the text is no instant. */
-export function hourLater(instant: string): string | undefined {
-  const at = new Date(instant).getTime();
-  return Number.isNaN(at) ? undefined : new Date(at + HOUR_MS).toISOString().replace(".000Z", "Z");
+/** Moves `from` or `to`, a local time on its own clock; `undefined`: the text is no instant. */
+export function hourLater(moment: string): string | undefined {
+  const offset = isLocal(moment) ? "" : "Z";
+  const at = Date.parse(offset === "" && moment.includes("T") ? `${moment}Z` : moment);
+  return Number.isNaN(at) ? undefined : new Date(at + HOUR_MS).toISOString().replace(".000Z", offset);
 }
 
 const DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
