@@ -28,15 +28,15 @@ export interface TaskSituation {
   readonly isOver: boolean;
   /** Why its action must not be carried out, and its results do not count. */
   readonly altered: Alteration | undefined;
-  /** How long the policy keeps what a success has created. */
-  readonly keepMs: number;
+  /** How long the policy keeps what a success has created; Infinity: not known now; `undefined`: it is removed. */
+  readonly keepMs: number | undefined;
   /** There are too many HookTasks like this one. */
   readonly isSurplus: boolean;
   readonly now: Date;
 }
 
 export type NextStep =
-  /** Absent: nothing to do until something changes. */
+  /** Absent: nothing to do until something changes. Infinity: something that no event tells. */
   | { readonly do: "Rest"; readonly forMs?: number }
   | { readonly do: "MarkOver" }
   /** What the HookTask itself says is enough for it. */
@@ -135,11 +135,12 @@ function afterEnd(situation: TaskSituation): NextStep {
   const retry = retryOf(situation);
   if (retry !== undefined) return { do: "Write", status: retried(situation.task, retry) };
   const cleanUpInMs = untilCleanUpMs(situation);
-  const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs);
+  const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs ?? 0);
   if (deleteInMs <= 0) return { do: "CleanUp", deleteHookTask: true };
-  if (cleanUpInMs <= 0) return { do: "CleanUp", deleteHookTask: false };
-  const forMs = Math.min(cleanUpInMs, deleteInMs);
-  return { do: "Rest", ...(forMs !== Infinity && { forMs }) };
+  if (cleanUpInMs !== undefined && cleanUpInMs <= 0) return { do: "CleanUp", deleteHookTask: false };
+  const forMs = Math.min(cleanUpInMs ?? Infinity, deleteInMs);
+  const isOver = situation.task.status?.over !== undefined;
+  return { do: "Rest", ...((isOver || forMs !== Infinity) && { forMs }) };
 }
 
 /** What a person has asked for, and is not done. */
@@ -149,9 +150,10 @@ function retryOf({ task: { status = {}, metadata }, altered }: TaskSituation): s
   return mayRetry && retry !== status.retriedFor ? retry : undefined;
 }
 
-function untilCleanUpMs({ task: { status = {}, spec }, keepMs, now }: TaskSituation): number {
+/** `undefined`: there is nothing to remove. */
+function untilCleanUpMs({ task: { status = {}, spec }, keepMs, now }: TaskSituation): number | undefined {
   const isKept = status.phase === "Succeeded" && spec.action.create !== undefined;
-  return isKept ? keepMs - sinceMs(status.endedAt, now) : Infinity;
+  return isKept && keepMs !== undefined ? keepMs - sinceMs(status.endedAt, now) : undefined;
 }
 
 function untilHookTaskDeletedMs(
@@ -163,7 +165,7 @@ function untilHookTaskDeletedMs(
   if (isSurplus) return 0;
   const staysMs = phase === "Failed" ? FAILED_STAYS_MS : STAYS_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));
-  return Math.max(staysMs - sinceEndMs, cleanUpInMs === Infinity ? 0 : cleanUpInMs);
+  return Math.max(staysMs - sinceEndMs, cleanUpInMs);
 }
 
 function sinceMs(at: string | undefined, now: Date): number {

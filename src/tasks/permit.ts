@@ -65,6 +65,15 @@ export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOrigin): Co
   return rule?.tasks.find(({ name, actionHash }) => name === spec.task && actionHash === spec.actionHash);
 }
 
+/** Whether the policy may still have the task, and does not show it: it is too large for memory, or not understood. */
+export function hidesTask(policy: CompiledPolicy | undefined, spec: TaskOrigin): boolean {
+  if (policy?.uid !== spec.policyRef.uid || taskIn(policy, spec) !== undefined) return false;
+  const isBroken = policy.rules.some(
+    ({ name, problem }) => problem !== undefined && (name === spec.rule || name === ""),
+  );
+  return policy.tooLarge === true || isBroken;
+}
+
 export interface PermitInput {
   readonly spec: TaskOrigin;
   /** The HookTask's namespace. */
@@ -89,6 +98,7 @@ export function permitOf(input: PermitInput): Permit {
   const task = taskIn(policy, spec);
   const never = whyNever(input, task);
   if (never !== undefined) return { may: "Never", why: never };
+  if (hidesTask(policy, spec)) return { may: "Wait", why: "its policy cannot be evaluated now" };
   if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
   const waits =
     mustWait ||
@@ -99,18 +109,25 @@ export function permitOf(input: PermitInput): Permit {
 }
 
 function whyNever(input: PermitInput, task: CompiledTask | undefined): string | undefined {
-  const { spec, home, cluster, namespace, policy, served } = input;
+  const { spec, cluster, policy, served } = input;
   if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid) return "the Cluster is gone";
   if (isOperationOver(spec, cluster, served, false)) return "the operation has ended, or is no longer wanted";
   if (policy?.uid !== spec.policyRef.uid) return "the policy is gone";
   if (policy.mode !== "Enforce") return "the policy only audits";
+  if (hidesTask(policy, spec)) return undefined;
   if (task === undefined) return "the policy does not have this task any more";
+  const elsewhere = whyElsewhere({ ...input, cluster, policy });
+  // Cluster API asks there once, so what is cancelled would never be done.
+  return elsewhere ?? (spec.hook === "AfterControlPlaneInitialized" ? undefined : whyNotNow(input));
+}
+
+type Known = PermitInput & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
+
+function whyElsewhere({ home, cluster, namespace, policy }: Known): string | undefined {
   // Its ServiceAccount would be another one of the same name.
   if (policy.account?.namespace !== home) return "the policy's ServiceAccount is in another namespace";
-  if (matches(policy, { cluster, namespace }) === "no")
-    return "the policy does not select the Cluster any more";
-  // Cluster API asks there once, so what is cancelled would never be done.
-  return spec.hook === "AfterControlPlaneInitialized" ? undefined : whyNotNow(input);
+  const isSelected = matches(policy, { cluster, namespace }) !== "no";
+  return isSelected ? undefined : "the policy does not select the Cluster any more";
 }
 
 /** What may pass. */

@@ -17,6 +17,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 import { TASK_DEFAULTS } from "../policy/tasks/compile-task.ts";
 import {
+  hidesTask,
   isOperationOver,
   type Permit,
   type PermitInput,
@@ -79,9 +80,11 @@ export class Permits {
     return isOperationOver(spec, await reader.findCluster(namespace, name), served, hasFinished);
   }
 
-  /** The default for a task that its policy does not have any more. */
+  /** The default for a task that its policy does not have any more; Infinity: not known now. */
   keepMs(spec: TaskOrigin): number {
-    return taskIn(this.#policyOf(spec), spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
+    const policy = this.#policyOf(spec);
+    if (hidesTask(policy, spec)) return Infinity;
+    return taskIn(policy, spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
   }
 
   isSurplus(task: StoredTask): boolean {

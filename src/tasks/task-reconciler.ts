@@ -131,7 +131,7 @@ export class TaskReconciler {
       isUnmade: unmade !== undefined && unmade === openAttempt(task.status)?.name,
       isOver,
       altered: known.altered,
-      keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? Infinity : permits.keepMs(task.spec),
+      keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? undefined : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
       now: now(),
     });

@@ -41,7 +41,7 @@ import { suiteTaskObjects } from "./task-objects.ts";
 const RANDOM = /-[0-9a-f]{10}$/;
 
 /** No request is lost, nothing is altered, and what is created stays, so that the suite can look at it. */
-const PLAYED = { isUnmade: true, keepMs: Infinity, isSurplus: false, altered: undefined } as const;
+const PLAYED = { isUnmade: true, keepMs: undefined, isSurplus: false, altered: undefined } as const;
 
 export class SuiteTasks {
   readonly memory: TaskMemory;
@@ -209,7 +209,8 @@ export class SuiteTasks {
       mustWait: waits,
       lacksSlot: false,
     });
-    const isAsked = permit.may === "Wait" && !waits && this.#pending(task) !== undefined;
+    const waitsForCall = permit.may === "Wait" && permit.why === undefined && !waits;
+    const isAsked = waitsForCall && this.#pending(task) !== undefined;
     return isAsked ? { may: "Begin" } : permit;
   }
 

@@ -238,6 +238,22 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }), isOver: true },
     { do: "CleanUp", deleteHookTask: true },
   ],
+  "forgets no success while it is not known how long its object is kept": [
+    {
+      task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }),
+      isOver: true,
+      keepMs: Infinity,
+    },
+    { do: "Rest", forMs: Infinity },
+  ],
+  "forgets a success whose object is removed": [
+    {
+      task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }),
+      isOver: true,
+      keepMs: undefined,
+    },
+    { do: "CleanUp", deleteHookTask: true },
+  ],
   "forgets at once what is too much": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(60), over: ago(1) }), isOver: true, isSurplus: true },
     { do: "CleanUp", deleteHookTask: true },

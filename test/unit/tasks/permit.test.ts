@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
+import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { isOperationOver, permitOf, type PermitInput, type TaskOrigin } from "../../../src/tasks/permit.ts";
 import {
@@ -17,7 +18,7 @@ import {
   override,
   UPGRADE,
 } from "../builders.ts";
-import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
+import { task, taskRule, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const policy = compiled(withTasks([task()]));
 const deleted = calling(DELETE, cluster());
@@ -83,6 +84,21 @@ describe("an attempt", () => {
       never({ policy: { ...policy, selectsCluster: () => false } }),
       "the policy does not select the Cluster any more",
     );
+  });
+
+  test("waits for a policy that may still have its task, and does not show it", () => {
+    const known = withTasks([task()]);
+    const unclear = withTasks([{ ...task(), later: true } as never]);
+    const broken = withTasks([task({ when: "cluster.(" })]);
+    const wait = { may: "Wait", why: "its policy cannot be evaluated now" } as const;
+    for (const object of [stubPolicy(known), unclear, broken])
+      assert.deepEqual(permit({ policy: compiled(object) }), wait);
+    const beside = withTasks([], {}, { rules: [taskRule([task()]), {} as never] });
+    assert.deepEqual(permit({ policy: compiled(beside) }), { may: "Begin" });
+    const over = letGo(deleted);
+    assert.match(never({ policy: compiled(broken), cluster: over }), /the operation has ended/);
+    const audit = withTasks([task({ when: "cluster.(" })], {}, { mode: "Audit" });
+    assert.equal(never({ policy: compiled(audit) }), "the policy only audits");
   });
 
   test("never begins in a namespace that is not that of the policy's ServiceAccount", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask, TaskAttempt } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
+import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
@@ -97,6 +98,17 @@ test("what other runs have left behind is read of this task alone", (t) => {
 test("nothing may begin for a Cluster that memory does not know", () => {
   const permit = permitsOf([]).fromMemory(named(hookTask()));
   assert.deepEqual(permit, { may: "Never", why: "the Cluster is gone" });
+});
+
+test("how long an object is kept is not known while its policy cannot be evaluated", () => {
+  const object = withTasks([taskSpec({ keep: "168h" })]);
+  const on = calling(DELETE, cluster());
+  const [intent] = decide([compiled(object)], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
+  const { spec } = intent ?? assert.fail("none begins");
+  const keepHours = (policy: CompiledPolicy): number => permitsOf([], policy).keepMs(spec) / 3_600_000;
+  assert.equal(keepHours(compiled(object)), 168);
+  assert.equal(keepHours(compiled(stubPolicy(object))), Infinity);
+  assert.equal(keepHours(compiled(withTasks([taskSpec({ name: "another" })]))), 24);
 });
 
 test("a HookTask waits for an earlier one of its task, and says how to end that", () => {
