@@ -138,9 +138,15 @@ function afterEnd(situation: TaskSituation): NextStep {
   const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs ?? 0);
   if (deleteInMs <= 0) return { do: "CleanUp", deleteHookTask: true };
   if (cleanUpInMs !== undefined && cleanUpInMs <= 0) return { do: "CleanUp", deleteHookTask: false };
-  const forMs = Math.min(cleanUpInMs ?? Infinity, deleteInMs);
+  const forMs = Math.min(cleanUpInMs ?? Infinity, deleteInMs, untilPolicyAskedMs(situation));
   const isOver = situation.task.status?.over !== undefined;
   return { do: "Rest", ...((isOver || forMs !== Infinity) && { forMs }) };
+}
+
+/** No event tells that the policy does not hold any more for a failure that the Cluster does not wait for. */
+function untilPolicyAskedMs({ task: { status = {}, spec } }: TaskSituation): number {
+  const isHeld = status.phase === "Failed" && status.over === undefined;
+  return isHeld && spec.hook === "AfterControlPlaneInitialized" ? RECHECK_MS : Infinity;
 }
 
 /** What a person has asked for, and is not done. */

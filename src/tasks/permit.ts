@@ -1,6 +1,6 @@
 /** Whether the operation of a HookTask has ended, and whether an attempt may begin. Pure. */
 
-import type { HookTaskSpec } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { hasEnded, type PendingOperation } from "../operations/operation.ts";
@@ -10,6 +10,7 @@ import { matches } from "../policy/decide.ts";
 import { covers, isActive, type Override } from "../policy/world.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { CompiledTask } from "../policy/tasks/compile-task.ts";
+import { hasFinished } from "./task-progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
@@ -29,19 +30,19 @@ function callOf({ hook, request }: Pick<TaskOrigin, "hook" | "request">): HookCa
   return { hook, ...request };
 }
 
-/** `hasFinished`: the task itself needs nothing more. */
+/** `isTaskSettled`: isSettled() of the HookTask. */
 export function isOperationOver(
   spec: TaskOrigin,
   cluster: Cluster | undefined,
   served: ServedUpgrades,
-  hasFinished: boolean,
+  isTaskSettled: boolean,
 ): boolean {
   const { hook, clusterRef, step } = spec;
   if (cluster === undefined || cluster.metadata.uid !== clusterRef.uid) return true;
   if (cluster.tooLarge === true) return false;
   // Cluster API does not wait there, so the tasks outlive the hook.
   if (hook === "AfterControlPlaneInitialized")
-    return isBeingDeleted(cluster) || (hasFinished && !isPending(cluster, hook));
+    return isBeingDeleted(cluster) || (isTaskSettled && !isPending(cluster, hook));
   // The version that the whole upgrade leads to.
   if (step !== undefined && cluster.topology?.version !== step) return true;
   const operation: PendingOperation = {
@@ -72,6 +73,16 @@ export function hidesTask(policy: CompiledPolicy | undefined, spec: TaskOrigin):
     ({ name, problem }) => problem !== undefined && (name === spec.rule || name === ""),
   );
   return policy.tooLarge === true || isBroken;
+}
+
+/** Whether the task needs nothing more, nor a person: one that has failed waits for a retry while its policy holds for it. */
+export function isSettled(
+  { spec, status }: Pick<HookTask, "spec" | "status">,
+  policy: CompiledPolicy | undefined,
+): boolean {
+  if (status?.phase !== "Failed") return hasFinished({ status });
+  const holds = policy?.mode === "Enforce" && taskIn(policy, spec)?.onFailure === "Hold";
+  return !holds && !hidesTask(policy, spec);
 }
 
 export interface PermitInput {

@@ -19,6 +19,7 @@ import { TASK_DEFAULTS } from "../policy/tasks/compile-task.ts";
 import {
   hidesTask,
   isOperationOver,
+  isSettled,
   type Permit,
   type PermitInput,
   permitOf,
@@ -63,8 +64,13 @@ export class Permits {
     return cluster?.metadata.uid === uid ? cluster : undefined;
   }
 
-  isOver(spec: TaskOrigin, hasFinished: boolean): boolean {
-    return isOperationOver(spec, this.clusterOf(spec.clusterRef), this.#options.served, hasFinished);
+  isOver(task: HookTask): boolean {
+    return this.#isOver(task, this.clusterOf(task.spec.clusterRef));
+  }
+
+  #isOver(task: HookTask, cluster: Cluster | undefined): boolean {
+    const { spec } = task;
+    return isOperationOver(spec, cluster, this.#options.served, isSettled(task, this.#policyOf(spec)));
   }
 
   /** Whether another version is wanted, so that no hook has passed. */
@@ -74,10 +80,9 @@ export class Permits {
   }
 
   /** The same, by a quorum read (no resourceVersion). */
-  async isOverNow(spec: TaskOrigin, hasFinished: boolean): Promise<boolean> {
-    const { reader, served } = this.#options;
-    const { namespace, name } = spec.clusterRef;
-    return isOperationOver(spec, await reader.findCluster(namespace, name), served, hasFinished);
+  async isOverNow(task: HookTask): Promise<boolean> {
+    const { namespace, name } = task.spec.clusterRef;
+    return this.#isOver(task, await this.#options.reader.findCluster(namespace, name));
   }
 
   /** The default for a task that its policy does not have any more; Infinity: not known now. */
@@ -122,6 +127,7 @@ export class Permits {
     const { memory, store, served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;
+    const wait = waitForOther(task, memory, (each) => this.#policyOf(each));
     const permit = permitOf({
       ...world,
       spec,
@@ -130,12 +136,10 @@ export class Permits {
       overrides: cluster === undefined ? [] : store.overrides.ofCluster(cluster),
       served,
       now: now(),
-      mustWait: mustWait(task, memory, (each) => this.#policyOf(each)),
+      mustWait: wait !== undefined,
       lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
     });
-    const other = permit.may === "Wait" ? runningLike(task, memory) : undefined;
-    const why = other && whyWait(other);
-    return why === undefined ? permit : { may: "Wait", why };
+    return permit.may === "Wait" && wait?.why !== undefined ? wait : permit;
   }
 
   #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOrigin): CompiledPolicy | undefined {
@@ -156,20 +160,37 @@ export class Permits {
   }
 }
 
-/** Whether another run of the task is under way, or the HookTask before it has not ended well. */
-export function mustWait(
+type Wait = Extract<Permit, { may: "Wait" }>;
+
+/** While another run of the task is under way, or the HookTask before it has not ended well. */
+export function waitForOther(
   task: HookTask,
   memory: Pick<TaskMemory, "ofPolicy" | "get">,
   policyOf: (spec: TaskOrigin) => CompiledPolicy | undefined,
-): boolean {
+): Wait | undefined {
   const { metadata, spec } = task;
-  if (runningLike(task, memory) !== undefined) return true;
-  if (spec.after === undefined) return false;
+  const other = runningLike(task, memory);
+  if (other !== undefined) return waitFor(whyWait(other));
+  if (spec.after === undefined) return undefined;
   const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
-  if (before === undefined || before.altered !== undefined) return true;
-  const { spec: earlier, status } = before.outline;
-  if (status?.phase !== "Failed") return status?.phase !== "Succeeded";
-  return taskIn(policyOf(earlier), earlier)?.onFailure !== "Proceed";
+  if (before === undefined || before.altered !== undefined) return waitFor(undefined);
+  if (before.phase === "Succeeded") return undefined;
+  const { spec: earlier } = before.outline;
+  const isPassed = before.phase === "Failed" && taskIn(policyOf(earlier), earlier)?.onFailure === "Proceed";
+  return isPassed ? undefined : waitFor(whyAfter(before));
+}
+
+function waitFor(why: string | undefined): Wait {
+  return { may: "Wait", ...(why !== undefined && { why }) };
+}
+
+/** `undefined`: it may still end well by itself. */
+function whyAfter({ metadata, phase, over }: StoredTask): string | undefined {
+  const name = namespacedName(metadata);
+  if (over) return `HookTask ${name}, the one before it, has not succeeded, so this one does not begin`;
+  return phase === "Failed"
+    ? `HookTask ${name}, the one before it, has failed (hookpolicy task retry ${name})`
+    : undefined;
 }
 
 /** Another HookTask of the task whose attempt has begun and not ended. */

@@ -28,7 +28,7 @@ export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
 const FINISHED: ReadonlySet<TaskPhase> = new Set<TaskPhase>(["Succeeded", "Failed", "Cancelled"]);
 
 /** Whether the task needs no further attempt. */
-export function hasFinished({ status }: Pick<HookTask, "status">): boolean {
+export function hasFinished({ status }: { readonly status?: Status | undefined }): boolean {
   return status?.phase !== undefined && FINISHED.has(status.phase);
 }
 

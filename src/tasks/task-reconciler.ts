@@ -121,7 +121,7 @@ export class TaskReconciler {
   #next(known: StoredTask, task: HookTask): NextStep {
     const { permits, now } = this.#options;
     const isDone = hasFinished(task);
-    const isOver = permits.isOver(task.spec, isDone);
+    const isOver = permits.isOver(task);
     const key = keyOf(task);
     const unmade = this.#unmade.get(key);
     if (!isOver) this.#overSince.delete(key);
@@ -189,7 +189,7 @@ export class TaskReconciler {
     const { permits, now } = this.#options;
     const waitMs = this.#untilOver(task);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
+    if (!(await permits.isOverNow(task))) return { requeueAfterMs: AGAIN_MS };
     return await this.#write(task, operationOver(task.status ?? {}, now()));
   }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { renderedHash } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
@@ -187,6 +187,45 @@ describe("time", () => {
     await cp.waitFor("the surplus to be gone", async () => (await tasksIn(cp, ns)).length <= 21);
     const left = (await tasksIn(cp, ns)).map(({ metadata: { name } }) => name);
     assert.deepEqual(left.toSorted(), [...names.slice(3), other].toSorted());
+  });
+
+  test("does not end a failure that nothing waits for: it is retried long after the hook, and the next task begins", async () => {
+    const ns = "initialized";
+    const [hook, names] = ["AfterControlPlaneInitialized", ["first", "second", "third"]] as const;
+    await createAccount(cp, ns);
+    await tasks.policy(ns, { hooks: [hook], tasks: names.map((name) => jobTask(name)) });
+    await createCluster(cp, {
+      namespace: ns,
+      name: "c1",
+      annotations: { [PENDING_HOOKS_ANNOTATION]: hook },
+    });
+    await cp.waitFor("all HookTasks", async () => {
+      await lab.ask(hook, ns, "c1");
+      return (await tasksIn(cp, ns)).length === names.length;
+    });
+    const is = async (task: string, phase: string, over = false): Promise<HookTask> =>
+      await taskIs(
+        cp,
+        ns,
+        phase,
+        ({ spec, status }) => spec.task === task && (status?.over !== undefined) === over,
+      );
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await is("first", "Succeeded");
+    await endJob(cp, await openJob(cp, ns), "Failed");
+    await is("second", "Failed");
+    await tasks.annotate(ns, { [PENDING_HOOKS_ANNOTATION]: null });
+    await is("first", "Succeeded", true);
+    const { metadata } = await is("second", "Failed");
+    const waits =
+      /^HookTask initialized\/\S+, the one before it, has failed \(hookpolicy task retry initialized\//;
+    await taskIs(cp, ns, "Pending", ({ status }) => waits.test(status?.message ?? ""));
+    const annotations = { "hookpolicy.dev/retry": new Date().toISOString() };
+    await cp.patch({ ...HOOK_TASKS, namespace: ns, name: metadata.name }, { metadata: { annotations } });
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await is("second", "Succeeded", true);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await is("third", "Succeeded", true);
   });
 
   test("shows what has not begun, and what is no longer wanted, in the columns of kubectl", async () => {

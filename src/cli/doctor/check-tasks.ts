@@ -46,7 +46,7 @@ export function tasks(examined: DoctorInput): Finding {
   return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(examined)}`);
 }
 
-/** Each holds its Cluster until a user acts. */
+/** Each holds its Cluster, or at AfterControlPlaneInitialized the tasks after it, until a user acts. */
 function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
   const policies = new Map(fleet.policies.map(({ compiled }) => [compiled.uid, compiled]));
   const failed = (hookTasks.ok ? hookTasks.value : []).filter((record) => {
@@ -55,8 +55,10 @@ function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
   });
   const [first] = failed;
   if (first === undefined) return undefined;
+  const holds = failed.some(({ identity }) => identity.hook !== "AfterControlPlaneInitialized");
+  const consequence = holds ? "Clusters stay held" : "Clusters lack what they do";
   return warning(
-    `${counted(failed.length, "HookTask")} failed, so Clusters stay held: ${firstNames(failed.map(namespacedName))}`,
+    `${counted(failed.length, "HookTask")} failed, so ${consequence}: ${firstNames(failed.map(namespacedName))}`,
     advice`see why: ${run(taskCommand("show", first))}; correct the cause, then ${run(taskCommand("retry", first))}`,
   );
 }

@@ -15,8 +15,8 @@ import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
-import { mustWait, type PermitsOptions } from "../../tasks/permits.ts";
+import { isOperationOver, isSettled, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
+import { type PermitsOptions, waitForOther } from "../../tasks/permits.ts";
 import {
   attemptBegun,
   cancelled,
@@ -185,7 +185,8 @@ export class SuiteTasks {
     const { served, running } = this.#session;
     // While it runs, a step may still ask about it.
     if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
-    return isOperationOver(spec, this.#clusterOf(task), served, hasFinished(task));
+    const settled = isSettled(task, this.#policyOf(spec.policyRef));
+    return isOperationOver(spec, this.#clusterOf(task), served, settled);
   }
 
   #permit(task: HookTask): Permit {
@@ -195,7 +196,7 @@ export class SuiteTasks {
     const policy = this.#policyOf(spec.policyRef);
     const needsSlot = cluster !== undefined && taskIn(policy, spec)?.begins === "Last";
     const waits =
-      mustWait(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef)) ||
+      waitForOther(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef)) !== undefined ||
       (needsSlot && this.lacksSlot(cluster, spec.hook));
     const permit = permitOf({
       spec,

@@ -220,6 +220,10 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { task: hookTask({ phase: "Failed", endedAt: ago(1e6) }) },
     { do: "Rest" },
   ],
+  "asks again whether its policy holds for a failure that no Cluster waits for": [
+    { task: hookTask({ phase: "Failed", endedAt: ago(1e6) }, { hook: "AfterControlPlaneInitialized" }) },
+    { do: "Rest", forMs: 10_000 },
+  ],
   "removes a created object after keep": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(HOUR) }), keepMs: HOUR * 1000 },
     { do: "CleanUp", deleteHookTask: false },

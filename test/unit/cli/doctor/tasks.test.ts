@@ -148,6 +148,19 @@ test("the check tasks warns of failures that hold Clusters, with the command for
     ["warning", "1 HookTask failed, so Clusters stay held: team-a/prod-1-backup"],
   );
   assert.match(remedy ?? "", /correct the cause, then hookpolicy task retry -n team-a prod-1-backup$/);
+  const initialized = withTasks([task()], { hooks: ["AfterControlPlaneInitialized"] });
+  const record = {
+    ...failed,
+    identity: { ...failed.identity, hook: "AfterControlPlaneInitialized" as const },
+  };
+  assert.equal(
+    check("tasks", {
+      taskAccounts: [account()],
+      policies: found([{ ...initialized }]),
+      hookTasks: found([record]),
+    }).detail,
+    "1 HookTask failed, so Clusters lack what they do: team-a/prod-1-backup",
+  );
   assert.equal(judged({}, "Proceed").state, "ok");
   assert.equal(judged({ over: true }).state, "ok");
   assert.equal(judged({ phase: "Running" }).state, "ok");
