@@ -94,9 +94,12 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
 }
 
+/** Once an attempt has begun, the message says how it ended. */
 function withoutPermit(status: HookTaskStatus, why: string | undefined): NextStep {
-  if (why === undefined || why === status.message) return { do: "Rest", forMs: RECHECK_MS };
-  return { do: "Write", status: attemptHindered(status, why) };
+  const { message, begun = 0, ...rest } = status;
+  if (why !== undefined && why !== message) return { do: "Write", status: attemptHindered(status, why) };
+  const hasPassed = why === undefined && message !== undefined && begun === 0;
+  return hasPassed ? { do: "Write", status: rest } : { do: "Rest", forMs: RECHECK_MS };
 }
 
 /** Whether what an attempt has created may still do something after it has ended. */

@@ -142,7 +142,10 @@ export class TaskReconciler {
     const permit = permits.fromMemory(task);
     if (permit.may !== "Begin") return permit;
     const isTurn = allowance.restMs(task.spec.clusterRef.namespace) <= 0;
-    return isTurn && !this.#beginning.has(taskRunKey(task)) ? permit : { may: "Wait" };
+    if (isTurn && !this.#beginning.has(taskRunKey(task))) return permit;
+    // That passes by itself, and what else it waits for is not known before.
+    const why = task.status?.message;
+    return { may: "Wait", ...(why !== undefined && { why }) };
   }
 
   async #perform(read: HookTask): Promise<Requeue> {

@@ -48,6 +48,20 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     },
     { do: "Rest", forMs: 10_000 },
   ],
+  "says it no more once that has ended": [
+    { permit: { may: "Wait" }, task: hookTask({ message: "an earlier one has not ended" }) },
+    { do: "Write", status: {} },
+  ],
+  "leaves what it says of an attempt that has failed": [
+    {
+      permit: { may: "Wait" },
+      task: hookTask(
+        { message: "the Job has failed", begun: 1, allowed: 2, attempts: [FAILED] },
+        { retries: 0 },
+      ),
+    },
+    { do: "Rest", forMs: 10_000 },
+  ],
   "cancels nothing because memory does not want it any more": [
     { permit: { may: "Never", why: "the Cluster is paused" } },
     { do: "Reconsider", why: "the Cluster is paused" },
