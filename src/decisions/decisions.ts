@@ -19,6 +19,8 @@ import { type ConfirmationOptions, Confirmer, type ConfirmOptions } from "./conf
 
 /** For both confirmations and the slots together: Cluster API gives up after 10 s. */
 const WITHIN_MS = 9000;
+/** Of a rule, one after the other; limit of the CRD. */
+const MAX_TASKS = 4;
 
 /** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
 export interface TaskBeginner {
@@ -125,11 +127,17 @@ export class Decisions {
    */
   async confirm(request: DecisionRequest): Promise<Confirmation> {
     const began = performance.now();
-    const confirmation = await this.#withSlots(request, { began });
-    if (!confirmation.ok || (confirmation.decision.begins ?? []).length === 0) return confirmation;
-    const unstored = await this.#options.tasks.begin(request, confirmation.decision);
-    // What cannot be stored has failed, and the policy says what that means.
-    return unstored.length === 0 ? confirmation : await this.#withSlots(request, { began, unstored });
+    const unstored: TaskRecord[] = [];
+    let confirmation = await this.#withSlots(request, { began });
+    for (let left = MAX_TASKS; left > 0 && confirmation.ok; left -= 1) {
+      if ((confirmation.decision.begins ?? []).length === 0) break;
+      const failed = await this.#options.tasks.begin(request, confirmation.decision);
+      if (failed.length === 0) break;
+      // What cannot be stored has failed, and the policy says what that means: the next task of its rule may begin.
+      unstored.push(...failed);
+      confirmation = await this.#withSlots(request, { began, unstored });
+    }
+    return confirmation;
   }
 
   /**
