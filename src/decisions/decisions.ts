@@ -11,6 +11,7 @@ import {
   holdsBesideTasks,
   type ValidityCheck,
 } from "../policy/decision.ts";
+import { mayLackTasks } from "../policy/tasks/after-initialized.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { DecisionRequest } from "../policy/world.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
@@ -141,13 +142,14 @@ export class Decisions {
   }
 
   /**
-   * Stores the tasks of an operation that Cluster API does not wait for. Whether all of them are stored, or the Cluster, as it
-   * was just read, does not show the operation. Never rejects.
+   * Stores the tasks of an operation that Cluster API does not wait for. Whether all of them are known and stored, or the
+   * Cluster, as it was just read, does not show the operation. Never rejects.
    */
   async storeTasks(request: DecisionRequest): Promise<boolean> {
     const { confirmer, tasks } = this.#options;
     const confirmation = await confirmer.confirm(request);
-    if (confirmation.ok) return await tasks.storeAll(confirmation.decision);
+    if (confirmation.ok)
+      return (await tasks.storeAll(confirmation.decision)) && !mayLackTasks(confirmation.decision);
     return confirmation.reason === "NotWanted" || confirmation.reason === "ClusterReplaced";
   }
 

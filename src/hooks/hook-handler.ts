@@ -8,6 +8,7 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
+import { mayLackTasks } from "../policy/tasks/after-initialized.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
@@ -238,15 +239,16 @@ function fail(hook: Hook, call: Call, error: unknown): string {
   return encode(hook, call, withoutDecision(hook, "InternalError", call.request));
 }
 
-/** Whether a policy that matches has a task that is not stored. */
-function needsTasks({ trace }: Decision): boolean {
-  return trace.some(
+/** Whether a policy that matches has a task that is not stored, or may have one. */
+function needsTasks(decision: Decision): boolean {
+  const isUnstored = decision.trace.some(
     ({ mode, rules }) =>
       mode === "Enforce" &&
       rules.some(({ tasks = [] }) =>
         tasks.some(({ hookTask, state }) => hookTask === undefined && state !== "NotNeeded"),
       ),
   );
+  return isUnstored || mayLackTasks(decision);
 }
 
 function isInitializedLong(cluster: Cluster | undefined, now: Date): boolean {

@@ -38,13 +38,14 @@ export interface Candidates {
 
 /**
  * Of HookPolicies that are too large, one represents all: each says the same about every Cluster of the namespace, and
- * evaluating thousands would take long. One that only audits represents others that only audit.
+ * evaluating thousands would take long. One that only audits represents others that only audit, and one that may have tasks
+ * others that may.
  */
 function representatives(): (entry: PolicyEntry) => boolean {
   const represented = new Set<string>();
   return ({ compiled: { ref, tooLarge, mode, rules } }) => {
     if (tooLarge !== true || ref.kind !== "HookPolicy") return true;
-    const says = `${mode} ${rules[0]?.admission}`;
+    const says = `${mode} ${rules[0]?.admission} ${rules[0]?.hooks.size}`;
     if (represented.has(says)) return false;
     represented.add(says);
     return true;

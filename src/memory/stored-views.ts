@@ -17,6 +17,7 @@ import { isFields, listOf } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import { packedVariables, setPackedVariables, viewIdentity } from "../views/cluster.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
+import { namesAccount } from "../policy/tasks/compile-task.ts";
 import { isExpressionField } from "../policy/tasks/template-text.ts";
 import { identityOf } from "../views/too-large.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
@@ -49,8 +50,8 @@ function view(kind: string, { metadata, spec, status }: StoredObject): object {
 }
 
 /**
- * Keeps what the policy says of itself: that it only audits, that it denies at admission, and its conditions. Of its rows
- * one is kept, so that a status that still shows rows is seen to differ.
+ * Keeps what the policy says of itself: that it only audits, that it denies at admission, that it may have tasks, and its
+ * conditions. Of its rows one is kept, so that a status that still shows rows is seen to differ.
  */
 export function stubPolicy(policy: PolicyObject): PolicyObject {
   const { metadata, spec, status } = policy;
@@ -64,6 +65,7 @@ export function stubPolicy(policy: PolicyObject): PolicyObject {
     metadata: identityOf(metadata),
     spec: {
       ...(isFields(spec) && spec.mode === "Audit" && { mode: spec.mode }),
+      ...(namesAccount(spec) && { serviceAccountName: "" }),
       rules: denies ? [DENYING] : [],
     },
     ...(status !== undefined && {

@@ -29,6 +29,7 @@ import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
+import { namesAccount } from "../policy/tasks/compile-task.ts";
 import { stubCluster, stubNamespace } from "../views/too-large.ts";
 
 export interface Informers {
@@ -184,10 +185,7 @@ type Policies = Readonly<Record<PolicyKind, Pick<Informer<PolicyObject>, "synced
 
 /** Whether a policy names a ServiceAccount, which only tasks need, or may do so. */
 export function mayHaveTasks(policies: Policies): boolean {
-  return Object.values(policies).some((informer) => !informer.synced() || informer.list().some(namesAccount));
-}
-
-function namesAccount({ spec }: PolicyObject): boolean {
-  const { serviceAccountName, serviceAccount } = fieldsOf(spec);
-  return serviceAccountName !== undefined || serviceAccount !== undefined;
+  return Object.values(policies).some(
+    (informer) => !informer.synced() || informer.list().some(({ spec }) => namesAccount(spec)),
+  );
 }

@@ -23,7 +23,7 @@ import { describeErrors } from "./message.ts";
 import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline } from "./policy.ts";
 import { UNKNOWN_FIELD } from "./strict-reasons.ts";
 import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
-import { accountOf, compileTasks } from "./tasks/compile-task.ts";
+import { accountOf, compileTasks, namesAccount } from "./tasks/compile-task.ts";
 import { compileSelector, describeSelector } from "../api/selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
 import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf } from "./validation/semantics.ts";
@@ -49,16 +49,16 @@ export function compilePolicy(
       const problem = describeTooLarge(object.metadata.namespace);
       const errors = [{ path: "spec", message: problem }];
       const known = { ...outlineOf(object.spec), errors, problem, broken: TOO_LARGE };
-      return { ...unreadPolicy(kind, object.metadata, served, known), tooLarge: true };
+      return { ...unreadPolicy(kind, object, served, known), tooLarge: true };
     }
     const errors = sizeErrors(object.spec);
     if (errors.length === 0) return compileEachRule(kind, object, served);
-    return unreadPolicy(kind, object.metadata, served, { ...outlineOf(object.spec), errors });
+    return unreadPolicy(kind, object, served, { ...outlineOf(object.spec), errors });
   } catch (error) {
     // A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded.
     const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
     const known = { mode: "Enforce", admission: "Deny", errors } as const;
-    return { ...unreadPolicy(kind, object.metadata, served, known), [CAUSE]: error };
+    return { ...unreadPolicy(kind, object, served, known), [CAUSE]: error };
   }
 }
 
@@ -75,8 +75,8 @@ function outlineOf({ mode, rules }: { readonly mode?: unknown; readonly rules?: 
 /** Holds every Cluster that the policy could select. */
 function unreadPolicy(
   kind: PolicyKind,
-  metadata: ObjectMeta,
-  { blocking }: ServedHooks,
+  { metadata, spec }: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
   { mode, errors, ...rule }: SpecOutline & Pick<CompiledPolicy, "errors">,
 ): CompiledPolicy {
   const { uid, generation = 0 } = metadata;
@@ -89,7 +89,7 @@ function unreadPolicy(
     selectsCluster: compileSelector(EVERYTHING),
     clusterSelector: "",
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(EVERYTHING) }),
-    rules: [{ ...brokenRule({ name: "", hooks: blocking }, errors), ...rule }],
+    rules: [{ ...brokenRule({ name: "", hooks: hooksOfBroken(spec, served) }, errors), ...rule }],
     hasExpressions: false,
     errors,
     notEnforceable: [],
@@ -120,7 +120,8 @@ function compileEachRule(
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
   const outside = errors.filter(({ path }) => !path.startsWith("spec.rules["));
   const account = outside.length === 0 ? accountOf(spec, ref) : undefined;
-  const compiled = compileRules(rules, { ref, errors, asks, served, account });
+  const ifBroken = hooksOfBroken(spec, served);
+  const compiled = compileRules(rules, { ref, errors, asks, served, ifBroken, account });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -164,9 +165,9 @@ function brokenRule(
 
 /** A spec whose rules cannot be read one by one holds every hook. */
 function compileRules(rules: readonly RuleSpec[], context: CompileContext): CompiledRule[] {
-  const { errors, served } = context;
+  const { errors, ifBroken: hooks } = context;
   if (rules.length > 0) return rules.map((rule, index) => compileRule(rule, index, context));
-  const whole = { name: "", hooks: served.blocking, admission: "Deny" } as const;
+  const whole = { name: "", hooks, admission: "Deny" } as const;
   return errors.length === 0 ? [] : [brokenRule(whole, errors)];
 }
 
@@ -183,6 +184,8 @@ interface CompileContext {
   /** How often each window may ask its entries. */
   readonly asks: number;
   readonly served: ServedHooks;
+  /** The hooks of a rule that is not understood, if it names them. */
+  readonly ifBroken: ReadonlySet<HookName>;
   readonly account: TaskAccount | undefined;
 }
 
@@ -195,12 +198,12 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
 function compileRule(
   spec: RuleSpec,
   index: number,
-  { ref, errors, asks, served, account }: CompileContext,
+  { ref, errors, asks, served, ifBroken, account }: CompileContext,
 ): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
-    const hooks = new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook)));
+    const hooks = new Set(hooksOf(spec).filter((hook) => ifBroken.has(hook)));
     return brokenRule({ name, hooks, ...admissionOf(spec) }, mine);
   }
   const { until = [], tasks, deadline, message } = spec;
@@ -222,6 +225,11 @@ function compileRule(
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
   };
+}
+
+/** Those that it can hold, and those at which it may have tasks. */
+function hooksOfBroken(spec: unknown, served: ServedHooks): ReadonlySet<HookName> {
+  return namesAccount(spec) ? heldOrInitialized(served) : served.blocking;
 }
 
 /** Where tasks begin: nothing waits for those at AfterControlPlaneInitialized. */

@@ -4,10 +4,10 @@
  */
 
 import type { Decision, PolicyTrace, RuleFinding } from "../decision.ts";
-import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import { CAUSE, type CompiledPolicy, type CompiledRule, NAMESPACE_UNKNOWN } from "../policy.ts";
 import type { Situation } from "../world.ts";
 import { firstRun, intentOf, judgeTasks } from "./judge-tasks.ts";
-import { TASKS_UNKNOWN } from "../strict-reasons.ts";
+import { holdsAnyway, TASKS_UNKNOWN } from "../strict-reasons.ts";
 import { taskName } from "./task-identity.ts";
 import { NO_TASKS } from "./task-record.ts";
 import type { TaskTrace } from "./task-trace.ts";
@@ -49,6 +49,30 @@ function rendered(
     const spec = { ...intent.spec, ...(before !== undefined && { after: before }) };
     return { ...trace, intent: { ...intent, spec } };
   });
+}
+
+/** Whether `toStore` may lack tasks of a policy, for a reason that is not its author's to correct. */
+export function mayLackTasks({ trace, basis }: Decision): boolean {
+  return trace.some(({ mode, rules, unread }, index) => {
+    const policy = basis?.policies[index];
+    if (mode !== "Enforce" || policy === undefined) return false;
+    const hidden = rules.filter(
+      ({ verdict, reason }) => verdict === "NotEvaluable" && mayPass(policy, reason),
+    );
+    return hidden.some(({ rule }) =>
+      policy.rules.some((each) => (unread === true || each.name === rule) && mayHaveTasks(each)),
+    );
+  });
+}
+
+function mayPass(policy: CompiledPolicy, reason: string): boolean {
+  if (holdsAnyway(reason)) return true;
+  const isOurs = reason === NAMESPACE_UNKNOWN || reason === "InternalError" || policy[CAUSE] !== undefined;
+  return isOurs && policy.failurePolicy === "Fail";
+}
+
+function mayHaveTasks({ hooks, tasks, problem }: CompiledRule): boolean {
+  return hooks.has("AfterControlPlaneInitialized") && (tasks.length > 0 || problem !== undefined);
 }
 
 /** `begins`: whether the policy begins tasks, because it is enforced and not overridden. */

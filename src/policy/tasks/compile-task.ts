@@ -1,7 +1,7 @@
 /** Compiles the tasks of a rule that has no errors. */
 
 import type { ClusterHookPolicySpec, HookPolicySpec, TaskAccount, TaskSpec } from "../../api/hook-policy.ts";
-import type { Fields } from "../../lib/fields.ts";
+import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import { type Expression, expressionOrBroken } from "../cel/expression.ts";
 import { DAY_MS, durationOrNever } from "../../lib/duration.ts";
 import type { PolicyRef } from "../policy-ref.ts";
@@ -53,6 +53,12 @@ export function accountOf(
 ): TaskAccount | undefined {
   if (kind === "ClusterHookPolicy") return serviceAccount;
   return serviceAccountName === undefined ? undefined : { namespace, name: serviceAccountName };
+}
+
+/** Whether a policy, valid or not, may have tasks: without a ServiceAccount it has none. */
+export function namesAccount(spec: unknown): boolean {
+  const { serviceAccountName, serviceAccount } = fieldsOf(spec);
+  return serviceAccountName !== undefined || serviceAccount !== undefined;
 }
 
 export function compileTasks(

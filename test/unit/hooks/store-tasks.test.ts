@@ -5,27 +5,36 @@ import { test } from "node:test";
 import type { Logger } from "../../../src/lib/logger.ts";
 import { createHandler, type DecisionSource, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/bodies.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { cluster, compiled, NOW } from "../builders.ts";
-import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
+import { stubCluster } from "../../../src/views/too-large.ts";
+import { cluster, compiled, hookPolicy, NOW } from "../builders.ts";
+import { fleetWithTasks, task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const HOOK = "AfterControlPlaneInitialized";
 const body = Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }));
-const policies = [compiled(withTasks([task()], { hooks: [HOOK] }))];
+const policy = withTasks([task()], { hooks: [HOOK] });
 
 interface Case {
   readonly source?: Partial<DecisionSource>;
+  readonly object?: PolicyObject;
+  /** The Cluster or its Namespace is too large for memory. */
+  readonly lacks?: "Cluster" | "Namespace";
   /** Since when the control plane is initialized. */
   readonly minutes?: number;
   /** How long the process runs. */
   readonly runsFor?: number;
 }
 
-function handlerOf({ source, minutes = 1, runsFor = 0 }: Case): HookHandler {
+function handlerOf({ source, object = policy, lacks, minutes = 1, runsFor = 0 }: Case): HookHandler {
+  const policies = [compiled(object)];
   const lastTransitionTime = new Date(NOW.getTime() - minutes * 60_000).toISOString();
   const condition = { type: "ControlPlaneInitialized", status: "True", reason: "", lastTransitionTime };
+  const whole = cluster({}, { status: { conditions: [condition], initialization: {} } });
   const world = taskWorld({
-    cluster: cluster({}, { status: { conditions: [condition], initialization: {} } }),
+    cluster: lacks === "Cluster" ? stubCluster(whole) : whole,
+    ...(lacks === "Namespace" && { namespace: undefined }),
   });
   const log: Logger = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0, child: () => log };
   let now = new Date(NOW.getTime() - runsFor * 60_000);
@@ -88,6 +97,14 @@ for (const [when, source] of Object.entries(UNDECIDED))
     assert.equal((await answer({ source, minutes: 60 })).status, "Failure");
     assert.equal((await answer({ source, minutes: 11, runsFor: 11 })).status, "Success");
   });
+
+test("is a failure while it is not known which tasks there are", async () => {
+  assert.equal((await answer({ lacks: "Cluster" })).status, "Failure");
+  assert.equal((await answer({ object: stubPolicy(policy) })).status, "Failure");
+  const fleet = fleetWithTasks([task()], { hooks: [HOOK] });
+  assert.equal((await answer({ object: fleet, lacks: "Namespace" })).status, "Failure");
+  assert.equal((await answer({ object: hookPolicy(), lacks: "Cluster" })).status, "Success");
+});
 
 test("is a failure where an internal error hides even the Cluster of the call", () => {
   assert.equal(JSON.parse(handlerOf({}).failed()).status, "Failure");
