@@ -58,7 +58,7 @@ export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined
   return await unless(isNotFound, work);
 }
 
-/** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */
+/** The object changed since it was read. Excludes other 409s, which are not worth a retry. */
 export const isConflict = hasReason("Conflict");
 export const isAlreadyExists = hasReason("AlreadyExists");
 /** The object that was read is gone, has changed, or another one has its name. */
@@ -72,6 +72,14 @@ const NAMESPACE_TERMINATING = "NamespaceTerminating";
 
 /** The namespace is being deleted and accepts no new objects. */
 export const isNamespaceTerminating = hasReason(NAMESPACE_TERMINATING);
+
+export const FIELD_MANAGER_CONFLICT = "FieldManagerConflict";
+
+/** A server-side apply without force: another manager has set one of the fields to another value. */
+export const isFieldManagerConflict = hasReason(FIELD_MANAGER_CONFLICT);
+
+/** Of a Status whose reason is a more general one. */
+const CAUSES: readonly string[] = [NAMESPACE_TERMINATING, FIELD_MANAGER_CONFLICT];
 
 export const isTooLarge = hasReason("ResponseTooLarge");
 
@@ -132,7 +140,7 @@ export function fromStatus(attempt: Attempt, httpCode: number, body: unknown, re
   const status = fieldsOf(body);
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
   const stated = nonEmptyText(status["reason"]) ?? REASONS[code] ?? `HTTP${code}`;
-  const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
+  const reason = CAUSES.find((cause) => hasCause(status["details"], cause)) ?? stated;
   const detail = cleanLine(textOf(status["message"] ?? body));
   const seconds = retryAfterOf(status["details"], retryAfter);
   return new KubeError(`${attempt}: ${words(reason)}${detail === "" ? "" : `: ${detail}`}`, {
@@ -142,7 +150,7 @@ export function fromStatus(attempt: Attempt, httpCode: number, body: unknown, re
   });
 }
 
-/** A Forbidden can have a cause with more detail. */
+/** A Forbidden and a Conflict can have a cause with more detail. */
 function hasCause(details: unknown, reason: string): boolean {
   return listOf(fieldsOf(details)["causes"]).some((cause) => fieldsOf(cause)["reason"] === reason);
 }

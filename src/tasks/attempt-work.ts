@@ -5,7 +5,7 @@ import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/h
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
-  isConflict,
+  isFieldManagerConflict,
   isForbidden,
   isNamespaceTerminating,
   isNotFound,
@@ -46,6 +46,8 @@ export interface AttemptWork {
 const MAX_DELETED = 10;
 /** Limit of the CRD. */
 const MAX_TARGETS = 100;
+/** Reason of a KubeError: another client has created an object of the attempt's name. */
+const NAME_TAKEN = "NameTaken";
 const MAX_NAME = 63;
 const RANDOM_LETTERS = 10;
 
@@ -125,7 +127,7 @@ async function createOnce(objects: Objects, work: AttemptWork, object: TaskObjec
     if (isOwn(task, attempt, found)) return found;
     throw new KubeError(`${ref.kind} ${ref.name} exists already, and this task has not created it`, {
       code: 409,
-      reason: "Conflict",
+      reason: NAME_TAKEN,
     });
   }
 }
@@ -232,11 +234,12 @@ function reasonOf(error: unknown): string {
     : `admission refuses it (correct what it names): ${text}`;
 }
 
-/** What no repetition makes better. */
+/** What no repetition makes better. Another conflict does pass: a quota's, whose use changes at that moment. */
 function refusalOf(error: unknown): AttemptOutcome | undefined {
+  if (!(error instanceof KubeError)) return undefined;
   if (isNamespaceTerminating(error)) return "Refused";
-  if (isConflict(error)) return "Conflict";
-  return error instanceof KubeError && (error.code === 400 || error.code === 422) ? "Refused" : undefined;
+  if (isFieldManagerConflict(error) || error.reason === NAME_TAKEN) return "Conflict";
+  return error.code === 400 || error.code === 422 ? "Refused" : undefined;
 }
 
 /** Looks at the object, or at what has to go. */

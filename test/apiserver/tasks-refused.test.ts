@@ -90,6 +90,14 @@ describe("a task that is refused", () => {
     await completesOnce(ns);
   });
 
+  test("goes on after a conflict, as that of a quota whose use changes at the moment", async () => {
+    const ns = "conflict";
+    await createAccount(cp, ns);
+    lab.proxy.failNext(409, new RegExp(`^POST .*/namespaces/${ns}/jobs`));
+    await begins(ns, jobTask("clean"));
+    await completesOnce(ns);
+  });
+
   test("waits while a webhook or a policy forbids its object, and goes on when it does not any more", async () => {
     const ns = "forbidden";
     await createAccount(cp, ns);

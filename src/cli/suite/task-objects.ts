@@ -1,7 +1,7 @@
 /** What tasks create, apply and delete in a suite, with every right. The objects join those of the suite. */
 
 import { isDeepStrictEqual } from "node:util";
-import { KubeError } from "../../kube/kube-error.ts";
+import { FIELD_MANAGER_CONFLICT, KubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
@@ -37,7 +37,7 @@ export function suiteTaskObjects(objects: SuiteObjects, now: () => Date): Object
       if (manager !== fieldManager && !isDeepStrictEqual(before, after))
         throw new KubeError(`apply ${ref.kind} ${namespacedName(ref)}: another task has set its fields`, {
           code: 409,
-          reason: "Conflict",
+          reason: FIELD_MANAGER_CONFLICT,
         });
       objects.put(before, after);
       return asStored(after);

@@ -6,6 +6,7 @@ import {
   fromTransport,
   isAborted,
   isConflict,
+  isFieldManagerConflict,
   isForbidden,
   isGone,
   isNotFound,
@@ -19,6 +20,7 @@ import {
 const PREDICATES = {
   isNotFound,
   isConflict,
+  isFieldManagerConflict,
   isGone,
   isForbidden,
   isRightMissing,
@@ -35,6 +37,13 @@ const meanings: Record<string, { error: unknown; is: Predicate[] }> = {
   "409 Conflict is a conflict": {
     error: fromStatus("update x", 409, { reason: "Conflict" }),
     is: ["isConflict"],
+  },
+  "409 of a server-side apply is no conflict": {
+    error: fromStatus("apply x", 409, {
+      reason: "Conflict",
+      details: { causes: [{ reason: "FieldManagerConflict", field: ".data" }] },
+    }),
+    is: ["isFieldManagerConflict"],
   },
   "409 AlreadyExists is no conflict": {
     error: fromStatus("create x", 409, { reason: "AlreadyExists" }),

@@ -104,7 +104,7 @@ describe("an attempt", () => {
   for (const [code, reason, outcome] of [
     [400, "BadRequest", "Refused"],
     [422, "Invalid", "Refused"],
-    [409, "Conflict", "Conflict"],
+    [409, "FieldManagerConflict", "Conflict"],
   ] as const)
     test(`fails at once with ${reason}`, async () => {
       const status = await carryOut(server({ create: refuses(code, reason) }), workOf(running()));
@@ -114,6 +114,7 @@ describe("an attempt", () => {
   for (const [code, reason] of [
     [403, "Forbidden"],
     [404, "NotFound"],
+    [409, "Conflict"],
     [429, "TooManyRequests"],
     [500, "InternalError"],
     [0, "ConnectionRefused"],
