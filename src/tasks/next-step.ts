@@ -32,6 +32,8 @@ export interface TaskSituation {
   readonly keepMs: number | undefined;
   /** There are too many HookTasks like this one. */
   readonly isSurplus: boolean;
+  /** Another one may still begin after it. */
+  readonly isAwaited: boolean;
   readonly now: Date;
 }
 
@@ -166,11 +168,11 @@ function untilCleanUpMs({ task: { status = {}, spec }, keepMs, now }: TaskSituat
 }
 
 function untilHookTaskDeletedMs(
-  { task: { status = {} }, isSurplus, now }: TaskSituation,
+  { task: { status = {} }, isSurplus, isAwaited, now }: TaskSituation,
   cleanUpInMs: number,
 ): number {
   const { phase, over, endedAt } = status;
-  if (over === undefined) return Infinity;
+  if (over === undefined || isAwaited) return Infinity;
   if (isSurplus) return 0;
   const staysMs = phase === "Failed" ? FAILED_STAYS_MS : STAYS_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));

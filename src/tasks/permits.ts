@@ -97,6 +97,12 @@ export class Permits {
     return surplusLike(this.#options.memory, task).some(({ metadata }) => namespacedName(metadata) === key);
   }
 
+  /** Whether another HookTask may still begin after this one, or again. */
+  isAwaited({ clusterUID, policyUID, metadata: { name } }: StoredTask): boolean {
+    const all = this.#options.memory.ofPolicy(clusterUID, policyUID);
+    return all.some(({ after, over }) => after === name && !over);
+  }
+
   fromMemory(task: HookTask): Permit {
     const { clusterRef } = task.spec;
     const namespace = this.#options.namespaces.get(clusterRef.namespace);

@@ -26,6 +26,8 @@ export class StoredTask {
   /** Whether an attempt has begun and not ended. */
   readonly isRunning: boolean;
   readonly altered: Alteration | undefined;
+  /** The HookTask that has to end well before this one begins. */
+  readonly after: string | undefined;
   /** When it ended; milliseconds. */
   readonly endMs: number;
   readonly #packed: string;
@@ -44,6 +46,7 @@ export class StoredTask {
     this.over = status?.over !== undefined;
     this.isRunning = openAttempt(status) !== undefined;
     this.altered = alterationOf(task);
+    this.after = spec.after;
     this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
     // The text is a copy: V8 would keep the text of a whole list for the sake of a part.
     this.#packed = JSON.stringify(outlineOf(task));

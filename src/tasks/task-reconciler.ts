@@ -133,6 +133,7 @@ export class TaskReconciler {
       altered: known.altered,
       keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? undefined : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
+      isAwaited: permits.isAwaited(known),
       now: now(),
     });
   }

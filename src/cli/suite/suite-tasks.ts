@@ -41,7 +41,13 @@ import { suiteTaskObjects } from "./task-objects.ts";
 const RANDOM = /-[0-9a-f]{10}$/;
 
 /** No request is lost, nothing is altered, and what is created stays, so that the suite can look at it. */
-const PLAYED = { isUnmade: true, keepMs: undefined, isSurplus: false, altered: undefined } as const;
+const PLAYED = {
+  isUnmade: true,
+  keepMs: undefined,
+  isSurplus: false,
+  isAwaited: false,
+  altered: undefined,
+} as const;
 
 export class SuiteTasks {
   readonly memory: TaskMemory;

@@ -19,7 +19,7 @@ import { MemoryLogger } from "../kube/fixtures.ts";
 import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const HOOK = "AfterControlPlaneInitialized";
-const SECOND = 1000;
+const [SECOND, HOUR] = [1000, 3_600_000];
 const policyOf = (...tasks: readonly TaskSpec[]): CompiledPolicy =>
   compiled(withTasks(tasks, { hooks: [HOOK] }));
 const [ONE, TWO] = [task({ name: "one" }), task({ name: "two" })];
@@ -27,11 +27,15 @@ const [ONE, TWO] = [task({ name: "one" }), task({ name: "two" })];
 interface Lab {
   policy: CompiledPolicy | undefined;
   cluster: Cluster | undefined;
+  /** When the namespace's turn to begin tasks comes. */
+  turnInMs: number;
   /** How Jobs end from now on. */
   ends: "Complete" | "Failed";
   /** `undefined`: it is deleted. */
   readonly find: (name: string) => HookTask | undefined;
   readonly put: (name: string, over: { readonly annotations: Record<string, string> }) => void;
+  /** The leader looks at its HookTask alone, until it has succeeded. */
+  readonly passUntil: (name: string) => Promise<void>;
   /** The leader looks at every HookTask, each second or hour. */
   readonly pass: (times: number, ms: number) => Promise<void>;
 }
@@ -58,7 +62,12 @@ function lab(t: TestContext, policy: CompiledPolicy): Lab {
     const creationTimestamp = NOW.toISOString();
     write({ ...made, metadata: { ...metadata, uid: intent.name, resourceVersion: "", creationTimestamp } });
   }
-  const state: Pick<Lab, "policy" | "cluster" | "ends"> = { policy, cluster: cluster(), ends: "Complete" };
+  const state: Pick<Lab, "policy" | "cluster" | "ends" | "turnInMs"> = {
+    policy,
+    cluster: cluster(),
+    ends: "Complete",
+    turnInMs: 0,
+  };
   const jobs = new Map<string, KubeObject>();
   const objects: Partial<TaskObjects> = {
     create: async (_, { metadata: { name } }) => {
@@ -96,7 +105,7 @@ function lab(t: TestContext, policy: CompiledPolicy): Lab {
     lacksSlot: () => false,
     objects,
     polls: { take: () => true, isScheduled: () => false, schedule: () => undefined, forget: () => undefined },
-    allowance: { restMs: () => 0, spend: () => undefined },
+    allowance: { restMs: () => state.turnInMs, spend: () => undefined },
     leading: () => true,
     loaded: () => true,
     now,
@@ -107,12 +116,17 @@ function lab(t: TestContext, policy: CompiledPolicy): Lab {
   const permits = new Permits(options as unknown as PermitsOptions);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what these tests need of it
   const reconciler = new TaskReconciler({ ...options, permits } as unknown as TaskReconcilerOptions);
-  const find = (name: string): HookTask | undefined => [...stored.values()].find(({ spec }) => spec.task === name);
+  const find = (name: string): HookTask | undefined =>
+    [...stored.values()].find(({ spec }) => spec.task === name);
   return Object.assign(state, {
     find,
     put: (name: string, over: { readonly annotations: Record<string, string> }) => {
       const found = find(name) ?? assert.fail(`no HookTask of ${name}`);
       write({ ...found, metadata: { ...found.metadata, ...over } });
+    },
+    passUntil: async (name: string) => {
+      for (let left = 9; left > 0 && find(name)?.status?.phase !== "Succeeded"; left -= 1)
+        await reconciler.reconcile(`team-a/${find(name)?.metadata.name}`);
     },
     pass: async (times: number, each: number) => {
       for (let passed = 0; passed < times; passed += 1) {
@@ -181,4 +195,36 @@ describe("a task that has failed", () => {
     const all = await failed(t, task({ name: "one", onFailure: "Proceed" }), TWO);
     assert.deepEqual([phases(all), isOver(all)], [["Failed", "Failed"], true]);
   });
+});
+
+test("a task begins after a pause of days, as the HookTask before it stays until then, and no longer", async (t) => {
+  const all = lab(t, policyOf(ONE, TWO));
+  const [isPaused, goesOn] = [cluster({}, { paused: true }), cluster()];
+  await all.passUntil("one");
+  all.cluster = isPaused;
+  await all.pass(72, HOUR);
+  assert.deepEqual(phases(all), ["Succeeded", "Pending"]);
+  assert.notEqual(all.find("one")?.status?.over, undefined);
+  all.cluster = goesOn;
+  await all.pass(2, SECOND);
+  assert.deepEqual(phases(all), ["Succeeded", "Succeeded"]);
+  await all.pass(9, SECOND);
+  assert.deepEqual([all.find("one"), all.find("two")?.status?.phase], [undefined, "Succeeded"]);
+  await all.pass(30, HOUR);
+  assert.deepEqual([all.find("one"), all.find("two")], [undefined, undefined]);
+});
+
+test("what a task has waited for is said until something else is known, and not longer", async (t) => {
+  const all = lab(t, policyOf(ONE));
+  const message = (): string | undefined => all.find("one")?.status?.message;
+  all.policy = compiled(withTasks([task({ name: "one", when: "cluster.(" })], { hooks: [HOOK] }));
+  await all.pass(2, SECOND);
+  const why = "its policy cannot be evaluated now";
+  assert.equal(message(), why);
+  Object.assign(all, { policy: policyOf(ONE), turnInMs: 1 });
+  await all.pass(2, SECOND);
+  assert.equal(message(), why, "it is not its turn to look");
+  all.cluster = cluster({}, { paused: true });
+  await all.pass(2, SECOND);
+  assert.equal(message(), undefined);
 });

@@ -20,6 +20,7 @@ function next(situation: Partial<TaskSituation>): NextStep {
     isOver: false,
     keepMs: 24 * HOUR * 1000,
     isSurplus: false,
+    isAwaited: false,
     altered: undefined,
     now: NOW,
     ...situation,
@@ -255,6 +256,15 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   "forgets a success a day after the operation": [
     { task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }), isOver: true },
     { do: "CleanUp", deleteHookTask: true },
+  ],
+  "forgets no success for which another task waits, and removes its object in time": [
+    {
+      task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }),
+      isOver: true,
+      isSurplus: true,
+      isAwaited: true,
+    },
+    { do: "CleanUp", deleteHookTask: false },
   ],
   "forgets no success while it is not known how long its object is kept": [
     {

@@ -56,6 +56,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       isOverNow: async () => await Promise.resolve(leader.isOver),
       isTakenBack: () => false,
       isSurplus: () => false,
+      isAwaited: () => false,
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
