@@ -109,7 +109,9 @@ export function passedHooks(before: Cluster, now: Cluster | undefined, served: S
  */
 export function isWanted(call: HookCall, cluster: Cluster, served: ServedUpgrades): boolean {
   const { topology, paused } = cluster;
-  if (topology === undefined || paused || !isPossible(call.hook, cluster, served)) return false;
+  // A pause is no change of mind where nothing is released: Cluster API may not call again, and the tasks wait.
+  const isHalted = paused && call.hook !== "AfterControlPlaneInitialized";
+  if (topology === undefined || isHalted || !isPossible(call.hook, cluster, served)) return false;
   const version = targetVersion(call);
   if (VERSIONED.has(call.hook)) return version === topology.version;
   if (!STEP_HOOKS.has(call.hook)) return true;

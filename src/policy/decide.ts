@@ -58,7 +58,7 @@ export function decide(
     message: joinMessages(heldRules(trace).map((held) => ({ text: holdText(held), brief: briefText(held) }))),
     trace,
     ...(call.hook === "AfterControlPlaneInitialized"
-      ? toStore(trace, ({ mode }, index) => mode === "Enforce" && !isOverridden(policies[index], overrides))
+      ? toStore(trace)
       : taskFields(trace, world.rendersTasks === true)),
   };
 }
@@ -80,11 +80,6 @@ export function objectQueries(
     return meter.exhausted ? undefined : found;
   });
   return queries.includes(undefined) ? undefined : queries.flatMap((each) => each ?? []);
-}
-
-/** Where nothing holds, the trace does not say it. */
-function isOverridden(policy: CompiledPolicy | undefined, overrides: readonly Override[]): boolean {
-  return policy === undefined || overrides.some((override) => coversAll(override, policy));
 }
 
 /** Says what each rule that holds the operation waits for. */

@@ -75,13 +75,10 @@ function mayHaveTasks({ hooks, tasks, problem }: CompiledRule): boolean {
   return hooks.has("AfterControlPlaneInitialized") && (tasks.length > 0 || problem !== undefined);
 }
 
-/** `begins`: whether the policy begins tasks, because it is enforced and not overridden. */
-export function toStore(
-  trace: readonly PolicyTrace[],
-  begins: (policy: PolicyTrace, index: number) => boolean,
-): Pick<Decision, "toStore"> {
+/** Also past a HookOverride: none begins while it is active, and nothing would store them later. */
+export function toStore(trace: readonly PolicyTrace[]): Pick<Decision, "toStore"> {
   const intents = trace
-    .filter((policy, index) => policy.matched && begins(policy, index))
+    .filter(({ mode, matched }) => mode === "Enforce" && matched)
     .flatMap(({ rules }) => rules.filter(({ verdict }) => verdict === "Observed"))
     .flatMap(({ tasks = [] }) => tasks.flatMap(({ intent }) => intent ?? []));
   return intents.length === 0 ? {} : { toStore: intents };
