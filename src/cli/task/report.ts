@@ -155,8 +155,18 @@ function commandDetails(task: ReadTask, view: TaskView): (Detail | false)[] {
       left !== undefined && { label: "first", text: `see that ${left} is gone, which may still run` },
     isAgain && commandDetail("begin again", remove, view),
     noRetry(task) === undefined && commandDetail("try again", taskCommand("retry", key), view),
-    isOpen && commandDetail("go on without it", overrideOf(task), view),
+    isOpen && goOnDetail(task, view),
   ];
+}
+
+/** At AfterControlPlaneInitialized an override releases nothing, and makes tasks wait. */
+function goOnDetail(task: ReadTask, view: TaskView): Detail | false {
+  const label = "go on without it";
+  const { phase, object, policy } = task;
+  if (object.spec.hook !== "AfterControlPlaneInitialized")
+    return commandDetail(label, overrideOf(task), view);
+  const text = `set \`onFailure: Proceed\` for the task in ${policyName(policy)}`;
+  return phase === "Failed" && { label, text };
 }
 
 /** What another attempt would begin beside. */

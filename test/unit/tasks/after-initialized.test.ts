@@ -165,6 +165,14 @@ describe("a task that has failed", () => {
     assert.equal(all.find("one")?.status?.begun, 2);
   });
 
+  test("lets the one after it begin once its policy proceeds", async (t) => {
+    const all = await failed(t, ONE, TWO);
+    all.policy = policyOf(task({ name: "one", onFailure: "Proceed" }), TWO);
+    all.ends = "Complete";
+    await all.pass(20, SECOND);
+    assert.deepEqual(phases(all), ["Failed", "Succeeded"]);
+  });
+
   test("counts no more once its policy does not hold for it, or the Cluster is gone", async (t) => {
     const ends: Readonly<Record<string, (of: Lab) => void>> = {
       "it proceeds": (of) => (of.policy = policyOf(task({ name: "one", onFailure: "Proceed" }))),

@@ -281,6 +281,23 @@ team-a/backup-b   2026-11-21T11:16:00Z   60s    Failed     the Job failed
     );
   });
 
+  test("that follows initialization names no override, which would only make it wait", async (t) => {
+    const shown = async (status: HookTaskStatus): Promise<string> => {
+      const hook = "AfterControlPlaneInitialized";
+      const task = hookTask({ name: "prod-1-backup-2" }, status, { hook });
+      const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: task });
+      const args = ["task", "show", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
+      return (await hookpolicy(args)).stdout;
+    };
+    const failed = await shown({ phase: "Failed", begun: 2, allowed: 2 });
+    assert.match(
+      failed,
+      /go on without it +set `onFailure: Proceed` for the task in HookPolicy team-a\/backups\n/,
+    );
+    assert.doesNotMatch(failed, /override/);
+    assert.doesNotMatch(await shown({ phase: "Pending" }), /go on without it/);
+  });
+
   test("a name that there is not is refused with what may be meant", async (t) => {
     const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(FAILED) });
     const outcome = await hookpolicy([
