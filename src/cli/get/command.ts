@@ -139,9 +139,9 @@ const REDRAW_MS = 10_000;
 /** A terminal is redrawn, with the warnings. */
 async function screenFor(query: Query, now: () => Date): Promise<Watcher> {
   const { heldLines } = await import("./report.ts");
-  let draw = (): void => undefined;
-  setInterval(() => draw(), REDRAW_MS).unref();
-  process.stdout.on("resize", () => draw());
+  let draw: (() => void) | undefined;
+  setInterval(() => draw?.(), REDRAW_MS).unref();
+  process.stdout.on("resize", () => draw?.());
   return (fleet, unread) => {
     draw = () => {
       const lines = heldLines(fleet, viewFor(query, now()));
