@@ -47,6 +47,9 @@ interface Setup {
   readonly decidesAnew?: boolean;
 }
 
+/** Of the Clusters, and of the ConfigMaps. */
+const NAMESPACES = [namespace(), namespace({ name: "platform", uid: "uid-platform" })];
+
 /** They see each change at once, but for what is only written; and each other's statuses when these are written. */
 export class Operators {
   /** What the API server has. */
@@ -97,6 +100,7 @@ export class Operators {
       policies: [...this.policies.values()],
       overrides: [...this.#overrides],
       clusters: [...this.clusters.values()],
+      namespaces: [...NAMESPACES],
       objects: { find: () => ({ ok: true, namespaced: true, objects: this.#seenObjects }) },
       served: this.#served,
     });
@@ -150,7 +154,7 @@ export class Operators {
         return cluster;
       },
       namespace: async () => namespace(),
-      namespaces: async () => [],
+      namespaces: async () => NAMESPACES,
       rollouts: async () => [],
       definition: async (kind) => kind,
       overrides: async () => this.#overrides.map(({ metadata }) => metadata),

@@ -286,16 +286,17 @@ function injectedFrom({ metadata }: RawObject): string {
 }
 
 /** How the caBundle of a webhook configuration comes to hold the authority. */
-function keeping(configuration: RawObject, { webhook: ofPolicies }: DoctorInput): string {
+function keeping(configuration: RawObject, { webhook: ofPolicies }: DoctorInput): Advice {
   const certificate = injectedFrom(configuration);
   if (certificate !== "") {
     const [namespace = "", name = ""] = certificate.split("/");
-    return `cert-manager writes it: kubectl describe certificate -n ${namespace} ${name}`;
+    return advice`cert-manager writes it: ${run(`kubectl describe certificate -n ${namespace} ${name}`)}`;
   }
   const beside = ofPolicies.ok ? injectedFrom(ofPolicies.value) : "";
   if (beside !== "") {
     const { name } = viewMetadata(configuration["metadata"]);
-    return `cert-manager writes it once it is told to: kubectl annotate validatingwebhookconfiguration ${name} ${INJECTED_BY_CERT_MANAGER}=${beside}`;
+    const annotate = `kubectl annotate validatingwebhookconfiguration ${name} ${INJECTED_BY_CERT_MANAGER}=${beside}`;
+    return advice`cert-manager writes it once it is told to: ${run(annotate)}`;
   }
   return "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
 }
