@@ -77,7 +77,7 @@ async function field(ref: Ref, key: string): Promise<string> {
 function documented(pattern: RegExp): string[] {
   const page = readFileSync(resolve(MANIFESTS, "../docs/certificates.md"), "utf8");
   const commands = [...page.matchAll(/^kubectl (.*)$/gm)].map(([, rest = ""]) => rest);
-  assert.equal(commands.length, 2, "all of them are tried here");
+  assert.equal(commands.length, 4, "all of them are tried here");
   const command = commands.find((each) => pattern.test(each));
   assert.ok(command);
   return command.split(" ");
@@ -276,4 +276,19 @@ test("a restart takes the certificate from its volume, without any API server", 
     async () => (await discover(ports.webhook, agent)) !== undefined,
   );
   assert.ok(second.lines().some(({ msg }) => msg === "Loaded the serving certificate"));
+});
+
+test("the documented commands take the rights to Secrets and webhooks away", async () => {
+  const account = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
+  const secret = { verb: "get", resource: "secrets", name: SERVING.name, namespace: NAMESPACE };
+  const webhooks = {
+    verb: "patch",
+    resource: "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    name: WEBHOOKS.name,
+  };
+  const rights = async (): Promise<boolean[]> =>
+    await Promise.all([secret, webhooks].map(async (right) => await may(cp, account, right)));
+  assert.deepEqual(await rights(), [true, true]);
+  for (const command of [/^delete role,/, /^delete clusterrole,/]) await cp.kubectl(...documented(command));
+  await cp.waitFor("the rights to be gone", async () => !(await rights()).includes(true));
 });
