@@ -6,7 +6,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { SlotTasks, SlotTaskState } from "../rollouts/rollout-reconciler.ts";
-import { taskIn } from "./permit.ts";
+import { hidesTask, taskIn } from "./permit.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -17,14 +17,20 @@ interface SlotTasksOptions {
 }
 
 export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTasks {
-  const holds = (record: TaskRecord): boolean => isHeldBy(policyOf(record.identity.policyRef), record);
+  const needsPerson = (record: TaskRecord): boolean => {
+    const policy = policyOf(record.identity.policyRef);
+    return isUnfinished(record)
+      ? isBetweenAttempts(record) && hidesTask(policy, record.identity)
+      : isHeldBy(policy, record);
+  };
   return {
     known: (claim, hook) => {
       const tasks = memory.ofCluster(claim.uid).filter((task) => !task.over && task.hook === hook);
       const records = tasks.map(({ record }) => record);
-      return stateOf(claim, hook, records, holds);
+      return stateOf(claim, hook, records, needsPerson);
     },
-    read: async (claim, hook) => stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), holds),
+    read: async (claim, hook) =>
+      stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), needsPerson),
   };
 }
 
@@ -39,13 +45,16 @@ function stateOf(
   { target = "" }: RolloutClaim,
   hook: HookName,
   all: readonly TaskRecord[],
-  holds: (record: TaskRecord) => boolean,
+  needsPerson: (record: TaskRecord) => boolean,
 ): SlotTaskState {
   const records = all.filter(
     ({ identity, over }) => !over && identity.hook === hook && (target === "" || identity.version === target),
   );
-  if (records.some(isUnfinished)) return "Unfinished";
-  if (records.some((record) => hasFailed(record) && holds(record))) return "Failed";
+  const stuck = records.filter(
+    (record) => (isUnfinished(record) || hasFailed(record)) && needsPerson(record),
+  );
+  if (records.some((record) => isUnfinished(record) && !stuck.includes(record))) return "Unfinished";
+  if (stuck.length > 0) return "Failed";
   const ends = records.flatMap(({ endedAt }) => endedAt ?? []);
   return ends.length === 0 ? undefined : new Date(Math.max(...ends.map((end) => end.getTime())));
 }
@@ -56,4 +65,9 @@ function hasFailed({ phase, altered }: TaskRecord): boolean {
 
 function isUnfinished({ phase, altered }: TaskRecord): boolean {
   return altered === undefined && (phase === "Pending" || phase === "Running");
+}
+
+/** None begins while the policy does not show the task. One that has begun ends by itself. */
+function isBetweenAttempts({ attempts, nextAttempt }: TaskRecord): boolean {
+  return attempts === 0 || nextAttempt !== undefined;
 }

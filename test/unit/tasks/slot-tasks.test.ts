@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { slotTasks } from "../../../src/tasks/slot-tasks.ts";
@@ -7,19 +8,25 @@ import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { SlotTaskState } from "../../../src/rollouts/rollout-reconciler.ts";
+import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { calling, cluster, compiled, DELETE, NOW } from "../builders.ts";
 import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const [namespace, uid, since] = ["team-a", "uid-of-slot", "2026-03-01T00:00:00Z"];
 const deleted = calling(DELETE, cluster());
 
-/** What the rollout is told of a task of `of` that has failed, while the policy is `now`. */
-async function afterFailure(of: CompiledPolicy, now?: CompiledPolicy): Promise<readonly SlotTaskState[]> {
+const FAILED: HookTaskStatus = { phase: "Failed", endedAt: NOW.toISOString() };
+
+/** What the rollout is told of a task of `of` that has failed, or has this status, while the policy is `now`. */
+async function afterFailure(
+  of: CompiledPolicy,
+  now?: CompiledPolicy,
+  status = FAILED,
+): Promise<readonly SlotTaskState[]> {
   const [intent] = decide([of], taskWorld({ cluster: deleted }), DELETE, NOW).begins ?? [];
   assert.ok(intent !== undefined);
   const labels = { [CLUSTER_UID]: intent.spec.clusterRef.uid };
   const metadata = { name: intent.name, namespace: intent.namespace, uid, resourceVersion: "1", labels };
-  const status = { phase: "Failed", endedAt: NOW.toISOString() };
   const stored = storedTask({ apiVersion: "v1", kind: "HookTask", metadata, spec: intent.spec, status });
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   memory.learn(stored);
@@ -51,4 +58,31 @@ test("nor does the failure of a task that its policy no longer has, or has other
     compiled(withTasks([task()], {}, { serviceAccountName: "another" })),
   ])
     assert.deepEqual(await afterFailure(policy, now), [NOW, NOW]);
+});
+
+const attempt = { name: "clean", startedAt: since };
+const ended = { ...attempt, endedAt: since, outcome: "Failed" } as const;
+
+test("a task whose policy cannot be evaluated gives its slot back unless an attempt is under way", async () => {
+  const hidden = [stubPolicy(withTasks([task()])), withTasks([task({ when: "cluster.(" })])].map((each) =>
+    compiled(each),
+  );
+  const betweenAttempts: readonly HookTaskStatus[] = [
+    {},
+    { phase: "Pending", begun: 1, allowed: 2, attempts: [ended] },
+    { phase: "Running", begun: 1, allowed: 2, attempts: [ended] },
+  ];
+  const underWay: readonly HookTaskStatus[] = [
+    { phase: "Pending", begun: 1, attempts: [attempt] },
+    { phase: "Running", begun: 1, attempts: [{ ...attempt, uid: "job-1" }] },
+  ];
+  for (const now of hidden) {
+    for (const status of betweenAttempts)
+      assert.deepEqual(await afterFailure(policy, now, status), ["Failed", "Failed"]);
+    for (const status of underWay)
+      assert.deepEqual(await afterFailure(policy, now, status), ["Unfinished", "Unfinished"]);
+  }
+  for (const status of [...betweenAttempts, ...underWay])
+    for (const now of [policy, undefined])
+      assert.deepEqual(await afterFailure(policy, now, status), ["Unfinished", "Unfinished"]);
 });
