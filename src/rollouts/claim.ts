@@ -81,7 +81,8 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
 
 /**
  * Whether Cluster API has begun the operation, so that no rollout holds it any more. Up to 1.11, BeforeClusterUpgrade is called about
- * another version while the mark of an upgrade is there: then only a slot, or a failure after one, says that this one began.
+ * another version while the mark of an upgrade is there: then only a slot, or a failure after one, says that this one began. A
+ * slot that is still for tasks does not say so.
  */
 export function isBegun(
   { rollout, status }: Pick<Round, "rollout" | "status">,
@@ -91,10 +92,22 @@ export function isBegun(
   if (!marked || marksUpgrades || rollout.operation !== "Upgrade") return marked;
   const { running = [], failed = [] } = status ?? {};
   const begun = [
-    ...running.filter(({ claimed }) => claimed),
+    ...running.filter(({ claimed, tasks }) => claimed && tasks !== true),
     ...failed.filter(({ reason }) => reason !== UNCLAIMED),
   ];
   return begun.some((each) => each.uid === uid && each.target === target);
+}
+
+/**
+ * Whether a mark does not say that the operation of the claim has begun: where Cluster API asks midway (isBegun()), it can be
+ * that of an earlier upgrade, and a slot is not for tasks any more when its Cluster is released.
+ */
+export function precedesMark(
+  { operation }: CompiledRollout,
+  { tasks }: Pick<RolloutClaim, "tasks">,
+  { marksUpgrades }: ServedUpgrades,
+): boolean {
+  return !marksUpgrades && operation === "Upgrade" && tasks === true;
 }
 
 /** What was granted to the candidate for the same target, which can be renewed even if no slot is free. */

@@ -22,7 +22,7 @@ import { isAwaited } from "../operations/hook-lives.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
-import { graceOf, isBegun, isRenewable, refusalOf, whoBegins } from "./claim.ts";
+import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
@@ -354,14 +354,19 @@ export class RolloutEntry {
     const { uid } = member.metadata;
     const target = targetOf(this.rollout.operation, cluster);
     if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
-    // It has the slot of the upgrade to another version, which it gives for this one.
-    const claimExpires = slots.has(uid) && !member.marked;
+    // With the mark, it has the slot of the upgrade to another version, which it gives for this one, unless it has that for tasks.
+    const claimExpires = slots.has(uid) && (!member.marked || this.#hasSlotFor(member, target));
     if (claimExpires && this.#mayRenew(uid)) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
     const firstAsked = sinceOf(known, member.metadata, target);
     const isOpen = !claimExpires && opens(member.stage, target);
     return { member, cluster, target, firstAsked, claimExpires, isOpen };
+  }
+
+  #hasSlotFor({ metadata }: Member, target: string): boolean {
+    const round = { rollout: this.rollout, status: this.status, now: this.#world.now() };
+    return ownClaim(round, { metadata, target }) !== undefined;
   }
 
   #mayRenew(clusterUID: string): boolean {

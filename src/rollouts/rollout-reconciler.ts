@@ -16,10 +16,16 @@ import {
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isAtVersion, isCreationOver, isBeingDeleted } from "../operations/hook-lives.ts";
+import {
+  isAtVersion,
+  isCreationOver,
+  isBeingDeleted,
+  type ServedUpgrades,
+} from "../operations/hook-lives.ts";
+import { precedesMark } from "./claim.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
-import { type Operation, scopeOf } from "./rollout.ts";
+import { type CompiledRollout, type Operation, scopeOf } from "./rollout.ts";
 import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { HeldRows, MemberCluster, RolloutEntry } from "./rollout-entry.ts";
@@ -306,15 +312,24 @@ export class RolloutReconciler {
     const isUnused = this.#isUnused(entry, claim, tasks);
     const { uid } = claim;
     const { operation } = rollout;
-    const { now } = this.#options;
+    const { now, served } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
     if (operation === "Upgrade" && isBeingDeleted(cluster)) return true;
-    if (showsMark(operation, cluster)) return false;
+    if (showsOwnMark(rollout, claim, cluster, served)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
     if (operation === "Create" && isCreationOver(cluster)) return true;
     return isUnused && !wasSeenToBegin(operation, claim, cluster);
   }
+}
+
+function showsOwnMark(
+  rollout: CompiledRollout,
+  claim: RolloutClaim,
+  cluster: Cluster,
+  served: ServedUpgrades,
+): boolean {
+  return showsMark(rollout.operation, cluster) && !precedesMark(rollout, claim, served);
 }
 
 /** In a creation, the mark is away for a moment (isCreationOver). */

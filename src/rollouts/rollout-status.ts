@@ -21,7 +21,7 @@ import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate } from "../lib/truncate.ts";
 import { isAtTarget, wants } from "./health.ts";
-import { whoBegins } from "./claim.ts";
+import { precedesMark, whoBegins } from "./claim.ts";
 import type { HeldRows } from "./rollout-entry.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
@@ -93,7 +93,7 @@ function withoutFuture({ stored }: RolloutInput, now: Date): RolloutInput["store
  * slot, until the status has room for its failure.
  */
 function runningNow(
-  { rollout, stored, members, ended }: RolloutInput,
+  { rollout, stored, members, ended, asksMidway = false }: RolloutInput,
   unlisted: readonly RolloutFailure[],
   now: Date,
 ): RolloutClaim[] {
@@ -103,7 +103,9 @@ function runningNow(
     .filter((claim) => !ended.has(claim.uid) && (halting.has(claim.uid) || !isOverdue(rollout, claim, now)))
     .filter(({ uid, claimed }) => claimed || isUnderWay(rollout, byUID.get(uid)))
     .map((claim) =>
-      claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
+      claim.markedAt === undefined &&
+      !precedesMark(rollout, claim, { marksUpgrades: !asksMidway }) &&
+      hasBegun(rollout, claim, byUID.get(claim.uid))
         ? begun(claim, now)
         : claim,
     );

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import { CLAIM_MS } from "../../../src/rollouts/rollout-reconciler.ts";
 import { clusterMeta, readyStatus, TARGET } from "./fixtures.ts";
 import {
   ask,
@@ -111,6 +112,53 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     const late = { ...failure, uid: "uid-a", name: "a", target: TARGET, reason: "ProgressDeadlineExceeded" };
     const status = readyStatus({ failed: [late] });
     await saysTwice(replicaOf({ specs: { upgrades: {} }, status, clusters: [midway], capi: 11 }), "go");
+  });
+
+  describe("with a slot for tasks before the new version", () => {
+    const { markedAt: _, ...unmarked } = CLAIM;
+    const forTasks: RolloutClaim = { ...unmarked, target: TARGET, tasks: true };
+    const tasksRun = (
+      spec: Partial<HookRolloutSpec> = {},
+      failed: readonly RolloutFailure[] = [],
+    ): Replica => {
+      const status = readyStatus({ running: [forTasks], failed: [...failed] });
+      return replicaOf({ specs: { upgrades: spec }, status, clusters: [midway], capi: 11 });
+    };
+
+    test("is held by a pause, a halt and a gate", async () => {
+      await saysTwice(tasksRun({ paused: true }), "Paused");
+      await saysTwice(tasksRun({}, [failure]), "Halted");
+      await saysTwice(tasksRun(gated), "GateOpen");
+    });
+
+    test("begins with it once they have ended", async () => {
+      const replica = tasksRun({ maxConcurrency: 1 });
+      await saysTwice(replica, "go");
+      const [{ tasks, target } = CLAIM] = replica.api.stored.get("upgrades")?.status?.running ?? [];
+      assert.deepEqual([tasks, target], [undefined, TARGET]);
+    });
+
+    test("waits for no other slot", async () => {
+      const entry = tasksRun().rollouts.get("upgrades");
+      await entry?.refreshed();
+      assert.deepEqual(entry?.queue.head(), []);
+    });
+
+    test("has no deadline, and keeps it until the tasks say that it is unused", async () => {
+      const replica = tasksRun();
+      const { time, reconciler, api } = replica;
+      const running = () => api.stored.get("upgrades")?.status?.running;
+      for (const now of ["2026-11-23T12:00:00Z", "2026-11-23T20:00:00Z"]) {
+        time.now = new Date(now);
+        ask(replica, midway);
+        await reconciler.reconcile("upgrades");
+        assert.deepEqual(running(), [forTasks]);
+      }
+      time.nowMs += CLAIM_MS;
+      await reconciler.reconcile("upgrades");
+      const { failed } = api.stored.get("upgrades")?.status ?? {};
+      assert.deepEqual([running(), failed], [undefined, undefined]);
+    });
   });
 
   test("proceeds since Cluster API 1.12, which asks nothing then", async () => {
