@@ -26,6 +26,7 @@ import { precedesMark } from "./claim.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import { type CompiledRollout, type Operation, scopeOf } from "./rollout.ts";
+import { UNCLAIMED } from "./slots.ts";
 import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { HeldRows, MemberCluster, RolloutEntry } from "./rollout-entry.ts";
@@ -350,8 +351,9 @@ function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: 
   );
 }
 
+/** Where Cluster API asks midway, one without a slot can have taken one since. */
 function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {
-  return status?.failed?.some((failure) => failure.uid === uid) === true;
+  return status?.failed?.some((failure) => failure.uid === uid && failure.reason !== UNCLAIMED) === true;
 }
 
 /** Every write of a claim changes its key. */

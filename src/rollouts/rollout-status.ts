@@ -181,11 +181,12 @@ function failuresNow(
   // A Cluster that never began has not failed; if it halted the rollout, it could never begin.
   const overdue = (stored?.running ?? [])
     .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
-    .filter((claim) => {
+    .flatMap((claim) => {
       const state = byUID.get(claim.uid);
-      return state !== undefined && hasBegun(rollout, claim, state);
-    })
-    .map((claim) => overdueFailure(rollout, claim, now));
+      if (state === undefined || !hasBegun(rollout, claim, state)) return [];
+      const mayHalt = claim.claimed && !(asksMidway && awaitsAnother(rollout, claim, state));
+      return [overdueFailure(rollout, claim, mayHalt ? DEADLINE_EXCEEDED : UNCLAIMED, now)];
+    });
   // A deadline ends the slot, whatever has failed before.
   const failed = [...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid)), ...overdue];
   const changed = (stored?.running ?? []).flatMap((claim) =>
@@ -233,14 +234,27 @@ function stillFailed(
   return !(isAtTarget(cluster, target ?? cluster.topology?.version ?? "") && health === "Healthy");
 }
 
+/**
+ * Whether Cluster API asks about another version than that of the claim, which cannot end before: if it halted the rollout, the
+ * rollout would wait for a Cluster that it holds.
+ */
+function awaitsAnother(
+  { operation }: CompiledRollout,
+  { target = "" }: RolloutClaim,
+  { cluster, isAwaited }: MemberState,
+): boolean {
+  return isAwaited && targetOf(operation, cluster) !== target;
+}
+
 function overdueFailure(
   { progressDeadlineMs }: CompiledRollout,
   claim: RolloutClaim,
+  reason: string,
   now: Date,
 ): RolloutFailure {
-  const { claimed, claimedAt } = claim;
+  const { claimedAt } = claim;
   return failureOf(claim, {
-    reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
+    reason,
     time: timestamp(now),
     message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,
   });

@@ -113,7 +113,10 @@ export function isOverdue(rollout: CompiledRollout, claim: TimedClaim, now: Date
 
 /** The Cluster may still show the mark. */
 export const DEADLINE_EXCEEDED = "ProgressDeadlineExceeded";
-/** The Cluster shows the mark but never had a slot. It counts until the deadline, and never halts the rollout. */
+/**
+ * The Cluster shows the mark but never had a slot, or is asked about another version (up to Cluster API 1.11) for which it has
+ * none. It counts until the deadline, and never halts the rollout.
+ */
 export const UNCLAIMED = "UnclaimedOperation";
 export const UNHEALTHY = "Unhealthy";
 /** The version changed while the upgrade ran, so no slot was taken for it; the Cluster keeps its slot until it ends. */

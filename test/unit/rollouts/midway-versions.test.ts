@@ -114,6 +114,60 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     await saysTwice(replicaOf({ specs: { upgrades: {} }, status, clusters: [midway], capi: 11 }), "go");
   });
 
+  describe("past the deadline of the slot that it has", () => {
+    const late = new Date("2026-11-23T12:31:00Z");
+    const afterDeadline = async (replica: Replica) => {
+      replica.time.now = late;
+      await replica.reconciler.reconcile("upgrades");
+      const { failed = [], conditions = [] } = replica.api.stored.get("upgrades")?.status ?? {};
+      const halted = conditions.find(({ type }) => type === "Halted")?.status;
+      return [halted, failed.map(({ name, target, reason }) => [name, target, reason])];
+    };
+
+    test("does not halt the rollout that may hold it", async () => {
+      const unclaimed = ["False", [["a", BEFORE, "UnclaimedOperation"]]];
+      assert.deepEqual(await afterDeadline(replicaWith({ paused: true })), unclaimed);
+      assert.deepEqual(await afterDeadline(replicaWith({ stages: [{ name: "all" }] })), unclaimed);
+    });
+
+    test("halts it where it waits for no other version, or has begun this one", async () => {
+      const halts = (target: string) => ["True", [["a", target, "ProgressDeadlineExceeded"]]];
+      const begun = replicaWith({}, { target: TARGET });
+      assert.deepEqual(await afterDeadline(begun), halts(TARGET));
+      const status = readyStatus({ running: [CLAIM] });
+      const stuck = waitingCluster("a", { metadata: midway.metadata, progress: {} });
+      const still = replicaOf({ specs: { upgrades: {} }, status, clusters: [stuck], capi: 11 });
+      assert.deepEqual(await afterDeadline(still), halts(BEFORE));
+      assert.deepEqual(await afterDeadline(replicaWith({}, {}, { capi: 12 })), halts(BEFORE));
+    });
+
+    const unclaimed = { ...failure, uid: "uid-a", name: "a", target: BEFORE, reason: "UnclaimedOperation" };
+    test("waits for a slot like any other", async () => {
+      const status = readyStatus({ failed: [unclaimed] });
+      const of = (spec: Partial<HookRolloutSpec>): Replica =>
+        replicaOf({ specs: { upgrades: spec }, status, clusters: [midway], capi: 11 });
+      await saysTwice(of({ paused: true }), "Paused");
+      const replica = of({});
+      assert.equal(reasonOf(await confirm(replica, midway)), "go");
+      assert.deepEqual(targets(replica), [["a", TARGET]]);
+    });
+
+    test("keeps that until it is healthy", async () => {
+      const own = { ...CLAIM, target: TARGET };
+      const done = waitingCluster("a", { metadata: clusterMeta("a"), progress: { reconciled: true } });
+      for (const healthy of [false, true]) {
+        const replica = replicaOf({
+          specs: { upgrades: { healthyWhen: [{ name: "never", expression: String(healthy) }] } },
+          status: readyStatus({ running: [own], failed: [unclaimed] }),
+          clusters: [done],
+          capi: 11,
+        });
+        await replica.reconciler.reconcile("upgrades");
+        assert.deepEqual(targets(replica), healthy ? undefined : [["a", TARGET]]);
+      }
+    });
+  });
+
   describe("with a slot for tasks before the new version", () => {
     const { markedAt: _, ...unmarked } = CLAIM;
     const forTasks: RolloutClaim = { ...unmarked, target: TARGET, tasks: true };
