@@ -96,12 +96,14 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
 }
 
-/** Once an attempt has begun, the message says how it ended. */
+/** Once nothing is in the way, the message says how the last attempt ended. */
 function withoutPermit(status: HookTaskStatus, why: string | undefined): NextStep {
-  const { message, begun = 0, ...rest } = status;
+  const { message, ...rest } = status;
   if (why !== undefined && why !== message) return { do: "Write", status: attemptHindered(status, why) };
-  const hasPassed = why === undefined && message !== undefined && begun === 0;
-  return hasPassed ? { do: "Write", status: rest } : { do: "Rest", forMs: RECHECK_MS };
+  const said = lastAttempt(status)?.message;
+  const hasPassed = why === undefined && message !== undefined && message !== said;
+  if (!hasPassed) return { do: "Rest", forMs: RECHECK_MS };
+  return { do: "Write", status: said === undefined ? rest : { ...rest, message: said } };
 }
 
 /** Whether what an attempt has created may still do something after it has ended. */

@@ -57,11 +57,26 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     {
       permit: { may: "Wait" },
       task: hookTask(
-        { message: "the Job has failed", begun: 1, allowed: 2, attempts: [FAILED] },
+        { message: "exit 1", begun: 1, allowed: 2, attempts: [{ ...FAILED, message: "exit 1" }] },
         { retries: 0 },
       ),
     },
     { do: "Rest", forMs: 10_000 },
+  ],
+  "says again how the attempt ended once what was in the way has passed": [
+    {
+      permit: { may: "Wait" },
+      task: hookTask(
+        {
+          message: "its policy cannot be evaluated now",
+          begun: 1,
+          allowed: 2,
+          attempts: [{ ...FAILED, message: "exit 1" }],
+        },
+        { retries: 0 },
+      ),
+    },
+    writes(({ task }) => ({ ...task.status, message: "exit 1" })),
   ],
   "cancels nothing because memory does not want it any more": [
     { permit: { may: "Never", why: "the Cluster is paused" } },
