@@ -26,6 +26,9 @@ export const VERSION = "v1alpha1";
 /** Set on HookPolicies that can hold the deletion of a Cluster: see status/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";
 
+/** Limit of the CRDs: tasks of a rule, which are done one after the other. */
+export const MAX_TASKS = 4;
+
 /**
  * Limits of the CRDs: rows of status.decisions, results of status.recent, characters of a row's and of a condition's
  * message.

@@ -3,6 +3,7 @@
  * for policies and rollouts together: none of them held the Cluster at one moment since the call.
  */
 
+import { MAX_TASKS } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import {
@@ -20,8 +21,6 @@ import { type ConfirmationOptions, Confirmer, type ConfirmOptions } from "./conf
 
 /** For both confirmations and the slots together: Cluster API gives up after 10 s. */
 const WITHIN_MS = 9000;
-/** Of a rule, one after the other; limit of the CRD. */
-const MAX_TASKS = 4;
 
 /** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
 export interface TaskBeginner {

@@ -22,6 +22,7 @@ import {
   MAX_ROW_MESSAGE,
   MAX_RUNNING,
   MAX_TARGETS,
+  MAX_TASKS,
   VERSION,
 } from "../../src/api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../src/api/crd-schemas.ts";
@@ -129,6 +130,7 @@ test("the CRDs agree with the constants", () => {
     at(override, "spec.policyRefs[].kind").enum,
     [own, fleet, rollout].map(({ spec }) => spec.names.kind),
   );
+  for (const crd of [own, fleet]) assert.equal(at(crd, "spec.rules[].tasks").maxItems, MAX_TASKS);
   assert.equal(at(rollout, "spec.maxConcurrency").maximum, MAX_RUNNING);
   assert.equal(at(rollout, "spec.stages").maxItems, 16);
   assert.equal(at(rollout, "spec.stages[].maxFailures").maximum, MAX_FAILED);
