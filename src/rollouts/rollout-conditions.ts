@@ -28,7 +28,7 @@ export function readiness(
     return failing(CONDITION.Ready, CONDITION.Stalled, { reason, message });
   }
   if (isRebuilding) {
-    const message = `Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing ${begins(rollout)}, until every Cluster that had begun shows it`;
+    const message = `Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing begins, until every Cluster that had begun shows it`;
     return failing(CONDITION.Ready, CONDITION.Reconciling, { reason: REASON.StatusLost, message });
   }
   const message =
