@@ -39,9 +39,24 @@ export type FoundObjects =
 /** The reason while a kind is read for the first time. */
 export const OBJECTS_NOT_LOADED = "ObjectsNotLoaded";
 
+/** What a gate would learn from the objects. */
+export interface ObjectLook {
+  /** Whether the object counts for the gate. */
+  readonly wants: (metadata: ObjectMeta) => boolean;
+  /** Whether it reads more than their metadata. */
+  readonly whole: boolean;
+  /** As the gate names it. */
+  readonly namespace?: string | undefined;
+  /** Whether it looks into all namespaces that a selector selects, and missing objects can meet it. */
+  readonly missesInNamespaces: boolean;
+}
+
 export interface ObjectReader {
-  /** Finds the objects of one kind in one namespace (all objects of a cluster-scoped kind; `namespace` is ignored). */
-  find(kind: ObjectKind, namespace: string): FoundObjects;
+  /**
+   * Finds the objects of one kind in one namespace (all objects of a cluster-scoped kind; `namespace` is ignored). `look`: for
+   * readers that know which objects there are only for some gates.
+   */
+  find(kind: ObjectKind, namespace: string, look?: ObjectLook): FoundObjects;
 }
 
 /** Objects that a confirmation has not read. */

@@ -23,8 +23,8 @@ function showing(objects: ObjectReader, { metadata, topology }: Cluster): Object
     ...(topology !== undefined && { spec: { topology: { version: topology.version } } }),
   };
   return {
-    find: (kind, place) => {
-      const found = objects.find(kind, place);
+    find: (kind, place, look) => {
+      const found = objects.find(kind, place, look);
       if (!found.ok || place !== namespace || !isCluster({ ...kind })) return found;
       const changed = found.objects.map((each) => {
         if (each.metadata.name !== name || each.raw === undefined) return each;

@@ -10,7 +10,6 @@ import {
   type HookPolicyStatus,
   type HookRollout,
   type HookRolloutStatus,
-  type ObjectGateSpec,
 } from "../../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
@@ -164,7 +163,7 @@ export class Fleet {
       ...memory,
       clusters,
       namespaces,
-      objects: objects ?? objectReader(unique, this, complete),
+      objects: objects ?? objectReader(unique, namespaces.get, complete),
       ...(tasks !== "Unread" && { tasks }),
     };
   }
@@ -209,18 +208,6 @@ export class Fleet {
       ...this.policies.flatMap(({ compiled }) => demandsOf(compiled)),
       ...this.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
     ];
-  }
-
-  /** The object gates of valid policies and rollouts. */
-  objectGates(): readonly ObjectGateSpec[] {
-    const policies = this.policies.filter(({ compiled }) => compiled.errors.length === 0);
-    const rollouts = this.rollouts.filter(({ compiled }) => compiled.problem === undefined);
-    const rules = [
-      ...policies.flatMap(({ object }) => object.spec.rules),
-      ...rollouts.flatMap(({ spec }) => spec.stages ?? []),
-    ];
-    const gates = rules.flatMap(({ until = [] }) => until).flatMap((gate) => gate.anyOf ?? [gate]);
-    return gates.flatMap(({ object }) => object ?? []);
   }
 
   /** The objects that gates look at for this call. */

@@ -1,15 +1,13 @@
 /** Finds the objects of files as gates would find them on the API server, or says why the files do not tell which those are. */
 
-import type { ObjectGateSpec } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP, type Namespace, NAMESPACE_NAME } from "../../api/meta.ts";
-import { compileSelector } from "../../api/selector.ts";
 import { fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
-import { compileExpression } from "../../policy/cel/expression.ts";
-import { compileCount, provesByMissing } from "../../policy/gates/object-count.ts";
 import { OBJECTS_UNCLEAR } from "../../policy/strict-reasons.ts";
 import {
   type FoundObjects,
+  type ObjectKind,
   objectKindKey,
+  type ObjectLook,
   type ObjectReader,
   type WatchedObject,
 } from "../../policy/watched-objects.ts";
@@ -18,35 +16,37 @@ import { itemKind } from "../files/parsed.ts";
 import { groupOf, isCluster, isNamespace, kindName, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { merged } from "./merge-patch.ts";
 
-interface Fleet {
-  readonly objectGates: () => readonly ObjectGateSpec[];
-  readonly namespace: (name: string) => Namespace | undefined;
-}
-
-/** `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
-export function objectReader(objects: readonly RawObject[], fleet: Fleet, complete: boolean): ObjectReader {
-  const kinds = new Map([...Map.groupBy(objects, kindName)].map(([key, own]) => [key, kindOf(key, own)]));
-  const empty = new Set(objects.flatMap(emptyKind));
-  const unclear = new Map(
-    fleet.objectGates().flatMap((gate): [string, string][] => {
-      const given = kinds.get(kindName({ ...gate }));
-      const problem = given && problemOf(gate, given, fleet);
-      return problem === undefined ? [] : [[objectKindKey(gate), problem]];
+/**
+ * `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. `namespaceOf` knows
+ * the Namespaces.
+ */
+export function objectReader(
+  objects: readonly RawObject[],
+  namespaceOf: (name: string) => Namespace | undefined,
+  complete: boolean,
+): ObjectReader {
+  const isLost = ({ metadata: { namespace } }: WatchedObject): boolean =>
+    namespace !== undefined && !namespaceOf(namespace);
+  const kinds = new Map(
+    [...Map.groupBy(objects, kindName)].map(([key, own]) => {
+      const found = kindOf(key, own);
+      return [key, { ...found, lost: found.objects.filter(isLost) }];
     }),
   );
+  const empty = new Set(objects.flatMap(emptyKind));
   return {
-    find: (kind, namespace): FoundObjects => {
+    find: (kind, namespace, look): FoundObjects => {
       const key = kindName({ ...kind });
-      const given = kinds.get(key) ?? (complete || empty.has(key) ? kindOf(key, []) : undefined);
-      const name = objectKindKey(kind);
+      const given =
+        kinds.get(key) ?? (complete || empty.has(key) ? { ...kindOf(key, []), lost: [] } : undefined);
       if (given === undefined) {
-        const message = `no ${name} is among the objects that were given`;
+        const message = `no ${objectKindKey(kind)} is among the objects that were given`;
         return { ok: false, reason: "ObjectsNotGiven", message };
       }
-      const message = unclear.get(name);
-      if (message !== undefined) return { ok: false, reason: OBJECTS_UNCLEAR, message };
       const { namespaced, objects: all } = given;
       const inReach = all.filter(({ metadata }) => !namespaced || metadata.namespace === namespace);
+      const message = look && problemOf(kind, look, { ...given, inReach });
+      if (message !== undefined) return { ok: false, reason: OBJECTS_UNCLEAR, message };
       return { ok: true, namespaced, objects: inReach };
     },
   };
@@ -94,35 +94,30 @@ function emptyKind(list: RawObject): readonly string[] {
   return kind === undefined ? [] : [kindName({ ...list, kind })];
 }
 
+interface Reach extends Pick<GivenKind, "isUnclear"> {
+  /** Where the gate looks. */
+  readonly inReach: GivenKind["objects"];
+  /** In a namespace whose Namespace is not given. */
+  readonly lost: GivenKind["objects"];
+}
+
 /** Why it is unknown what the gate would find, and what to change in the files. */
 function problemOf(
-  gate: ObjectGateSpec,
-  { isUnclear, objects }: GivenKind,
-  fleet: Fleet,
+  { apiVersion }: ObjectKind,
+  { wants, whole, namespace: named, missesInNamespaces }: ObjectLook,
+  { isUnclear, inReach, lost }: Reach,
 ): string | undefined {
-  const selects = compileSelector(gate.selector);
-  const own = objects.filter(
-    ({ metadata: { name, labels } }) => (gate.name ?? name) === name && selects(labels),
-  );
+  const own = inReach.filter(({ metadata }) => wants(metadata));
   const [first] = own;
-  if (isUnclear && (gate.namespace ?? "default") !== "default" && first !== undefined)
-    return `${titleOf(first.raw)} has no metadata.namespace, and a gate looks in namespace ${gate.namespace}: write it, or leave that out of the gate if the kind has no namespaces`;
-  const other = readsWhole(gate) ? own.find(({ raw }) => raw["apiVersion"] !== gate.apiVersion) : undefined;
+  if (isUnclear && (named ?? "default") !== "default" && first !== undefined)
+    return `${titleOf(first.raw)} has no metadata.namespace, and a gate looks in namespace ${named}: write it, or leave that out of the gate if the kind has no namespaces`;
+  const other = whole ? own.find(({ raw }) => raw["apiVersion"] !== apiVersion) : undefined;
   if (other !== undefined)
-    return `${titleOf(other.raw)} is given as ${String(other.raw["apiVersion"])}, and a gate reads it as ${gate.apiVersion}: give it as that`;
-  if (gate.namespaceSelector === undefined || !provesByMissing(compileCount(gate))) return undefined;
-  const away = own.find(
-    ({ metadata: { namespace } }) => namespace !== undefined && !fleet.namespace(namespace),
-  );
+    return `${titleOf(other.raw)} is given as ${String(other.raw["apiVersion"])}, and a gate reads it as ${apiVersion}: give it as that`;
+  const away = missesInNamespaces ? lost.find(({ metadata }) => wants(metadata)) : undefined;
   return (
     away &&
     `${titleOf(away.raw)} is in a namespace that a gate may select: add Namespace ${away.metadata.namespace}, with its labels`
-  );
-}
-
-function readsWhole({ expression }: ObjectGateSpec): boolean {
-  return (
-    expression !== undefined && compileExpression(expression, "object").expression?.readsWholeObject === true
   );
 }
 

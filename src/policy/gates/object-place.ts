@@ -4,7 +4,7 @@ import type { ObjectGateSpec } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
-import type { FoundObjects, ObjectKind, WatchedObject } from "../watched-objects.ts";
+import type { FoundObjects, ObjectKind, ObjectLook, WatchedObject } from "../watched-objects.ts";
 import { type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector } from "../../api/selector.ts";
 import type { World } from "../world.ts";
@@ -104,10 +104,11 @@ export function findObjects(
   { objects }: World,
   kind: ObjectKind,
   namespaces: readonly string[],
+  look: ObjectLook,
 ): FoundObjects {
   const found: WatchedObject[] = [];
   for (const namespace of namespaces) {
-    const part = objects.find(kind, namespace);
+    const part = objects.find(kind, namespace, look);
     if (!part.ok || !part.namespaced || namespaces.length === 1) return part;
     for (const object of part.objects) found.push(object);
   }

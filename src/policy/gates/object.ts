@@ -9,7 +9,7 @@ import { describeExpression } from "./expression.ts";
 import type { GateKind, GateOwner, ObjectReach } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
-import { groupOf, type ObjectKind, type WatchedObject } from "../watched-objects.ts";
+import { groupOf, type ObjectKind, type ObjectLook, type WatchedObject } from "../watched-objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../../api/selector.ts";
 import { exhausted } from "../budget.ts";
@@ -20,6 +20,7 @@ import { READS_NOTHING, type RequestField } from "../../api/target-version.ts";
 
 interface CompiledObjectGate {
   readonly name: string | undefined;
+  readonly namespace: string | undefined;
   readonly selectsNamespaces: boolean;
   readonly kind: ObjectKind;
   readonly places: PlaceFinder;
@@ -105,6 +106,7 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
   if (nameExpression === "broken" || expression === "broken") return undefined;
   return {
     name: spec.name,
+    namespace: spec.namespace,
     selectsNamespaces: spec.namespaceSelector !== undefined,
     kind: { apiVersion, kind },
     places: compilePlaces(spec),
@@ -169,13 +171,16 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   if ("met" in found) return found;
   const { wanted, objects } = found;
   if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
-  const candidates = objects.filter(({ metadata }) =>
-    name === undefined ? gate.selects(metadata.labels) : metadata.name === name,
-  );
+  const wants = wanting(gate, name);
+  const candidates = objects.filter(({ metadata }) => wants(metadata));
   const result = judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
   return result.met === false
     ? { ...result, look: commandsToLook(gate, name, found, result.reason) }
     : result;
+}
+
+function wanting({ selects }: CompiledObjectGate, name: string | undefined): ObjectLook["wants"] {
+  return (metadata) => (name === undefined ? selects(metadata.labels) : metadata.name === name);
 }
 
 /** The objects that exist, and whether the user may create what is missing. */
@@ -220,7 +225,12 @@ interface LookResult {
 function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | LookResult {
   const place = gate.places.find(world, describe(gate, name, gate.places.where));
   if ("met" in place) return place;
-  const found = findObjects(world, gate.kind, place.namespaces);
+  const found = findObjects(world, gate.kind, place.namespaces, {
+    wants: wanting(gate, name),
+    whole: gate.whole,
+    namespace: gate.namespace,
+    missesInNamespaces: gate.selectsNamespaces && provesByMissing(gate.count),
+  });
   const wanted = describe(gate, name, found.ok && !found.namespaced ? "" : place.where);
   if (!found.ok) {
     const { reason, message, grant } = found;

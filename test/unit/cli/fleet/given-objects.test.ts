@@ -1,0 +1,96 @@
+/** What is unclear about the objects of files makes only those gates hold whose answer depends on it. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { decide } from "../../../../src/policy/decide.ts";
+import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { DELETE, policy as protecting, runSteps } from "../suite/suites.ts";
+
+const CLUSTER = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name: "prod-1", namespace: "team-a" },
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
+};
+const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+
+function policy(kind: "HookPolicy" | "ClusterHookPolicy", object: object): RawObject {
+  const until = [{ name: "looks", object }];
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind,
+    metadata: { name: "looking", ...(kind === "HookPolicy" && { namespace: "team-a" }) },
+    spec: {
+      ...(kind === "ClusterHookPolicy" && { namespaceSelector: {} }),
+      failurePolicy: "Ignore",
+      rules: [{ name: "held", hooks: ["BeforeClusterDelete"], until }],
+    },
+  };
+}
+
+/** Of the policies in the order of the operator: those of all namespaces first. */
+function verdicts(objects: readonly RawObject[]): readonly string[] {
+  const options = { served: ALL_HOOKS, maxOverrideMs: 0, now: NOW, complete: true };
+  const fleet = new Fleet([CLUSTER, NAMESPACE, ...objects], options);
+  const cluster = fleet.cluster("team-a", "prod-1") ?? assert.fail("no Cluster");
+  const call = { hook: "BeforeClusterDelete" } as const;
+  const { trace } = decide(fleet.policiesFor("team-a"), fleet.world(cluster), call, NOW);
+  return trace.flatMap(({ rules }) =>
+    rules.map(({ verdict, gates }) => gates.find(({ met }) => met !== true)?.reason ?? verdict),
+  );
+}
+
+test("an object without its Namespace is unclear only for gates that may select its namespace", () => {
+  const maps = { apiVersion: "v1", kind: "ConfigMap" };
+  const freeze = {
+    ...maps,
+    selector: { matchLabels: { freeze: "true" } },
+    namespaceSelector: {},
+    absent: true,
+  };
+  const approval = { ...maps, metadata: { namespace: "team-a", name: "approval" } };
+  const lost = { ...maps, metadata: { namespace: "legacy", name: "x", labels: { freeze: "true" } } };
+  const both = [
+    policy("ClusterHookPolicy", freeze),
+    policy("HookPolicy", { ...maps, name: "approval" }),
+    approval,
+  ];
+  assert.deepEqual(verdicts([...both, lost]), ["ObjectsUnclear", "Allowed"]);
+  assert.deepEqual(verdicts(both), ["Allowed", "Allowed"]);
+});
+
+test("an object of another version is unclear only for gates that read it", () => {
+  const expression = "object.status.phase == 'Done'";
+  const gate = { apiVersion: "velero.io/v1", kind: "Backup", expression };
+  const backup = (namespace: string, name: string, apiVersion = gate.apiVersion): RawObject => ({
+    apiVersion,
+    kind: "Backup",
+    metadata: { namespace, name },
+    status: { phase: "Done" },
+  });
+  const good = backup("team-a", "good");
+  const any = policy("HookPolicy", { ...gate, selector: {} });
+  assert.deepEqual(verdicts([any, good, backup("team-b", "old", "velero.io/v1beta1")]), ["Allowed"]);
+  const beside = backup("team-a", "old", "velero.io/v1beta1");
+  assert.deepEqual(verdicts([any, good, beside]), ["ObjectsUnclear"]);
+  const computed = policy("HookPolicy", { ...gate, nameExpression: "'good'" });
+  assert.deepEqual(verdicts([computed, good, beside]), ["Allowed"]);
+});
+
+test("what is unclear holds in a suite, too", async () => {
+  const object = { apiVersion: "velero.io/v1", kind: "Backup", name: "b", expression: "has(object.status)" };
+  const older = {
+    apiVersion: "velero.io/v1beta1",
+    kind: "Backup",
+    metadata: { namespace: "team-a", name: "b" },
+    status: {},
+  };
+  const [step] = await runSteps({
+    policies: [protecting([{ name: "looks", object }])],
+    objects: [older],
+    steps: [{ call: DELETE, expect: { verdict: "NotEvaluable" } }],
+  });
+  assert.equal(step?.status, "passed", JSON.stringify(step));
+});
