@@ -10,6 +10,7 @@ import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
 import { knownStages } from "../../rollouts/stages.ts";
+import { covers } from "../../policy/world.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** In no stage, if an earlier one could be that of the Cluster, whose Namespace is not known. */
@@ -72,16 +73,33 @@ export function presentStatus(
 
 /** `from`, and the later instants before `to` at which gates of stages, overrides or `also` can change what rollouts hold. */
 export function* rolloutEdges(
-  { rollouts, overrides }: Fleet,
+  fleet: Fleet,
   { from, to, lookAgainMs, also = [] }: EdgeTimes,
 ): Generator<Date, undefined> {
-  const known = [...also, ...overrides.map(({ expiresAt }) => expiresAt)];
+  const { rollouts } = fleet;
+  const known = [...also, ...overrideEnds(fleet)];
   for (let at: Date | undefined = from; at !== undefined && at < to;) {
     const now: Date = at;
     yield now;
     const gates = rollouts.flatMap(({ compiled }) => gateEdges(compiled, now, lookAgainMs));
     at = earliest([...known, ...gates].filter((edge) => edge > now));
   }
+}
+
+/** Of those that lift a rollout for one of its Clusters. */
+function overrideEnds(fleet: Fleet): readonly Date[] {
+  const lifting = fleet.overrides.filter((override) => {
+    const { namespace, name } = override.clusterRef;
+    const cluster = fleet.cluster(namespace, name);
+    return fleet.rollouts.some(
+      ({ compiled }) =>
+        cluster !== undefined &&
+        override.hooks.has(BEGINS[compiled.operation]) &&
+        covers(override, { kind: "HookRollout", name: compiled.name }) &&
+        memberOf(compiled, cluster, fleet.namespace(namespace)) !== undefined,
+    );
+  });
+  return lifting.map(({ expiresAt }) => expiresAt);
 }
 
 interface EdgeTimes {

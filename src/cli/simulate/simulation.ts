@@ -6,6 +6,7 @@ import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { windowsOf } from "../../policy/policy.ts";
 import { forgetEdited } from "../../operations/timers.ts";
+import { earliest } from "../../lib/instant.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { type Fleet, nameOf } from "../fleet/fleet.ts";
 import { rolloutEdges } from "../fleet/rollout-state.ts";
@@ -21,7 +22,7 @@ import { WHOLE } from "../../rollouts/rollout.ts";
 import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from "./request-turns.ts";
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import { type SpecChange, unseenChanges } from "./spec-changes.ts";
-import { type HoldInStage, type HoldsFrom, holdKey, rolloutHolds } from "./rollout-holds.ts";
+import { type HoldChanges, type HoldFrom, type HoldInStage, holdKey, rolloutHolds } from "./rollout-holds.ts";
 import { type AnswerTurn, distinct, turnsOf } from "./turns.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -99,7 +100,7 @@ export async function simulate(
 interface Side {
   readonly fleet: Fleet;
   /** What rollouts hold, from the beginning on. */
-  readonly holds: readonly HoldsFrom[];
+  readonly holds: HoldChanges;
 }
 
 interface KnownCluster {
@@ -245,17 +246,28 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
 }
 
 /** Replaces releases by the holds of rollouts, which are asked after every policy has released the operation. */
-function underRollouts(answered: OperationAnswers, all: Side["holds"], key: string): OperationAnswers {
-  if (all.every(({ holds }) => !holds.has(key))) return answered;
-  const { turns } = answered;
-  const split = turns.flatMap((turn, index) => {
-    const end = turns[index + 1]?.at;
-    const edges = all.filter(({ at }) => at > turn.at && (end === undefined || at < end));
-    return [turn.at, ...edges.map(({ at }) => at)].map((at) =>
-      underRollout({ ...turn, at }, all.findLast((each) => each.at <= at)?.holds.get(key)),
-    );
-  });
-  return { ...answered, turns: distinct(split) };
+function underRollouts(answered: OperationAnswers, changes: readonly HoldFrom[] = []): OperationAnswers {
+  if (changes.length === 0) return answered;
+  return { ...answered, turns: distinct(heldTurns(answered.turns, changes)) };
+}
+
+function* heldTurns(
+  turns: readonly AnswerTurn[],
+  changes: readonly HoldFrom[],
+): Generator<AnswerTurn, undefined> {
+  let [i, j] = [0, 0];
+  for (;;) {
+    const at = earliest([turns[i]?.at, changes[j]?.at]);
+    if (at === undefined) return;
+    i += Number(isAt(turns[i], at));
+    j += Number(isAt(changes[j], at));
+    const turn = turns[i - 1];
+    if (turn !== undefined) yield underRollout({ ...turn, at }, changes[j - 1]?.held);
+  }
+}
+
+function isAt(next: Pick<HoldFrom, "at"> | undefined, at: Date): boolean {
+  return next?.at.getTime() === at.getTime();
 }
 
 function underRollout(turn: AnswerTurn, held: HoldInStage | undefined): AnswerTurn {
@@ -294,7 +306,7 @@ function answers(
   const seconds = sampleSeconds(options);
   const turns = turnsOf({ ...operation, lookAgain: () => seconds }, first, to);
   const own: OperationAnswers = { call: operation.call, first, ofPolicies: turns, turns };
-  return underRollouts(own, holds, holdKey(hook, clusterKey(known.cluster)));
+  return underRollouts(own, holds.get(holdKey(hook, clusterKey(known.cluster))));
 }
 
 function operationOf(
