@@ -1,6 +1,6 @@
 /** Reads a fleet, or what is about one Cluster, once from the API server. */
 
-import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
@@ -36,6 +36,7 @@ import {
   typed,
 } from "./live-objects.ts";
 import { gateQueries } from "./rollout-hold.ts";
+import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
@@ -216,15 +217,8 @@ async function readTasks(
 /** Whether an object gate may look into other namespaces; too often is better than too rarely. */
 function looksIntoNamespaces(object: RawObject): boolean {
   if (policyKind(object) !== "ClusterHookPolicy" && ownKind(object) !== "HookRollout") return false;
-  const { rules, stages } = fieldsOf(object["spec"]);
-  return namesNamespaces(rules) || namesNamespaces(stages);
-}
-
-function namesNamespaces(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(namesNamespaces);
-  if (!isFields(value)) return false;
-  const isNamed = value["namespaceSelector"] !== undefined || value["namespace"] !== undefined;
-  return isNamed || Object.values(value).some(namesNamespaces);
+  const reaches = gatesIn(object["spec"]).flatMap(({ value }) => reachOf(value));
+  return reaches.some(({ selectsNamespaces, namespace }) => selectsNamespaces || namespace !== undefined);
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {

@@ -51,9 +51,9 @@ const OBJECTS: Readonly<Record<string, readonly RawObject[]>> = {
 };
 
 /** An API server with these objects. */
-function clientOf(forbidden: string): KubeClient {
+function clientOf(forbidden: string, objects = OBJECTS): KubeClient {
   const inReach = (resource: Resource, namespace?: string): readonly RawObject[] =>
-    (OBJECTS[resource.plural] ?? []).filter(
+    (objects[resource.plural] ?? []).filter(
       ({ metadata }) =>
         namespace === undefined || (metadata as { readonly namespace?: string }).namespace === namespace,
     );
@@ -109,4 +109,28 @@ test("they are not evaluable for a user who may not list Namespaces, which is to
   assert.deepEqual([decision.verdict, decision.holds], ["NotEvaluable", true]);
   assert.match(decision.message, /the Namespaces are not known/);
   assert.deepEqual(unread, ["list namespaces"]);
+});
+
+test("a stage by namespace and the object of a task need no right to list Namespaces, a gate in one does", async () => {
+  const unreadWith = async (kind: string, spec: object): Promise<readonly string[]> => {
+    const object = { metadata: { name: "o", uid: "uid-o", resourceVersion: "1", generation: 1 }, spec };
+    const client = clientOf("namespaces", { ...OBJECTS, clusterhookpolicies: [], [kind]: [object] });
+    const settings = { options: parseOptions({}), now: NOW, queries: () => [] };
+    const { unread } = await readCluster(client, { namespace: "team-a", name: "prod-1" }, settings);
+    return unread.map(({ verb }) => verb);
+  };
+  const production = { namespaceSelector: { matchLabels: { env: "production" } } };
+  const staged = (until: readonly object[]): object => ({
+    operation: "Upgrade",
+    namespaceSelector: {},
+    progressDeadline: "6h",
+    stages: [{ name: "production", ...production, until }],
+  });
+  const create = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "backups", name: "b" } };
+  const rule = { name: "r", hooks: ["BeforeClusterDelete"], tasks: [{ name: "t", action: { create } }] };
+  assert.deepEqual(await unreadWith("hookrollouts", staged([])), []);
+  assert.deepEqual(await unreadWith("clusterhookpolicies", { ...production, rules: [rule] }), []);
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "ok", namespace: "platform" };
+  for (const gate of [{ object }, { anyOf: [{ name: "m", object }] }])
+    assert.deepEqual(await unreadWith("hookrollouts", staged([{ name: "g", ...gate }])), ["list namespaces"]);
 });
