@@ -1,13 +1,14 @@
 /** What selectors of policies, rollouts and stages do not select, and what is unknown of them without the Namespaces of Clusters. */
 
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
-import { type LabelSelector, NAMESPACE_NAME } from "../../api/meta.ts";
+import { type Cluster, type LabelSelector, NAMESPACE_NAME } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../api/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
+import { memberOf } from "../../rollouts/member.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../../lib/counted.ts";
 import { type Fleet, type FleetRollout, nameOf } from "./fleet.ts";
@@ -144,20 +145,34 @@ function missingText(missing: readonly string[], effect: string): string {
   return `the Namespace of Clusters is not among the objects: ${firstNames(missing)}; ${effect}. Add it, with its labels, to the files`;
 }
 
-/** The Namespace of a Cluster that the rollout may select, without which its answers are not known. */
-export function lackedNamespace(fleet: Fleet, rollout: FleetRollout): string | undefined {
-  const members = readsNamespaces(rollout) ? fleet.selectedBy(rollout) : [];
-  const names = members.map(({ metadata }) => metadata.namespace ?? "");
-  return names.find((name) => fleet.namespace(name) === undefined);
+/** The Namespace of a Cluster without which it is not known whether, in which stage or with which others the rollout has it. */
+export function lackedNamespace(fleet: Fleet, { compiled, spec }: FleetRollout): string | undefined {
+  if (compiled.problem !== undefined) return undefined;
+  const isWhole = isNarrow(spec.namespaceSelector) || spreadsByNamespace(spec);
+  const stages = (spec.stages ?? []).map(({ clusterSelector, namespaceSelector }) => ({
+    selectsCluster: compileSelector(clusterSelector),
+    isByNamespace: isNarrow(namespaceSelector),
+  }));
+  const isStaged = ({ metadata: { labels } }: Cluster): boolean =>
+    stages.find(({ selectsCluster }) => selectsCluster(labels))?.isByNamespace === true;
+  const lacking = fleet.clusters().find((cluster) => {
+    const { metadata, topology } = cluster;
+    if (topology === undefined || fleet.namespace(metadata.namespace ?? "") !== undefined) return false;
+    return memberOf(compiled, cluster, undefined) !== undefined && (isWhole || isStaged(cluster));
+  });
+  return lacking?.metadata.namespace;
 }
 
 function readsNamespaces({ compiled, spec }: FleetRollout): boolean {
-  const { spread = [], stages = [] } = spec;
+  const { stages = [] } = spec;
   if (compiled.problem !== undefined) return false;
   return (
-    spread.some(({ from, labelKey }) => from === "Namespace" && labelKey !== NAMESPACE_NAME) ||
-    [spec, ...stages].some(({ namespaceSelector }) => isNarrow(namespaceSelector))
+    spreadsByNamespace(spec) || [spec, ...stages].some(({ namespaceSelector }) => isNarrow(namespaceSelector))
   );
+}
+
+function spreadsByNamespace({ spread = [] }: HookRolloutSpec): boolean {
+  return spread.some(({ from, labelKey }) => from === "Namespace" && labelKey !== NAMESPACE_NAME);
 }
 
 function isNarrow({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): boolean {

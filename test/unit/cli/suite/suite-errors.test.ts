@@ -355,3 +355,32 @@ test("a rollout that selects by namespace needs the Namespaces of its Clusters",
     assert.equal((await run(suite({ ...given, namespaces }))).status, "passed");
   }
 });
+
+test("a rollout needs no Namespace of a Cluster whose stage is known without it, or that has no topology", async () => {
+  const rollout = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "all" },
+    spec: {
+      operation: "Upgrade",
+      namespaceSelector: {},
+      progressDeadline: "6h",
+      stages: [
+        { name: "canary", clusterSelector: { matchLabels: { tier: "canary" } } },
+        { name: "rest", namespaceSelector: { matchLabels: { env: "prod" } } },
+      ],
+    },
+  };
+  const labelled = { ...CLUSTER, metadata: { ...CLUSTER.metadata, labels: { tier: "canary" } } };
+  const steps = [{ call: DELETE, expect }];
+  const old = { ...CLUSTER, metadata: { namespace: "team-b", name: "old" }, spec: {} };
+  const given = { rollouts: [rollout], steps };
+  const clusters = [labelled, old];
+  assert.equal((await run(suite({ ...given, clusters }))).status, "passed");
+  const free = { matchExpressions: [{ key: "frozen", operator: "DoesNotExist" }] };
+  for (const namespaceSelector of [{ matchLabels: { env: "prod" } }, free]) {
+    const spec = { ...rollout.spec, stages: [{ name: "first", namespaceSelector }, { name: "rest" }] };
+    const unknown = { ...given, rollouts: [{ ...rollout, spec }] };
+    assert.match(await problemOf(suite(unknown)), /add Namespace team-a/);
+  }
+});
