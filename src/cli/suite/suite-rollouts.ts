@@ -288,11 +288,12 @@ export class SuiteRollouts {
     for (const each of this.#waiting) {
       const operation = operationOf(each.call.hook);
       if (operation === undefined) continue;
-      const version = this.#version;
+      const lacksSlot = (): boolean => this.#rollouts.lacksSlot(each.cluster, each.call.hook);
+      const lacked = lacksSlot();
       const decision = await this.#answer(each);
       if (!decision.holds) this.#begin(each.cluster, operation);
       const begins = !decision.holds || (await this.#beginTasks({ ...each, decision }));
-      if (begins || this.#version !== version) return true;
+      if (begins || (lacked && !lacksSlot())) return true;
     }
     return false;
   }
