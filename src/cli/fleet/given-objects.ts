@@ -25,17 +25,12 @@ export function objectReader(
   namespaceOf: (name: string) => Namespace | undefined,
   complete: boolean,
 ): ObjectReader {
-  const isLost = ({ metadata: { namespace } }: WatchedObject): boolean =>
-    namespace !== undefined && !namespaceOf(namespace);
-  const kinds = new Map(
-    [...Map.groupBy(objects, kindName)].map(([key, own]) => {
-      const found = kindOf(key, own);
-      return [key, { ...found, lost: found.objects.filter(isLost) }];
-    }),
-  );
-  const empty = new Set(objects.flatMap(emptyKind));
+  // Not every fleet is asked for them.
+  let known: GivenKinds | undefined;
   return {
     find: (kind, namespace, look): FoundObjects => {
+      known ??= givenKinds(objects, namespaceOf);
+      const { kinds, empty } = known;
       const key = kindName({ ...kind });
       const given =
         kinds.get(key) ?? (complete || empty.has(key) ? { ...kindOf(key, []), lost: [] } : undefined);
@@ -50,6 +45,28 @@ export function objectReader(
       return { ok: true, namespaced, objects: inReach };
     },
   };
+}
+
+interface GivenKinds {
+  /** By kindName(). */
+  readonly kinds: ReadonlyMap<string, GivenKind & Pick<Reach, "lost">>;
+  /** Those of which an empty list is given. */
+  readonly empty: ReadonlySet<string>;
+}
+
+function givenKinds(
+  objects: readonly RawObject[],
+  namespaceOf: (name: string) => Namespace | undefined,
+): GivenKinds {
+  const isLost = ({ metadata: { namespace } }: WatchedObject): boolean =>
+    namespace !== undefined && !namespaceOf(namespace);
+  const kinds = new Map(
+    [...Map.groupBy(objects, kindName)].map(([key, own]) => {
+      const found = kindOf(key, own);
+      return [key, { ...found, lost: found.objects.filter(isLost) }];
+    }),
+  );
+  return { kinds, empty: new Set(objects.flatMap(emptyKind)) };
 }
 
 /** Kubernetes' own kinds; of another one, a namespace in one of its objects shows that it has namespaces. */

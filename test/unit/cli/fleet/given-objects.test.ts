@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import { objectReader } from "../../../../src/cli/fleet/given-objects.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
@@ -93,4 +94,23 @@ test("what is unclear holds in a suite, too", async () => {
     steps: [{ call: DELETE, expect: { verdict: "NotEvaluable" } }],
   });
   assert.equal(step?.status, "passed", JSON.stringify(step));
+});
+
+test("objects are sorted by kind once, and only when a gate looks for some", () => {
+  let reads = 0;
+  const object = {
+    apiVersion: "v1",
+    get kind() {
+      reads += 1;
+      return "ConfigMap";
+    },
+    metadata: { namespace: "team-a", name: "ok" },
+  };
+  const reader = objectReader([object], () => undefined, true);
+  assert.equal(reads, 0);
+  const found = reader.find({ apiVersion: "v1", kind: "ConfigMap" }, "team-a");
+  assert.equal(found.ok && found.objects.length, 1);
+  const first = reads;
+  reader.find({ apiVersion: "v1", kind: "ConfigMap" }, "team-a");
+  assert.equal(reads, first);
 });
