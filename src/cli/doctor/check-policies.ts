@@ -71,7 +71,7 @@ function heldNote({ policies, rollouts }: DoctorInput): string {
 function withoutPolicies({ rollouts }: Fleet): Finding {
   return rollouts.some(({ compiled }) => compiled.mode === "Enforce")
     ? ok("there is no policy: only HookRollouts hold Clusters")
-    : warning("there is no policy: nothing is held", "hookpolicy init");
+    : warning("there is no policy: nothing is held", run("hookpolicy init"));
 }
 
 function notReady(policy: FleetPolicy): Problem[] {

@@ -91,7 +91,7 @@ function setUp({ namespace, name, rights }: TaskAccount, operator: string): Advi
     .filter((right) => right.missing.ok && (right.namespace === undefined || right.namespace === namespace))
     .map(({ verbs, resource }) => ` --may ${verbs.join(",")}:${resource}`);
   const rendered = `hookpolicy init tasks -n ${namespace} --service-account ${name}${operator}${may.join("")}`;
-  return advice`${rendered} | ${run("kubectl apply -f -")}`;
+  return advice`${run(rendered)} | ${run("kubectl apply -f -")}`;
 }
 
 function operatorFlag(examined: DoctorInput): string {

@@ -14,11 +14,17 @@ export interface CommandWords {
 /** For JSON: who reads it has a connection of their own. */
 const UNCONNECTED: CommandWords = { program: "hookpolicy", connection: "" };
 
-/** How the user starts the program, and the same connection for each command. */
+/** They work on files, and have no flags of a connection. */
+const UNCONNECTING = /^hookpolicy (?:init|validate)(?= |$)/;
+
+/** How the user starts the program, and the same connection for each command that has one. */
 export function typed(line: CommandLine, { program, connection } = UNCONNECTED): string {
   return [line]
     .flat()
-    .map((command) => `${command.replace(/^hookpolicy /, () => `${program} `)}${connection}`)
+    .map((command) => {
+      const started = command.replace(/^hookpolicy /, () => `${program} `);
+      return UNCONNECTING.test(command) ? started : `${started}${connection}`;
+    })
     .join(" && ");
 }
 

@@ -10,6 +10,7 @@ import {
   FAILED,
   instant,
   meantText,
+  programName,
   wholeNumber,
   type Printing,
 } from "../command.ts";
@@ -17,10 +18,11 @@ import type { WindowHolder } from "./window-list.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { nearest } from "../../api/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
+import { advice, adviceText, run } from "../terminal/printed-command.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
@@ -74,11 +76,11 @@ export function addWindows(program: Command): void {
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (policy: string | undefined, _: unknown, self: Command) => {
-    await windows(policy, self.optsWithGlobals<Flags>());
+    await windows(policy, self.optsWithGlobals<Flags>(), programName(self));
   });
 }
 
-async function windows(wanted: string | undefined, flags: Flags): Promise<void> {
+async function windows(wanted: string | undefined, flags: Flags, program: string): Promise<void> {
   const { zone } = flags;
   const { zoneProblem } = await import("../../policy/window/zone.ts");
   const problem = zone === undefined ? undefined : zoneProblem(zone);
@@ -101,8 +103,9 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
     );
   await print(meant, flags, place);
   const invalid = meant.filter((each) => each.windows === undefined);
+  const see = adviceText(advice`see '${run("hookpolicy validate")}'`, viewOf(flags, program));
   for (const { policy } of invalid) {
-    stderr.line(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'`);
+    stderr.line(`error: ${policyName(policy)} is not valid: ${see}`);
   }
   if (invalid.length > 0) throw new CommandError(FAILED);
 }

@@ -153,7 +153,7 @@ export function check(
 function isAboutTheSameCluster({ remedy = "", problems = [] }: Check): void {
   for (const text of [remedy, ...problems.map((each) => each.remedy)]) {
     const commands = text.matchAll(
-      /(?<![\w/-])(?:(?:kubectl|hp) [a-z]|hookpolicy (?:doctor|explain|rollout|task) )/g,
+      /(?<![\w/-])(?:(?:kubectl|hp) (?!init\b)[a-z]|hookpolicy (?:doctor|explain|rollout|task) )/g,
     );
     assert.equal([...commands].length, text.split(" --context prod").length - 1, text);
   }

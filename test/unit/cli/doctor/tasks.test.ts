@@ -48,6 +48,13 @@ describe("the check tasks", () => {
     assert.doesNotMatch(check("tasks", { taskAccounts, webhook: webhookOf("") }).detail, /webhook/);
   });
 
+  test("prints the opt-in as the program was started, and for the same cluster", () => {
+    const words = { program: "kubectl hookpolicy", connection: " --context prod" };
+    const { problems } = check("tasks", { taskAccounts: [account({ optedIn: found(false) })] }, {}, words);
+    const [init, apply] = SETUP.split(" | ");
+    assert.equal(problems?.[0]?.remedy, `kubectl ${init} | ${apply} --context prod`);
+  });
+
   test("names the opt-in that is missing, and prints it", () => {
     const { state, problems } = check("tasks", { taskAccounts: [account({ optedIn: found(false) })] });
     assert.equal(state, "error");

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { answering } from "../api-server.ts";
-import { folder } from "../program.ts";
+import { folder, MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -176,6 +178,15 @@ test("a policy with errors is told, and the others are listed", async (t) => {
   assert.equal(code, 1);
   assert.match(stdout, /^HookPolicy team-a\/weekend/);
   assert.equal(stderr, "error: HookPolicy team-a/broken is not valid: see 'hookpolicy validate'\n");
+});
+
+test("kubectl's plugin names itself where it tells of errors", async (t) => {
+  const cwd = await folder(t, { "a.yaml": BROKEN });
+  const plugin = join(cwd, "kubectl-hookpolicy");
+  await symlink(MAIN, plugin);
+  const args = [plugin, "windows", "-f", "a.yaml"];
+  const { stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+  assert.match(stderr, / is not valid: see 'kubectl hookpolicy validate'\n$/);
 });
 
 test("-o json keeps to its schema", async (t) => {
