@@ -14,6 +14,7 @@ import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, namesOf, TIMEOUT_MS, typed } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
+import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";
 import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
 
 export interface Holders {
@@ -143,20 +144,26 @@ export async function operatorSilence(
   return silent && signOfLife(silent, now);
 }
 
-export async function warnOfSilence(...args: Parameters<typeof operatorSilence>): Promise<void> {
-  const silence = await operatorSilence(...args);
+export async function warnOfSilence(
+  client: KubeClient,
+  rows: Parameters<typeof operatorSilence>[1],
+  words: CommandWords,
+): Promise<void> {
+  const silence = await operatorSilence(client, rows);
   if (silence !== undefined)
-    stderr.line(`warning: ${silence}, and this can be out of date; see 'hookpolicy doctor'`);
+    stderr.line(`warning: ${silence}, and this can be out of date; ${adviceText(SEE_DOCTOR, words)}`);
 }
 
 /** Slots that were renewed show that the operator runs. */
 export async function warnOfSilentRollouts(
   client: KubeClient,
   rollouts: readonly HookRollout[],
+  words: CommandWords,
 ): Promise<void> {
   const running = rollouts.flatMap(({ status }) => status?.running ?? []);
   await warnOfSilence(
     client,
     running.map(({ renewedAt }) => ({ since: renewedAt })),
+    words,
   );
 }

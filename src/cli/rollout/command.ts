@@ -14,6 +14,7 @@ import {
   CommandError,
   FAILED,
   instant,
+  programName,
   USAGE,
   version,
   type Printing,
@@ -25,10 +26,11 @@ import {
   parseTime,
   reading,
   tellLost,
+  viewOf,
 } from "../fleet/connection.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
-import { terminalOf } from "../terminal/terminal.ts";
+import type { warnOfSilentRollouts } from "../get/holders.ts";
 import type { RolloutView } from "./status-report.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
@@ -44,6 +46,11 @@ interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
   readonly plan?: string;
   readonly reason?: string;
   readonly yes?: true;
+}
+
+interface Query {
+  readonly flags: Flags;
+  readonly program: string;
 }
 
 const EXAMPLES = `\
@@ -100,7 +107,7 @@ export function addRollout(program: Command): void {
   command.action(async (action: Action, name: string | undefined, _: unknown, self: Command) => {
     const flags = self.optsWithGlobals<Flags>();
     checkFlags(action, name, flags);
-    await rollout(action, name, flags);
+    await rollout(action, name, { flags, program: programName(self) });
   });
 }
 
@@ -135,14 +142,15 @@ function checkPlan(name: string | undefined, { filename, duration }: Flags): voi
     );
 }
 
-async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {
-  if (action === "plan") return await plan(name, flags);
+async function rollout(action: Action, name: string | undefined, query: Query): Promise<void> {
+  const { flags } = query;
+  if (action === "plan") return await plan(name, query);
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   await reading(() =>
     withApiServer(flags, async (client, server) => {
-      if (action === "status") return await printStatus(client, name, flags);
+      if (action === "status") return await printStatus(client, name, query);
       const found = await find(client, name ?? "");
-      if (action === "resume") return await resume({ client, server }, found, flags);
+      if (action === "resume") return await resume({ client, server }, found, query);
       nameServer(server);
       const { effectOfPause, pauseRollout } = await import("./change.ts");
       await pauseRollout(client, found, flags.reason ?? "");
@@ -154,7 +162,7 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
 async function resume(
   { client, server }: { readonly client: KubeClient; readonly server: string },
   found: HookRollout,
-  flags: Flags,
+  query: Query,
 ): Promise<void> {
   const { isHalted, resumeRollout, resumption } = await import("./change.ts");
   const { rolloutLines } = await import("./status-report.ts");
@@ -163,9 +171,9 @@ async function resume(
     stdout.line(`HookRollout ${found.metadata.name} is neither paused nor halted`);
     return;
   }
-  if (isHalted(found)) stderr.lines([...rolloutLines([found], viewFor(flags)), ...changes]);
+  if (isHalted(found)) stderr.lines([...rolloutLines([found], viewFor(query)), ...changes]);
   // A pause is taken back without a question.
-  await confirm("Resume this rollout?", { yes: flags.yes === true || !isHalted(found), server });
+  await confirm("Resume this rollout?", { yes: query.flags.yes === true || !isHalted(found), server });
   await resumeRollout(client, found);
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }
@@ -188,34 +196,37 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
   throw noRollout(name, all);
 }
 
-async function printStatus(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
-  if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
+async function printStatus(client: KubeClient, name: string | undefined, query: Query): Promise<void> {
+  const { flags, program } = query;
+  const words = viewOf(flags, program);
+  if (flags.plan !== undefined) return await compare(client, name, query, flags.plan);
   const { warnIfUncalled } = await import("./uncalled.ts");
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
-  const show = await printer(flags);
+  const show = await printer(query);
   show(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
-  else await warnOfSilence(client, rollouts);
-  if (rollouts.length > 0) await warnIfUncalled(client, rollouts);
+  else await warnOfSilence(client, rollouts, words);
+  if (rollouts.length > 0) await warnIfUncalled(client, rollouts, words);
   if (flags.watch === true) await keepPrinting(client, name, show);
 }
 
-async function warnOfSilence(client: KubeClient, rollouts: readonly HookRollout[]): Promise<void> {
-  const { warnOfSilentRollouts } = await import("../get/holders.ts");
-  await warnOfSilentRollouts(client, rollouts);
+async function warnOfSilence(...args: Parameters<typeof warnOfSilentRollouts>): Promise<void> {
+  const holders = await import("../get/holders.ts");
+  await holders.warnOfSilentRollouts(...args);
 }
 
 type Printer = (rollouts: readonly HookRollout[]) => void;
 
 /** A terminal that watches is redrawn, without the warning below; any other output gets the whole status after each change. */
-async function printer(flags: Flags): Promise<Printer> {
+async function printer(query: Query): Promise<Printer> {
+  const { flags } = query;
   const { rolloutLines } = await import("./status-report.ts");
   let last: readonly HookRollout[] | undefined;
   return (rollouts) => {
     if (isDeepStrictEqual(rollouts, last)) return;
     last = rollouts;
     if (flags.output === "json") return stdout.json(rollouts);
-    const lines = rolloutLines(rollouts, viewFor(flags));
+    const lines = rolloutLines(rollouts, viewFor(query));
     if (flags.watch !== true) stdout.lines(lines);
     else if (process.stdout.isTTY) stdout.screen(lines);
     else stdout.lines([...lines, ""]);
@@ -225,21 +236,22 @@ async function printer(flags: Flags): Promise<Printer> {
 async function compare(
   client: KubeClient,
   name: string | undefined,
-  flags: Flags & { readonly plan: string },
+  query: Query,
+  file: string,
 ): Promise<void> {
   const { againstPlan, readPlan } = await import("./against-plan.ts");
   const { rolloutLines } = await import("./status-report.ts");
-  const earlier = await readPlan(flags.plan);
+  const earlier = await readPlan(file);
   if (name !== undefined && name !== earlier.rollout)
-    throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${earlier.rollout}`);
+    throw new CommandError(USAGE, `${file}: is a plan of HookRollout ${earlier.rollout}`);
   const found = await find(client, earlier.rollout);
-  await warnOfSilence(client, [found]);
-  const view = viewFor(flags);
+  const view = viewFor(query);
+  await warnOfSilence(client, [found], view);
   stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view)]);
 }
 
-function viewFor(flags: Flags): RolloutView {
-  return { now: new Date(), ...terminalOf(process.stdout, flags) };
+function viewFor({ flags, program }: Query): RolloutView {
+  return { now: new Date(), ...viewOf(flags, program) };
 }
 
 async function keepPrinting(client: KubeClient, name: string | undefined, show: Printer): Promise<void> {
@@ -251,17 +263,18 @@ async function keepPrinting(client: KubeClient, name: string | undefined, show: 
   await follow(client, scope, { onObjects, onLost: tellLost }, untilReaderIsGone());
 }
 
-async function plan(name: string | undefined, flags: Flags): Promise<void> {
+async function plan(name: string | undefined, { flags, program }: Query): Promise<void> {
   const { readPlanned } = await import("./planned.ts");
   const { canHappen, planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
+  const view = viewOf(flags, program);
+  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags, view));
   const planned = planFleet(object, fleet, { from, durationMs, version: toVersion });
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") {
     stderr.lines([...planned.impossible, ...planned.doubts].map((text) => `warning: ${text}`));
     stdout.document(planSvg(planned));
-  } else stdout.lines(planLines(planned, durationMs, terminalOf(process.stdout, flags)));
+  } else stdout.lines(planLines(planned, durationMs, view));
   if (!canHappen(planned)) throw new CommandError(FAILED);
 }

@@ -7,7 +7,7 @@ import { durationText } from "../../lib/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
 import { waitsForText } from "../../page/stage-text.ts";
-import { PLAIN } from "../terminal/colour.ts";
+import { type Advice, advice, adviceWords, type CommandWords, run } from "../terminal/printed-command.ts";
 import { fittingLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { wrapped } from "../terminal/tree.ts";
@@ -16,15 +16,11 @@ import type { FleetPlan } from "./fleet-plan.ts";
 
 const MAX_LISTED = 20;
 
-export function planLines(
-  plan: FleetPlan,
-  durationMs: number,
-  terminal: Terminal = { colour: PLAIN },
-): string[] {
+export function planLines(plan: FleetPlan, durationMs: number, view: Terminal & CommandWords): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
   const warnings = [...plan.impossible, ...plan.doubts];
-  const wrap = (texts: readonly string[]): string[] =>
-    texts.flatMap((text) => wrapped(text, terminal.columns, "  "));
+  const wrap = (texts: readonly Advice[]): string[] =>
+    texts.flatMap((text) => wrapped(adviceWords(text, view), view.columns, "  "));
   if (selectsNothing(plan)) return wrap([...warnings, ...restLines(plan)]);
   const never = plan.never.filter((name) => !noStage.includes(name) && !plan.past.includes(name));
   const isUnknown = hasUnknown(plan);
@@ -49,7 +45,7 @@ export function planLines(
     ...restLines(plan),
   ].filter((line) => line !== false);
   const headings = ["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"];
-  return [...wrap([...warnings, title]), ...fittingLines(headings, rows, terminal), ...wrap(below)];
+  return [...wrap([...warnings, title]), ...fittingLines(headings, rows, view), ...wrap(below)];
 }
 
 const MAX_PAUSES = 10;
@@ -110,11 +106,11 @@ function lastLine(plan: FleetPlan): string {
 }
 
 /** Before any Cluster is asked, that is not worth saying. */
-function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] {
+function assumptions({ rollout, halted, unasked, stages }: FleetPlan): Advice[] {
   const all = stages.reduce((sum, { clusters }) => sum + clusters, 0);
   const { name, paused } = rollout;
   return [
-    halted && `The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`,
+    halted && advice`The rollout is halted, so nothing begins: ${run(`hookpolicy rollout status ${name}`)}`,
     paused && "The rollout is paused; the plan assumes that it is resumed.",
     ...listed(
       "Not asked for this version yet; the plan assumes that they are",

@@ -14,6 +14,7 @@ import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
 import { warnOfSilentRollouts } from "../get/holders.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
+import type { CommandWords } from "../terminal/printed-command.ts";
 
 export interface RolloutInFleet {
   readonly rollout: HookRollout;
@@ -25,11 +26,12 @@ export async function readPlanned(
   name: string | undefined,
   paths: readonly string[],
   connection: ConnectionFlags,
+  words: CommandWords,
 ): Promise<RolloutInFleet> {
   const live = async (given?: readonly RawObject[]): Promise<RolloutInFleet> =>
     await withApiServer(connection, async (client) => {
       const planned = await readLivePlanned(client, name, given);
-      await warnOfSilentRollouts(client, [planned.rollout]);
+      await warnOfSilentRollouts(client, [planned.rollout], words);
       return planned;
     });
   if (paths.length === 0) return await live();

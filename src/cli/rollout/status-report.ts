@@ -8,12 +8,12 @@ import { compileRollout } from "../../rollouts/rollout.ts";
 import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../../lib/age.ts";
 import { stageState, waitsForText } from "../../page/stage-text.ts";
-import type { Colour } from "../terminal/colour.ts";
+import { type Advice, advice, adviceWords, type CommandWords, run } from "../terminal/printed-command.ts";
 import { fittingLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
 
-export interface RolloutView extends Terminal {
+export interface RolloutView extends Terminal, CommandWords {
   readonly now: Date;
 }
 
@@ -33,32 +33,53 @@ function linesOf(rollout: HookRollout, view: RolloutView): string[] {
   ]);
 }
 
-function heading(rollout: HookRollout, { colour }: RolloutView): string {
+function heading(rollout: HookRollout, view: RolloutView): string[] {
   const { metadata, spec } = rollout;
   const mode = spec.mode === "Audit" ? ", Audit" : "";
-  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${rolloutState(rollout, colour)}`;
+  const { state, colour } = rolloutState(rollout);
+  const painted = adviceWords(state, view).map((word) =>
+    colour === undefined ? word : view.colour[colour](word),
+  );
+  return [view.colour.bold(`HookRollout ${metadata.name}`), `(${spec.operation}${mode}):`, ...painted];
 }
 
-export function rolloutState(rollout: HookRollout, colour: Colour): string {
+interface RolloutState {
+  readonly state: Advice;
+  readonly colour?: "red" | "yellow";
+}
+
+export function rolloutState(rollout: HookRollout): RolloutState {
   const problem = unseenProblem(rollout);
-  if (problem !== undefined) return colour.red(`holds every Cluster that it may select: ${problem}`);
+  if (problem !== undefined) return red(`holds every Cluster that it may select: ${problem}`);
   const halted = conditionOf(rollout, CONDITION.Halted);
   const ready = conditionOf(rollout, CONDITION.Ready);
   if (ready === undefined)
-    return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
-  if (ready.status !== "True") return colour.red(ready.message);
+    return yellow(advice`the operator has not seen it yet; if that stays, ${run("hookpolicy doctor")}`);
+  if (ready.status !== "True") return red(ready.message);
   const { paused: isPaused, mode } = rollout.spec;
   const paused = isPaused === true && mode !== "Audit" ? pausedText(rollout) : undefined;
   if (halted?.status === "True")
-    return colour.red(`halted. ${halted.message}${paused === undefined ? "" : `. It is also ${paused}`}`);
-  if (paused !== undefined) return colour.yellow(paused);
-  return ready.reason === REASON.SelectsNothing ? colour.yellow(ready.message) : "in force";
+    return red(
+      paused === undefined
+        ? `halted. ${halted.message}`
+        : advice`halted. ${halted.message}. It is also ${paused}`,
+    );
+  if (paused !== undefined) return yellow(paused);
+  return ready.reason === REASON.SelectsNothing ? yellow(ready.message) : { state: "in force" };
 }
 
-function pausedText({ metadata }: HookRollout): string {
+function red(state: Advice): RolloutState {
+  return { state, colour: "red" };
+}
+
+function yellow(state: Advice): RolloutState {
+  return { state, colour: "yellow" };
+}
+
+function pausedText({ metadata }: HookRollout): Advice {
   const reason = lookup(metadata.annotations, PAUSE_REASON);
   const why = reason === undefined ? "" : ` because: ${printable(reason)}`;
-  return `paused${why}: nothing more begins before hookpolicy rollout resume ${metadata.name}`;
+  return advice`paused${why}: nothing more begins before ${run(`hookpolicy rollout resume ${metadata.name}`)}`;
 }
 
 function unseenProblem(rollout: HookRollout): string | undefined {

@@ -9,15 +9,20 @@ import { isCalled, isOurs, type Registration, viewRegistration } from "../../reg
 import { BEGINS } from "../../rollouts/member.ts";
 import { listTyped } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
+import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";
 
-export async function warnIfUncalled(client: KubeClient, rollouts: readonly HookRollout[]): Promise<void> {
+export async function warnIfUncalled(
+  client: KubeClient,
+  rollouts: readonly HookRollout[],
+  words: CommandWords,
+): Promise<void> {
   const ours = await registered(client);
   if (ours === undefined) return;
   for (const { metadata, spec } of rollouts) {
     const hook = BEGINS[spec.operation];
     if (!isCalled(hook, ours))
       stderr.line(
-        `warning: Cluster API does not call ${hook}, so HookRollout ${metadata.name} holds nothing; see 'hookpolicy doctor'`,
+        `warning: Cluster API does not call ${hook}, so HookRollout ${metadata.name} holds nothing; ${adviceText(SEE_DOCTOR, words)}`,
       );
   }
 }

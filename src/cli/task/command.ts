@@ -127,6 +127,7 @@ async function list(client: KubeClient, query: Query): Promise<void> {
   await warnOfSilence(
     client,
     found.map(({ object }) => ({ since: object.metadata.creationTimestamp ?? "" })),
+    viewOf(flags, query.program),
   );
   await print(shown, query, "rows");
   const of = forCluster === undefined ? "" : ` of Cluster ${namespacedName(forCluster)}`;

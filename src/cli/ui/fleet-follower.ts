@@ -8,7 +8,6 @@ import { followHolders, type Holders, type OperatorSeen, unreadNotes } from "../
 import { heldBy } from "../fleet/held.ts";
 import { commandFor, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState } from "../rollout/status-report.ts";
-import { PLAIN } from "../terminal/colour.ts";
 import { adviceText, type CommandWords } from "../terminal/printed-command.ts";
 import type { LiveFeed } from "./live-feed.ts";
 
@@ -81,6 +80,6 @@ function stateOf(
     rollouts: objects
       .filter((object) => ownKind(object) === "HookRollout")
       .map(viewRollout)
-      .map((object) => ({ object, state: rolloutState(object, PLAIN) })),
+      .map((object) => ({ object, state: adviceText(rolloutState(object).state, words) })),
   };
 }

@@ -35,6 +35,7 @@ import { planLines, planSvg } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { effectsOf, specLines, totals } from "../simulate/report.ts";
 import { simulate } from "../simulate/simulation.ts";
+import { PLAIN } from "../terminal/colour.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
@@ -98,7 +99,7 @@ export async function calendar({ client }: Source, { zone, weeks = "0" }: Query)
 
 /** ?rollout=NAME&duration=40m&toVersion= */
 export async function plan(
-  { client }: Source,
+  { client, words }: Source,
   { rollout, duration = "1h", toVersion }: Query,
 ): Promise<PlanAnswer> {
   const wish = await reading(() => ({
@@ -107,7 +108,10 @@ export async function plan(
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
   const planned = planFleet(object, fleet, { from: new Date(), ...wish });
-  return { lines: planLines(planned, wish.durationMs), picture: planSvg(planned) };
+  return {
+    lines: planLines(planned, wish.durationMs, { colour: PLAIN, ...words }),
+    picture: planSvg(planned),
+  };
 }
 
 /** ?prune=true, with a list of GivenFile. */

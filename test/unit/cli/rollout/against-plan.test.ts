@@ -40,7 +40,12 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
     ...["staging", "rest", "last"].map((name) => ({ ...counts, name })),
   ];
   const rollout = hookRollout({}, readyStatus({ targets: [{ version: TARGET, stages }] }));
-  const view = { now: new Date("2026-11-23T12:00:00Z"), colour: PLAIN };
+  const view = {
+    now: new Date("2026-11-23T12:00:00Z"),
+    colour: PLAIN,
+    program: "hookpolicy",
+    connection: "",
+  };
   const lines = againstPlan(rollout, plan, view);
   assert.deepEqual(
     lines.map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),
@@ -65,9 +70,17 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
 test("a plan to a version that the status does not know is not compared with another one", async (t) => {
   const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
   const rollout = hookRollout({}, readyStatus({ targets: [{ version: "v1.36.0", stages: [] }] }));
-  assert.deepEqual(againstPlan(rollout, plan, { now: new Date("2026-11-23T12:00:00Z"), colour: PLAIN }), [
-    `The plan of ${PLAN.from} is to ${TARGET}, of which the status has nothing: no Cluster asks for it, or newer versions have taken its place.`,
-  ]);
+  assert.deepEqual(
+    againstPlan(rollout, plan, {
+      now: new Date("2026-11-23T12:00:00Z"),
+      colour: PLAIN,
+      program: "hookpolicy",
+      connection: "",
+    }),
+    [
+      `The plan of ${PLAN.from} is to ${TARGET}, of which the status has nothing: no Cluster asks for it, or newer versions have taken its place.`,
+    ],
+  );
 });
 
 test("refuses what is not a plan", async (t) => {

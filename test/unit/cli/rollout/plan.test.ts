@@ -233,11 +233,11 @@ test("a Cluster that is unhealthy at the version halts a new rollout, unless its
     return { ...given, metadata: { ...given.metadata, generation: 1 }, status: { conditions } };
   };
   const fleet = [shown("c1", "v1.35.0", "False"), ...["c2", "c3", "c4", "a"].map((c) => shown(c, "v1.34.0"))];
-  const run = async (over: object, status: object = {}) => {
+  const run = async (over: object, status: object = {}, ...args: readonly string[]) => {
     const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
     const stages = [{ ...canary, minSucceeded: "50%", ...over }, { name: "rest" }];
     const object = { ...rolloutOf("upgrades", { stages }), status };
-    return await plan(t, [...fleet, FLEET[2]!, object], "--to-version", "v1.35.0");
+    return await plan(t, [...fleet, FLEET[2]!, object], "--to-version", "v1.35.0", ...args);
   };
   const { code, stdout } = await run({});
   assert.equal(code, 1);
@@ -253,9 +253,12 @@ test("a Cluster that is unhealthy at the version halts a new rollout, unless its
   assert.equal((await run({}, { targets })).code, 0);
   const who = { namespace: "fleet", name: "c1", uid: "c1", target: "v1.35.0", stage: "canary" };
   const failure = { ...who, reason: "Unhealthy", time: "2026-12-01T07:00:00Z", message: "" };
-  const known = await run({}, { targets, failed: [failure] });
+  const known = await run({}, { targets, failed: [failure] }, "--context", "prod");
   assert.equal(known.code, 0);
-  assert.match(known.stdout, /^The rollout is halted, so nothing begins: hookpolicy rollout status/m);
+  assert.match(
+    known.stdout,
+    /^The rollout is halted, so nothing begins: hookpolicy rollout status upgrades --context prod$/m,
+  );
 });
 
 test("percentages of deletions are of all members, not of those that wait", async (t) => {

@@ -10,6 +10,7 @@ import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { hookRollout, NOW, readyStatus, TARGET } from "../../rollouts/fixtures.ts";
 import { printed } from "../printed.ts";
 
+const VIEW = { now: NOW, colour: PLAIN, program: "kubectl hookpolicy", connection: " --context prod" };
 const AGO = "2026-11-23T11:00:00Z";
 const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
 const stage = (name: string, over: Partial<RolloutStageStatus> = {}): RolloutStageStatus => ({
@@ -20,7 +21,7 @@ const stage = (name: string, over: Partial<RolloutStageStatus> = {}): RolloutSta
 });
 
 function report(spec: Partial<HookRolloutSpec>, status?: HookRolloutStatus): string {
-  return printed(rolloutLines([hookRollout(spec, status)], { now: NOW, colour: PLAIN }));
+  return printed(rolloutLines([hookRollout(spec, status)], { ...VIEW }));
 }
 const staged = (...stages: RolloutStageStatus[]): HookRolloutStatus =>
   readyStatus({ targets: [{ version: TARGET, stages }] });
@@ -132,14 +133,14 @@ describe("the heading says", () => {
       "that it is paused",
       { paused: true },
       readyStatus(),
-      "paused: nothing more begins before hookpolicy rollout resume upgrades",
+      "paused: nothing more begins before kubectl hookpolicy rollout resume upgrades --context prod",
     ],
     ["that it is halted", {}, readyStatus({ conditions: [READY!, halted] }), "halted. 2 Clusters failed"],
     [
       "that it is halted and paused, because healthy Clusters end only the halt",
       { paused: true },
       readyStatus({ conditions: [READY!, halted] }),
-      "halted. 2 Clusters failed. It is also paused: nothing more begins before hookpolicy rollout resume upgrades",
+      "halted. 2 Clusters failed. It is also paused: nothing more begins before kubectl hookpolicy rollout resume upgrades --context prod",
     ],
     [
       "why it is not ready",
@@ -151,7 +152,7 @@ describe("the heading says", () => {
       "that no operator has seen it",
       {},
       undefined,
-      "the operator has not seen it yet; if that stays, hookpolicy doctor",
+      "the operator has not seen it yet; if that stays, kubectl hookpolicy doctor --context prod",
     ],
     [
       "what is wrong with a spec that no operator has seen, as after an edit",
@@ -205,7 +206,7 @@ test("a narrow terminal gets each row as a block", () => {
   };
   const rollout = hookRollout({ stages: STAGES }, status);
   assert.equal(
-    printed(rolloutLines([rollout], { now: NOW, colour: PLAIN, columns: 40 })),
+    printed(rolloutLines([rollout], { ...VIEW, columns: 40 })),
     `HookRollout upgrades (Upgrade): in force
 
 To v1.35.1:
@@ -226,9 +227,18 @@ Failed:
   );
 });
 
+test("a narrow terminal breaks no line within a command, and colours the words", () => {
+  const rollout = hookRollout({ paused: true }, readyStatus());
+  const lines = rolloutLines([rollout], { ...VIEW, columns: 30 });
+  assert.ok(lines.includes("  kubectl hookpolicy rollout resume upgrades --context prod"), printed(lines));
+  const yellow = { ...PLAIN, yellow: (text: string) => `<${text}>` };
+  const [line] = rolloutLines([rollout], { ...VIEW, colour: yellow });
+  assert.match(line ?? "", /: <paused:> .*<kubectl hookpolicy rollout resume upgrades --context prod>$/);
+});
+
 test("stages are a table where their states alone are wider than the terminal", () => {
   const rollout = hookRollout({ stages: STAGES }, staged(stage("canary", { soakingSince: AGO })));
-  const lines = printed(rolloutLines([rollout], { now: NOW, colour: PLAIN, columns: 80 })).split("\n");
+  const lines = printed(rolloutLines([rollout], { ...VIEW, columns: 80 })).split("\n");
   const row = lines.find((line) => line.startsWith("  canary "));
   assert.match(row ?? "", /^ {2}canary +0\/4 +0 +0 +0 +0 +soaks for 24h, until /);
   assert.ok((row ?? "").length > 80);
@@ -236,14 +246,14 @@ test("stages are a table where their states alone are wider than the terminal", 
 
 test("an empty line is between two rollouts", () => {
   const both = [hookRollout({}, readyStatus()), hookRollout({ paused: true }, readyStatus())];
-  assert.deepEqual(rolloutLines(both, { now: NOW, colour: PLAIN }).map(String)[1], "");
+  assert.deepEqual(rolloutLines(both, { ...VIEW }).map(String)[1], "");
   test("why it was paused", () => {
     const rollout = hookRollout({ paused: true }, readyStatus());
     const annotations = { "hookpolicy.dev/pause-reason": "the network is down" };
     const paused = { ...rollout, metadata: { ...rollout.metadata, annotations } };
     assert.match(
-      printed(rolloutLines([paused], { now: NOW, colour: PLAIN })),
-      /: paused because: the network is down: nothing more begins before hookpolicy rollout resume upgrades$/m,
+      printed(rolloutLines([paused], { ...VIEW })),
+      /: paused because: the network is down: nothing more begins before kubectl hookpolicy rollout resume upgrades --context prod$/m,
     );
   });
 });

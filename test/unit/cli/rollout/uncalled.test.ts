@@ -17,7 +17,7 @@ describe("status warns of a rollout whose hook Cluster API does not call", () =>
     });
     const { code, stderr } = await hookpolicy(["rollout", "status", "--kubeconfig", kubeconfig]);
     assert.equal(code, 0, stderr);
-    return stderr;
+    return stderr.replaceAll(kubeconfig, "FILE");
   };
   const group = "GET /apis/runtime.cluster.x-k8s.io";
   const served = {
@@ -28,7 +28,7 @@ describe("status warns of a rollout whose hook Cluster API does not call", () =>
     [`${group}/v1beta2/extensionconfigs`]: { metadata: { resourceVersion: "1" }, items },
   });
   const words =
-    "warning: Cluster API does not call BeforeClusterUpgrade, so HookRollout upgrades holds nothing; see 'hookpolicy doctor'\n";
+    "warning: Cluster API does not call BeforeClusterUpgrade, so HookRollout upgrades holds nothing; see 'hookpolicy doctor --kubeconfig FILE'\n";
 
   test("because there is no ExtensionConfig, or no Cluster API", async (t) => {
     assert.equal(await statusWith(t, configs()), words);

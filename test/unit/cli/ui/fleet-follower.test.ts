@@ -18,16 +18,27 @@ test(
     } as unknown as KubeClient;
     const feed = new LiveFeed();
     let notes: readonly string[] = [];
+    let rollouts: LiveState["rollouts"] = [];
     feed.listen((text) => {
       const state: LiveState = JSON.parse(text);
-      ({ notes } = state);
+      ({ notes, rollouts } = state);
       if (notes.length > 0) end.abort();
     });
-    const holders = { objects: [], resources: [], unread: [] };
+    const unseen = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades", generation: 1 },
+    };
+    const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
+    const holders = { objects: [{ ...unseen, spec }], resources: [], unread: [] };
     const words = { program: "hookpolicy", connection: " --context prod" };
     await followFleet(client, feed, { holders, words, signal: end.signal });
     assert.deepEqual(notes, [
       "the operator's last sign of life is 60m old: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor --context prod'",
     ]);
+    assert.deepEqual(
+      rollouts.map(({ state }) => state),
+      ["the operator has not seen it yet; if that stays, hookpolicy doctor --context prod"],
+    );
   },
 );
