@@ -32,7 +32,7 @@ interface Sources {
   readonly unmatched: readonly string[];
 }
 
-const MANIFEST = /\.(?:ya?ml|json)$/i;
+export const MANIFEST = /\.(?:ya?ml|json)$/i;
 
 export async function sourcesOf(
   paths: readonly string[],

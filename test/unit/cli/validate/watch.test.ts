@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { folder, MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -19,7 +20,7 @@ spec:
         - {name: approved, annotation: {key: a, valueFrom: ClusterUID}}
 `;
 
-test("--watch checks again when a file is replaced, in new folders, too", async (t) => {
+test("--watch checks again when a file is replaced, in new folders, too, and not when other files are written", async (t) => {
   const cwd = await folder(t, { "policies/a.yaml": policy("BeforeClusterDelete") });
   const child = spawn(process.execPath, [MAIN, "validate", "policies", "--watch"], { cwd });
   t.after(() => child.kill());
@@ -37,6 +38,9 @@ test("--watch checks again when a file is replaced, in new folders, too", async 
   await writeFile(join(cwd, "new.yaml"), policy("BeforeClusterDelet"));
   await rename(join(cwd, "new.yaml"), join(cwd, "policies/a.yaml"));
   await until(/1 HookPolicy: 1 error\n\n$/);
+  await writeFile(join(cwd, "policies/build.log"), "done");
+  await setTimeout(500);
+  assert.equal(output, "");
   await writeFile(join(cwd, "policies/a.yaml"), policy("BeforeClusterDelete"));
   await until(/1 HookPolicy: no errors\n\n$/);
   await mkdir(join(cwd, "policies/more"));
@@ -46,6 +50,8 @@ test("--watch checks again when a file is replaced, in new folders, too", async 
     policy("BeforeClusterDelete").replace("name: a", "name: b"),
   );
   await until(/2 HookPolicies: no errors\n\n$/);
+  await rename(join(cwd, "policies/more"), join(cwd, "elsewhere"));
+  await until(/1 HookPolicy: no errors\n\n$/);
   assert.equal(child.exitCode, null);
 });
 
