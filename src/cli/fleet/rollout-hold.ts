@@ -242,8 +242,10 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
   const { compiled, status } = known;
   const { metadata } = member;
   const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));
-  if (claims.some(({ uid, target: its = "" }) => uid === metadata.uid && its === target))
-    return passes(compiled, "HasSlot", "it has a slot, and may begin when Cluster API asks again");
+  const others = claims.filter(({ uid }) => uid !== metadata.uid);
+  const own = claims.find(({ uid }) => uid === metadata.uid);
+  const hasSlot = passes(compiled, "HasSlot", "it has a slot, and may begin when Cluster API asks again");
+  if (own !== undefined && isFor(own, target)) return hasSlot;
   const queue = status.next ?? [];
   // The queue names Clusters without their uid.
   const place = queue.findIndex(
@@ -256,17 +258,23 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
       released: "when a slot is free for it, and it is its turn",
       ...outlook,
     });
-  const limits = limitsOf(request, claims);
+  const limits = limitsOf(request, others);
   const full = limits.find(({ used, limit }) => used.length >= limit);
   if (full !== undefined) {
     const because = [inUse(full), line];
     const deed = `${adminOf(compiled)} raised maxConcurrency above 0`;
     return hold("NoFreeSlot", full.limit === 0 ? byUser(deed, because) : { because });
   }
+  // For another version: it gives that slot for the new one.
+  if (own !== undefined) return hasSlot;
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));
   const isFirst = place < 0 ? queue.length === 0 : place < free;
   if (isFirst && compiled.spread.length === 0) return passes(compiled, "SlotFree", "a slot is free for it");
   return hold("NotItsTurn", { because: [`${free} free, and ${line}`, ...spreadNote(compiled)] });
+}
+
+function isFor(claim: RolloutClaim, target: string): boolean {
+  return (claim.target ?? "") === target;
 }
 
 interface UsedLimit {

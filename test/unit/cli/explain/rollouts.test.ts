@@ -283,6 +283,16 @@ describe("a rollout", () => {
       /^Allowed: [^]*Allowed \(HasSlot\)/,
     ],
     [
+      "that has given it a slot for another version lets it use that for this one",
+      rollout({}, { running: [{ ...claim("prod-1", "5d2c"), target: "v1.34.0" }], next: [next("first")] }),
+      /^Allowed: [^]*Allowed \(HasSlot\)/,
+    ],
+    [
+      "counts no slot of the Cluster itself against it, but those of others",
+      rollout({}, { running: [{ ...claim("prod-1", "5d2c"), target: "v1.34.0" }, claim("other")] }),
+      /because +all slots \(1\) are in use, by team-b\/other\n/,
+    ],
+    [
       "in mode Audit holds nothing",
       rollout({ mode: "Audit", maxConcurrency: 0 }),
       /^Allowed: [^]*WouldBlock \(NoFreeSlot\), mode Audit, so it holds nothing/,
