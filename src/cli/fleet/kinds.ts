@@ -24,7 +24,7 @@ export function groupOf({ apiVersion }: RawObject): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
 }
 
-/** As objectKindKey() of the kind that a gate names. */
+/** As objectKindKey() of the kind. */
 export function kindKeyOf({ apiVersion, kind }: RawObject): string {
   return objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) });
 }

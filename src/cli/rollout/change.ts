@@ -21,7 +21,7 @@ export function resumption(rollout: HookRollout): string[] {
   return [
     rollout.spec.paused === true && `HookRollout ${name} would no longer be paused`,
     isHalted(rollout) &&
-      "Failures until now would no longer halt it; those Clusters would no longer count for their stages",
+      "These failures would no longer halt it; those Clusters would no longer count for their stages",
   ].filter((line) => line !== false);
 }
 

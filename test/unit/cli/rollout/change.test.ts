@@ -55,7 +55,7 @@ describe("what resuming changes", () => {
     ]);
   });
   test("the halt, or both", () => {
-    assert.match(resumption(rollout({}, true)).join(), /Failures until now would no longer halt it/);
+    assert.match(resumption(rollout({}, true)).join(), /These failures would no longer halt it/);
     assert.equal(resumption(rollout({ paused: true }, true)).length, 2);
   });
 });
