@@ -134,13 +134,13 @@ const PACKAGE = [
   'HOOKPOLICY_SHA256: ""',
 ];
 
-/** As in action.yml and templates/check.yml. */
+/** As in action.yml and templates/check.yml: in a folder of the job, because a runner may keep what another one has installed. */
 const INSTALL = [
   'if [ -z "$HOOKPOLICY_PACKAGE" ]; then echo "set HOOKPOLICY_PACKAGE and HOOKPOLICY_SHA256 in this pipeline"; exit 1; fi',
   "folder=$(mktemp -d)",
   'npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"',
   'echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -',
-  'npm install --global "$folder"/*.tgz',
+  'npm install --global --prefix "$folder/npm" "$folder"/*.tgz',
 ];
 
 const GITHUB = `name: hookpolicy
@@ -162,7 +162,7 @@ jobs:
         with:
           node-version: 22
       - run: |
-          ${INSTALL.join("\n          ")}
+          ${[...INSTALL, 'echo "$folder/npm/bin" >> "$GITHUB_PATH"'].join("\n          ")}
       # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
       - run: hookpolicy validate . --strict -o github
       - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
@@ -175,7 +175,7 @@ const GITLAB = `hookpolicy:
   rules:
     - changes: ["**/*.{yaml,yml,json}"]
   script:
-    - ${INSTALL.join("\n    - ")}
+    - ${[...INSTALL, 'export PATH="$folder/npm/bin:$PATH"'].join("\n    - ")}
     # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
     - hookpolicy validate . --strict
     - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml

@@ -265,3 +265,30 @@ for (const [name, check] of [
     });
   });
 }
+
+describe("the pipelines of init install their package, whatever a runner has kept of an earlier job:", () => {
+  interface Run {
+    readonly run?: string;
+  }
+  const starter = starterFiles();
+  const { steps } = parse(starter[".github/workflows/hookpolicy.yaml"] ?? "").jobs.check;
+  const commands: readonly Run[] = steps;
+  const scripts: Readonly<Record<string, readonly string[]>> = {
+    github: commands.flatMap(({ run }) => run ?? []),
+    gitlab: [parse(starter[".gitlab-ci.yml"] ?? "").hookpolicy.script.join("\n")],
+  };
+  for (const [name, lines] of Object.entries(scripts))
+    test(name, async (t) => {
+      const cwd = await checkout(t);
+      await rename(join(cwd, "bin/hookpolicy"), join(cwd, "hookpolicy"));
+      await writeFile(join(cwd, "bin/hookpolicy"), "#!/bin/sh\necho earlier; exit 9\n", { mode: 0o755 });
+      await writeFile(join(cwd, "p.tgz"), "package");
+      await writeNpm(cwd);
+      const env = { HOOKPOLICY_PACKAGE: "p.tgz", HOOKPOLICY_SHA256: hash("sha256", "package") };
+      for (const line of lines) {
+        const { code, output } = await shell(cwd, ["bash", "-e"], line, env);
+        assert.equal(code, 0, output);
+      }
+      assert.match(await readFile(join(cwd, "bin/hookpolicy"), "utf8"), /earlier/);
+    });
+});
