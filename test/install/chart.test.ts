@@ -207,6 +207,11 @@ test("an authority that is left over from a certificate of one's own is written 
   }
 });
 
+test("an authority without a value is none", async () => {
+  const args = ["--set", "admission.clusters=true", "--set", "certificates.issuer=none"];
+  assert.deepEqual(await template(...args, "--set", "certificates.caBundle=null"), await template(...args));
+});
+
 test("a certificate of one's own needs no Secret of the operator's", async () => {
   const objects = await template("--set", "certificates.issuer=none");
   assert.ok(
@@ -364,6 +369,12 @@ test("common labels are those of all objects and Pods", async () => {
 test("a budget for disruptions can be left out", async () => {
   const objects = await template("--set", "podDisruptionBudget.enabled=false");
   assert.ok(objects.every(({ kind }) => kind !== "PodDisruptionBudget"));
+});
+
+test("values that an earlier chart did not have, as with --reuse-values, are as in values.yaml", async () => {
+  const args = ["--set", "monitoring.enabled=true"];
+  const absent = ["--set", "terminationGracePeriodSeconds=null,monitoring.tokenSecret=null"];
+  assert.deepEqual(await template(...args, ...absent), await template(...args));
 });
 
 test("an umbrella chart switches it on and off by its condition, with values that are global", async () => {

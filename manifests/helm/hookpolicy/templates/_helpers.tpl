@@ -29,7 +29,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Another issuer's authority is written by the operator, or by cert-manager. */}}
 {{- define "hookpolicy.caBundle" -}}
-{{- if eq .Values.certificates.issuer "none" }}{{ .Values.certificates.caBundle }}{{ end }}
+{{- if eq .Values.certificates.issuer "none" }}{{ .Values.certificates.caBundle | default "" }}{{ end }}
 {{- end }}
 
 {{/* The label app.kubernetes.io/name is another one: the Service and the Deployment select by it. */}}
