@@ -137,13 +137,25 @@ export const CASES: Readonly<Record<string, Cases>> = {
     ],
   },
   HookPolicyReviewUndecided: {
-    fires: ["NotLoaded", "NotConfirmed", "InternalError"].map((verdict) => ({
-      name: verdict,
-      at: "30m",
-      series: { [reviews(verdict)]: "0+1x60" },
-    })),
+    fires: [
+      ...["NotLoaded", "NotConfirmed", "InternalError"].map((verdict) => ({
+        name: verdict,
+        at: "30m",
+        series: { [reviews(verdict)]: "0+1x60" },
+      })),
+      ...["NotLoaded", "InternalError"].map((verdict) => ({
+        name: `${verdict}, of many`,
+        at: "30m",
+        series: { [reviews(verdict)]: "0+1x60", [reviews("Allowed")]: "0+9x60" },
+      })),
+    ],
     rests: [
       { name: "once", at: "30m", series: { [reviews("NotConfirmed")]: "0x5 1x60" } },
+      {
+        name: "now and then, of many",
+        at: "50m",
+        series: { [reviews("NotConfirmed")]: "0x8 1x8 2x8 3x8 4x8 5x8 6x8", [reviews("Allowed")]: "0+1x60" },
+      },
       { name: "a rule refuses", at: "30m", series: { [reviews("Blocked")]: "0+1x60" } },
     ],
   },
