@@ -178,7 +178,12 @@ describe("with helm", () => {
     await upgrade("keep=true");
     await upgrade("enabled=false");
     assert.match(await cp.kubectl("get", "crd", "-o", "name"), /hookpolicies\.hookpolicy\.dev/);
-    await upgrade("enabled=true");
+    const annotate = ["annotate", "crd", "hookpolicies.hookpolicy.dev", "--overwrite"];
+    await cp.kubectl(...annotate, "meta.helm.sh/release-name=crds", "helm.sh/resource-policy-");
+    await upgrade("enabled=false"); // Helm would delete them with that release alone
+    await cp.kubectl(...annotate, "meta.helm.sh/release-name-"); // with its field manager
+    const enabled = ["--set", "crds.enabled=true", "--take-ownership"];
+    await helmIn(cp, "upgrade", ...RELEASE, CHART, ...enabled);
   });
 
   test("what the operator writes into the webhook's caBundle survives an upgrade", async () => {
