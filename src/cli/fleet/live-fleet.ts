@@ -36,7 +36,7 @@ import {
   typed,
 } from "./live-objects.ts";
 import { gateQueries } from "./rollout-hold.ts";
-import { gatesIn, reachOf } from "../../policy/gates/gates.ts";
+import { gatesIn } from "../../policy/gates/gates.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
@@ -214,11 +214,14 @@ async function readTasks(
   };
 }
 
-/** Whether an object gate may look into other namespaces; too often is better than too rarely. */
+/** Whether other Namespaces than its own may matter to an object gate of a Cluster; too often is better than too rarely. */
 function looksIntoNamespaces(object: RawObject): boolean {
   if (policyKind(object) !== "ClusterHookPolicy" && ownKind(object) !== "HookRollout") return false;
-  const reaches = gatesIn(object["spec"]).flatMap(({ value }) => reachOf(value));
-  return reaches.some(({ selectsNamespaces, namespace }) => selectsNamespaces || namespace !== undefined);
+  return gatesIn(object["spec"]).some(({ value }) => {
+    const { namespaceSelector, namespace, absent, maxCount } = fieldsOf(fieldsOf(value)["object"]);
+    const provesByMissing = absent === true || maxCount !== undefined;
+    return namespaceSelector !== undefined || (namespace !== undefined && provesByMissing);
+  });
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {

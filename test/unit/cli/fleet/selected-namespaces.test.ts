@@ -111,7 +111,7 @@ test("they are not evaluable for a user who may not list Namespaces, which is to
   assert.deepEqual(unread, ["list namespaces"]);
 });
 
-test("a stage by namespace and the object of a task need no right to list Namespaces, a gate in one does", async () => {
+test("a stage by namespace and the object of a task need no right to list Namespaces, a gate on none left in one does", async () => {
   const unreadWith = async (kind: string, spec: object): Promise<readonly string[]> => {
     const object = { metadata: { name: "o", uid: "uid-o", resourceVersion: "1", generation: 1 }, spec };
     const client = clientOf("namespaces", { ...OBJECTS, clusterhookpolicies: [], [kind]: [object] });
@@ -131,6 +131,8 @@ test("a stage by namespace and the object of a task need no right to list Namesp
   assert.deepEqual(await unreadWith("hookrollouts", staged([])), []);
   assert.deepEqual(await unreadWith("clusterhookpolicies", { ...production, rules: [rule] }), []);
   const object = { apiVersion: "v1", kind: "ConfigMap", name: "ok", namespace: "platform" };
-  for (const gate of [{ object }, { anyOf: [{ name: "m", object }] }])
+  assert.deepEqual(await unreadWith("hookrollouts", staged([{ name: "g", object }])), []);
+  const none = { ...object, absent: true };
+  for (const gate of [{ object: none }, { anyOf: [{ name: "m", object: none }] }])
     assert.deepEqual(await unreadWith("hookrollouts", staged([{ name: "g", ...gate }])), ["list namespaces"]);
 });
