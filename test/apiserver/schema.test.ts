@@ -342,7 +342,7 @@ describe("kubectl", () => {
     assert.match(await cp.kubectl("explain", "chkp.spec.namespaceSelector"), /Selects the namespaces/);
     assert.match(await cp.kubectl("explain", "hkp.status.decisions.earliestRelease"), /earliest instant/);
     assert.match(await cp.kubectl("explain", "hkp.spec.rules.until.anyOf.window"), /outside of every deny/);
-    assert.match(await cp.kubectl("explain", "hko.spec.policyRefs"), /Absent, none of them holds it/);
+    assert.match(await cp.kubectl("explain", "hko.spec.policyRefs"), /Absent, none\s+of them holds it/);
   });
 
   test("applies the same policy twice without a change", async () => {

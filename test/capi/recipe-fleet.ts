@@ -254,16 +254,19 @@ export class Recipe {
   }
 
   /**
-   * The page shows what the command prints, but for times, ages, uids and the width of columns; and for `here`, which
-   * stands for what is on the `page`.
+   * The page shows what the command prints, but for times, ages, uids and the width of columns; and for what is `here` at
+   * the time, which stands for what is on the `page`.
    */
-  async shows(containing: string, but?: { readonly page: string; readonly here: string }): Promise<void> {
+  async shows(
+    containing: string,
+    but?: { readonly page: string; readonly here: () => Promise<string> },
+  ): Promise<void> {
     const [transcript] = transcriptsOf(this.#page).filter(({ command }) => command.includes(containing));
     assert.ok(transcript, `${this.#page} shows ${containing}`);
     const shown = withoutTheChanging(this.#here(transcript.output));
-    const wanted = but === undefined ? shown : shown.replace(but.page, but.here);
-    let last = "";
+    let [last, wanted] = ["", shown];
     const same = async (): Promise<boolean> => {
+      if (but !== undefined) wanted = shown.replace(but.page, await but.here());
       const { stdout, stderr } = await this.#sh(transcript.command);
       last = withoutTheChanging(stdout + stderr);
       return last === wanted;

@@ -374,8 +374,10 @@ describe("the recipe for all namespaces", () => {
     await remove(cluster);
     await held(policy, cluster, DELETE, "WindowClosed");
     // Clusters of other recipes may be held, too.
-    const { matchedClusters, blocked } = statusOf(await fleet.cp.get(policy));
-    const here = ` ${matchedClusters} ${blocked} `;
+    const here = async (): Promise<string> => {
+      const { matchedClusters, blocked } = statusOf(await fleet.cp.get(policy));
+      return ` ${matchedClusters} ${blocked} `;
+    };
     await page.shows("kubectl get clusterhookpolicy", { page: " 212 1 ", here });
     await page.type("kubectl label namespace");
     await gone(cluster);

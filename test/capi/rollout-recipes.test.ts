@@ -121,7 +121,7 @@ describe("the recipe", () => {
     await isReady("creations");
     const names = ["prod-1", "prod-2", "prod-3"];
     for (const name of names) await createCluster(cp, { namespace, name });
-    await page.shows("kubectl get hookrollout", { page: " 20 ", here: " 2 " });
+    await page.shows("kubectl get hookrollout", { page: " 20 ", here: async () => " 2 " });
     // The slot is there before Cluster API has had its answer.
     const begun = await cp.waitFor("two creations to begin", async () => {
       const running = await runningCreations(cp, namespace);
