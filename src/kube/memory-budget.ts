@@ -14,6 +14,7 @@ export const PLATFORM = "";
 
 /** Of the heap, for what is kept; the other half is for what is read, decided and answered. */
 const SHARE_OF_HEAP = 0.5;
+
 /** What objects take in memory. */
 export interface MemoryUse {
   readonly bytes: number;

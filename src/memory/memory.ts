@@ -11,7 +11,7 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operation.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { OperationState, World } from "../policy/world.ts";
+import type { NamespaceLister, OperationState, World } from "../policy/world.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
 import type { OverrideSet } from "./override-set.ts";
@@ -85,10 +85,8 @@ export interface Unavailable {
 
 /** The inputs of a decision about any Cluster. */
 export interface WorldSources extends Pick<Memory, "policies" | "overrides" | "objects" | "tasks"> {
-  readonly namespaces: Pick<Lister<Namespace>, "get"> & {
-    /** All Namespaces. Absent: only some are known. */
-    readonly list?: () => Iterable<Namespace>;
-  };
+  /** Without `list`, only some are known. */
+  readonly namespaces: Pick<NamespaceLister, "get"> & Partial<NamespaceLister>;
 }
 
 export function worldOf(
@@ -96,19 +94,20 @@ export function worldOf(
   cluster: Cluster,
   state?: OperationState,
 ): World {
-  const { list } = namespaces;
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),
-    ...(list !== undefined && {
-      namespaces: { get: (name) => namespaces.get(name), list: () => list.call(namespaces) },
-    }),
+    ...(hasAll(namespaces) && { namespaces }),
     objects,
     overrides: overrides.ofCluster(cluster),
     ...(tasks !== undefined && { tasks }),
     readers: policies.readers,
     ...(state !== undefined && { state }),
   };
+}
+
+function hasAll(namespaces: WorldSources["namespaces"]): namespaces is NamespaceLister {
+  return namespaces.list !== undefined;
 }
 
 /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */

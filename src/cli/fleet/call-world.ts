@@ -25,7 +25,7 @@ function showing(objects: ObjectReader, { metadata, topology }: Cluster): Object
   return {
     find: (kind, place, look) => {
       const found = objects.find(kind, place, look);
-      if (!found.ok || place !== namespace || !isCluster({ ...kind })) return found;
+      if (!found.ok || place !== namespace || !isCluster(kind)) return found;
       const changed = found.objects.map((each) => {
         if (each.metadata.name !== name || each.raw === undefined) return each;
         const raw: RawObject = edited(each.raw, patch);

@@ -135,7 +135,7 @@ function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
   const gates = objects
     .filter((object) => ownKind(object) !== undefined)
     .flatMap(({ spec }) => gatesIn(spec));
-  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => kindName({ ...kind })));
+  return new Set(gates.flatMap(({ value }) => reachOf(value)).map(({ kind }) => kindName(kind)));
 }
 
 /** What is also a resource is applied as it is. */

@@ -31,7 +31,7 @@ export function objectReader(
     find: (kind, namespace, look): FoundObjects => {
       known ??= givenKinds(objects, namespaceOf);
       const { kinds, empty } = known;
-      const key = kindName({ ...kind });
+      const key = kindName(kind);
       const given =
         kinds.get(key) ?? (complete || empty.has(key) ? { ...kindOf(key, []), lost: [] } : undefined);
       if (given === undefined) {

@@ -19,8 +19,11 @@ export type OwnKind = (typeof OWN_KINDS)[number];
 /** The annotation of a HookRollout that says why a user has paused it; the operator does not read it. */
 export const PAUSE_REASON = "hookpolicy.dev/pause-reason";
 
+/** Of an object, or as a gate names it. */
+type Kinded = Partial<Record<"apiVersion" | "kind", unknown>>;
+
 /** "velero.io" of velero.io/v1; "" of v1. */
-export function groupOf({ apiVersion }: RawObject): string {
+export function groupOf({ apiVersion }: Kinded): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
 }
 
@@ -30,8 +33,8 @@ export function kindKeyOf({ apiVersion, kind }: RawObject): string {
 }
 
 /** "Backup.velero.io": the API server has each object in every version of its group. */
-export function kindName(object: RawObject): string {
-  return [String(object["kind"]), groupOf(object)].filter((part) => part !== "").join(".");
+export function kindName(of: Kinded): string {
+  return [String(of.kind), groupOf(of)].filter((part) => part !== "").join(".");
 }
 
 /** Accepts any version of the group: the schema reports a version that is not supported. */
@@ -88,8 +91,8 @@ function placeOf(object: RawObject): ObjectName {
   return kind === undefined || kind === "HookPolicy" ? { name, namespace } : { name };
 }
 
-export function isCluster(object: RawObject): boolean {
-  return groupOf(object) === CLUSTER_API_GROUP && object["kind"] === "Cluster";
+export function isCluster(of: Kinded): boolean {
+  return groupOf(of) === CLUSTER_API_GROUP && of.kind === "Cluster";
 }
 
 export function isNamespace({ apiVersion, kind }: RawObject): boolean {

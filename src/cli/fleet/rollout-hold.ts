@@ -75,8 +75,7 @@ function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Sit
   const states = statesOf(compiled, fleet, now).map((state) =>
     clusterKey(state.cluster) === key ? asked(state, targetVersion(call)) : asSucceeded(state),
   );
-  const present = { members: states, served: fleet.served };
-  return { ...known, status: presentStatus(compiled, status, present, { at: now }) };
+  return { ...known, status: presentStatus(known, fleet, states, { at: now }) };
 }
 
 function asked(state: MemberState, version: string | undefined): MemberState {

@@ -11,7 +11,7 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
 import { knownStages } from "../../rollouts/stages.ts";
 import { covers } from "../../policy/world.ts";
-import type { Fleet } from "./fleet.ts";
+import type { Fleet, FleetRollout } from "./fleet.ts";
 
 /** In no stage, if an earlier one could be that of the Cluster, whose Namespace is not known. */
 export function knownMember(
@@ -50,9 +50,9 @@ export interface StatusWish {
  * a version of which `stored` has no stages has failed by then.
  */
 export function presentStatus(
-  rollout: CompiledRollout,
-  stored: HookRolloutStatus,
-  { members, served }: { readonly members: readonly MemberState[] } & Pick<Fleet, "served">,
+  { compiled: rollout, status: stored }: Pick<FleetRollout, "compiled" | "status">,
+  { served }: Pick<Fleet, "served">,
+  members: readonly MemberState[],
   { at, version }: StatusWish,
 ): HookRolloutStatus {
   const nothing = { ended: new Set<string>(), isRebuilding: false, scope: "", next: [] };

@@ -71,12 +71,8 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const stored = object.status ?? {};
   const states = statesOf(rollout, fleet, wish.from);
   const target = wish.version ?? underWay({ rollout, states });
-  const status = presentStatus(
-    rollout,
-    stored,
-    { members: states, served: fleet.served },
-    { at: wish.from, version: target },
-  );
+  const given = { compiled: rollout, status: stored };
+  const status = presentStatus(given, fleet, states, { at: wish.from, version: target });
   const start: Start = {
     rollout,
     stored,

@@ -54,9 +54,10 @@ export function rolloutHolds(
   wish: StatusWish,
 ): HoldChanges {
   const enforced = fleet.rollouts.filter(({ compiled: { mode } }) => mode === "Enforce");
-  const known = enforced.map(({ compiled, status: stored }): KnownRollout => {
+  const known = enforced.map((rollout): KnownRollout => {
+    const { compiled } = rollout;
     const states = statesOf(compiled, fleet, wish.at);
-    const status = presentStatus(compiled, stored, { members: states, served: fleet.served }, wish);
+    const status = presentStatus(rollout, fleet, states, wish);
     const members = states.map(({ member }) => member);
     const hook = BEGINS[compiled.operation];
     return {

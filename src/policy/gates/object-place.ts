@@ -1,7 +1,7 @@
 /** Where an object gate looks, which is one namespace, or those that its namespaceSelector selects. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import type { LabelSelector } from "../../api/meta.ts";
+import type { LabelSelector, Namespace } from "../../api/meta.ts";
 import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
 import type { FoundObjects, ObjectKind, ObjectLook, WatchedObject } from "../watched-objects.ts";
@@ -38,23 +38,25 @@ export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec):
 function onePlace(given: string | undefined, world: World): Place {
   const own = world.cluster.metadata.namespace ?? "";
   const name = given ?? own;
-  const doubt = name === own ? doubtOfOwn(world.namespace) : doubtOfOther(name, world.namespaces);
+  const doubt = name === own ? doubtOfOwn(world) : doubtOfOther(name, world);
   return { namespaces: [name], where: `namespace ${name}`, ...(doubt !== undefined && { doubt }) };
 }
 
-function doubtOfOwn(namespace: World["namespace"]): Place["doubt"] {
-  if (namespace === undefined)
-    return { met: undefined, reason: NAMESPACE_UNKNOWN, observed: "the Namespace is not known" };
-  return namespace.metadata.deletionTimestamp === undefined ? undefined : terminating("its namespace");
+function doubtOfOwn({ namespace }: World): Place["doubt"] {
+  if (namespace !== undefined) return doubtOfGoing(namespace, "its namespace");
+  return { met: undefined, reason: NAMESPACE_UNKNOWN, observed: "the Namespace is not known" };
 }
 
-function doubtOfOther(name: string, namespaces: World["namespaces"]): Place["doubt"] {
+function doubtOfOther(name: string, { namespaces }: World): Place["doubt"] {
   if (namespaces === undefined) return NAMESPACES_UNKNOWN;
   const namespace = namespaces.get(name);
-  if (namespace !== undefined)
-    return namespace.metadata.deletionTimestamp === undefined ? undefined : terminating("the namespace");
+  if (namespace !== undefined) return doubtOfGoing(namespace, "the namespace");
   const observed = "there is no such Namespace, so missing objects prove nothing";
   return { met: undefined, reason: "NoSuchNamespace", observed };
+}
+
+function doubtOfGoing({ metadata }: Namespace, which: string): Place["doubt"] {
+  return metadata.deletionTimestamp === undefined ? undefined : terminating(which);
 }
 
 const NAMESPACES_UNKNOWN = {

@@ -144,7 +144,7 @@ function sections(
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
   const clusters = new Set(meant.map(nameOf));
   const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
-  const kinds = new Set(fleet.demands().map(({ kind }) => kindName({ ...kind })));
+  const kinds = new Set(fleet.demands().map(({ kind }) => kindName(kind)));
   const isLookedAt = (object: RawObject): boolean => kinds.has(kindName(object));
   const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
   const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));

@@ -5,6 +5,8 @@ import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { onTerminal } from "../terminal/pseudo-terminal.ts";
 
+const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   "two places at once": {
     args: ["-A", "-n", "team-a"],
@@ -28,7 +30,6 @@ for (const [name, { args, says }] of Object.entries(WRONG)) {
 }
 
 test("get tells the operator's last sign of life by the Lease of its leader, if it may be read", async (t) => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
   const policies = {
     "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
@@ -55,7 +56,6 @@ test("get tells the operator's last sign of life by the Lease of its leader, if 
 });
 
 describe("what the operator has written can be out of date:", () => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
   const metadata = { name: "hookpolicy", resourceVersion: "1" };
   const lease = { metadata, spec: { renewTime: "2026-11-21T11:50:00.000000Z" } };
   const claim = { renewedAt: "2026-11-21T11:59:30Z" };
@@ -117,7 +117,6 @@ describe("what the operator has written can be out of date:", () => {
 });
 
 test("get says so where the user may not read Leases, and calls the rows neither old nor new", async (t) => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
   const row = {
     namespace: "team-a",
     cluster: "c1",
@@ -171,13 +170,13 @@ test("get says in which namespace nothing is held, and how to see the others if 
   assert.equal(missing.stderr, "error: there is no Namespace team-b (did you mean team-a?)\n");
 });
 
+const clock = new Date("2026-01-01T00:00:00Z");
+const since = "2025-12-31T23:00:00Z";
+const row = { namespace: "team-a", cluster: "c1", clusterUID: "u", hook: "BeforeClusterDelete", rule: "r" };
+const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstAsked: since, since };
+const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
+
 test("get without a Lease says that it is unknown whether the operator runs, and takes the API server's clock", async (t) => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const clock = new Date("2026-01-01T00:00:00Z");
-  const since = "2025-12-31T23:00:00Z";
-  const row = { namespace: "team-a", cluster: "c1", clusterUID: "u", hook: "BeforeClusterDelete", rule: "r" };
-  const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstAsked: since, since };
-  const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
   const policies = {
     "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list({
       metadata,
@@ -202,12 +201,6 @@ test("get without a Lease says that it is unknown whether the operator runs, and
 });
 
 describe("get -w", () => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const clock = new Date("2026-01-01T00:00:00Z");
-  const since = "2025-12-31T23:00:00Z";
-  const row = { namespace: "team-a", cluster: "c1", clusterUID: "u", hook: "BeforeClusterDelete", rule: "r" };
-  const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstAsked: since, since };
-  const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
   const lease = { metadata: { ...metadata, name: "hookpolicy" }, spec: { renewTime: since } };
   const own = "GET /apis/hookpolicy.dev/v1alpha1";
   /** What it follows is forbidden in the end, so that it ends. */
