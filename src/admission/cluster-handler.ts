@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { withinBudget } from "../lib/signals.ts";
 import { type Attempt, attemptsOf } from "../operations/attempt.ts";
-import { holdTexts } from "../policy/decide.ts";
+import { holdWarnings } from "../policy/decide.ts";
 import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
@@ -158,6 +158,6 @@ function passed(
   decision: Decision,
   { source, now }: ClusterAdmissionDeps,
 ): AdmissionOutcome {
-  const warnings = holdTexts(source.warnings(request, now()).trace);
+  const warnings = holdWarnings(source.warnings(request, now()).trace);
   return { verdict: warnings.length > 0 ? "Warned" : "Allowed", warnings, decision };
 }

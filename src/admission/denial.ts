@@ -2,7 +2,8 @@
 
 import { GROUP } from "../api/hook-policy.ts";
 import { printable } from "../lib/printable.ts";
-import { truncate } from "../lib/truncate.ts";
+import { truncate, truncateText } from "../lib/truncate.ts";
+import { MAX_WARNING } from "../policy/message.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
 import type { UndecodableReason } from "../server/hook-server.ts";
 
@@ -101,8 +102,6 @@ function list(errors: readonly FieldError[]): string {
   return shown.length === 1 ? shown.join("") : `[${shown.join(", ")}]`;
 }
 
-/** The API server truncates longer warnings, and drops all after 4096 bytes (apiserver: endpoints/filters/warning.go). */
-const MAX_WARNING = 256;
 const MAX_WARNINGS = 4000;
 
 /** Makes warnings short enough for the API server to pass on, and printable, because they go into HTTP headers. */
@@ -111,7 +110,7 @@ export function joinWarnings(warnings: readonly string[]): string[] {
   let left = MAX_WARNINGS - MAX_WARNING;
   const unique = [...new Set(warnings)];
   for (const [index, raw] of unique.entries()) {
-    const warning = truncate(printable(raw), MAX_WARNING);
+    const warning = truncateText(printable(raw), MAX_WARNING);
     left -= warning.length;
     if (left < 0) return [...shown, `and ${unique.length - index} more warnings`];
     shown.push(warning);

@@ -29,6 +29,28 @@ export function truncate(text: string, max: number): string {
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
 
+/** A command that is printed to be pasted, after what it does: see shellQuote(). */
+const COMMAND = / \((?:kubectl|hookpolicy) (?:\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|[^'\\)])*\)/gu;
+
+/** `cut`: the truncated text. A part of a command can do something else, so a command is left out instead. */
+function withoutPartOfCommand(text: string, cut: string): string {
+  const kept = cut.length - 1;
+  if (cut === text) return text;
+  for (const { index, 0: command } of text.matchAll(COMMAND))
+    if (index < kept && kept < index + command.length) return `${text.slice(0, index)}…`;
+  return cut;
+}
+
+/** truncate() for a text with commands, none of which is cut. */
+export function truncateText(text: string, max: number): string {
+  return withoutPartOfCommand(text, truncate(text, max));
+}
+
+/** truncateBytes() for a text with commands, none of which is cut. */
+export function truncateTextBytes(text: string, max: number): string {
+  return withoutPartOfCommand(text, truncateBytes(text, max));
+}
+
 /** Keeps the last characters, to a number of code points. */
 export function truncateStart(text: string, max: number): string {
   const points = Array.from(text);

@@ -4,14 +4,9 @@ import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } f
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../api/target-version.ts";
-import {
-  afterWords,
-  holdingRules,
-  type PolicyTrace,
-  type RuleTrace,
-  unmetGates,
-} from "../policy/decision.ts";
+import { holdingRules, type PolicyTrace, type RuleTrace, unmetGates } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
+import { ruleMessage } from "../policy/message.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../lib/truncate.ts";
@@ -67,7 +62,7 @@ export function policyRow(
     verdict,
     ...shownRule(rule),
     reason: rule.reason,
-    message: ruleMessage(rule, rule.message || passed(rule)),
+    message: ruleMessage(rule, rule.message || passed(rule), { max: MAX_ROW_MESSAGE }),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -100,37 +95,6 @@ function shownRule(trace: RuleTrace): { readonly rule: string; readonly gate?: s
 
 function shownMessage(message: string): string {
   return truncate(printable(message), MAX_ROW_MESSAGE);
-}
-
-const COMMAND_BEGUN = / \((?:kubectl|hookpolicy) [^()]*\u2026$/;
-
-/**
- * A command is never cut inside, because a part of one can do something else. Where not everything fits, the words beside the
- * first command are left out; or else the commands.
- */
-function ruleMessage(rule: RuleTrace, message: string): string {
-  const withWords = (text: string): string => printable(afterWords(rule, text));
-  const whole = withWords(message);
-  if (fits(whole)) return whole;
-  const unmet = unmetGates(rule);
-  const commands = unmet.flatMap(({ gate, remedy, members = [] }) =>
-    [remedy, ...members.map((member) => member.remedy)]
-      .filter((command) => command !== undefined && message.includes(` (${command})`))
-      .map((command) => ({ gate, command })),
-  );
-  const [first] = commands;
-  const more = unmet.length > 1 ? `, and ${unmet.length - 1} more` : "";
-  const brief = first && withWords(`gate ${first.gate} waits (${first.command})${more}`);
-  if (brief !== undefined && fits(brief)) return brief;
-  const text = commands.reduce((left, { command }) => left.replaceAll(` (${command})`, ""), message);
-  const cut = shownMessage(afterWords(rule, text));
-  // Words of the author that look like a command stay.
-  const words = withWords("").length;
-  return cut.slice(0, words) + cut.slice(words).replace(COMMAND_BEGUN, "…");
-}
-
-function fits(text: string): boolean {
-  return truncate(text, MAX_ROW_MESSAGE) === text;
 }
 
 type ShownResult = Pick<PolicyRow, "verdict" | "rule" | "targetVersion">;
@@ -256,7 +220,7 @@ function resultOf(
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   const rule = decidingRule(trace);
-  const message = rule && ruleMessage(rule, rule.message);
+  const message = rule && ruleMessage(rule, rule.message, { max: MAX_ROW_MESSAGE });
   return {
     namespace,
     cluster: name,

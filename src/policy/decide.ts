@@ -17,7 +17,7 @@ import {
   type HeldRule,
 } from "./decision.ts";
 import { changesAtEarliest } from "../lib/instant.ts";
-import { joinMessages } from "./message.ts";
+import { joinMessages, MAX_WARNING, ruleMessage } from "./message.ts";
 import {
   canHoldAt,
   CAUSE,
@@ -82,9 +82,12 @@ export function objectQueries(
   return queries.includes(undefined) ? undefined : queries.flatMap((each) => each ?? []);
 }
 
-/** Says what each rule that holds the operation waits for. */
-export function holdTexts(trace: readonly PolicyTrace[]): string[] {
-  return heldRules(trace).map(holdText);
+/** Says what each rule that holds the operation waits for, as warnings of the API server. */
+export function holdWarnings(trace: readonly PolicyTrace[]): string[] {
+  return heldRules(trace).map(({ policy, rule }) => {
+    const { message, answer = message } = rule;
+    return ruleMessage(rule, answer, { max: MAX_WARNING, by: `${policyName(policy)}, ${headingOf(rule)}` });
+  });
 }
 
 function holdText({ policy, rule }: HeldRule): string {
@@ -240,8 +243,12 @@ function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]
 }
 
 function describeRule(finding: RuleTrace): string {
-  const { verdict, message, answer = message } = finding;
-  return `${nameOf(finding)}${verdict === "NotEvaluable" ? " is not evaluable" : ""}: ${answer}`;
+  const { message, answer = message } = finding;
+  return `${headingOf(finding)}${answer}`;
+}
+
+function headingOf(finding: RuleTrace): string {
+  return `${nameOf(finding)}${finding.verdict === "NotEvaluable" ? " is not evaluable" : ""}: `;
 }
 
 function nameOf({ rule }: RuleTrace): string {

@@ -4,11 +4,15 @@
  */
 
 import { printable } from "../lib/printable.ts";
-import { byteLength, truncateBytes } from "../lib/truncate.ts";
+import { byteLength, truncate, truncateText, truncateTextBytes } from "../lib/truncate.ts";
+import { afterWords, type RuleTrace, unmetGates } from "./decision.ts";
 import type { FieldError } from "./validation/schema.ts";
 
 /** Cluster API does not truncate, and a condition that is too long makes its status patch fail. */
 const MAX_MESSAGE_BYTES = 1024;
+
+/** The API server truncates longer warnings, and drops all after 4096 bytes (apiserver: endpoints/filters/warning.go). */
+export const MAX_WARNING = 256;
 
 const SEPARATOR = "; ";
 
@@ -32,7 +36,7 @@ export function joinMessages(reasons: readonly Reason[]): string {
     const next = joined(parts.with(index, text));
     if (next.isCut) {
       const room = MAX_MESSAGE_BYTES - byteLength(best.text) + byteLength(brief);
-      return joined(parts.with(index, truncateBytes(printable(text), room))).text;
+      return joined(parts.with(index, truncateTextBytes(printable(text), room))).text;
     }
     parts[index] = text;
     best = next;
@@ -50,7 +54,10 @@ function joined(parts: readonly string[]): { readonly text: string; readonly isC
     if (byteLength(next + reserve) > MAX_MESSAGE_BYTES) {
       const more = andMore(parts.length - Math.max(index, 1));
       const room = MAX_MESSAGE_BYTES - byteLength(more);
-      return { text: truncateBytes(index === 0 ? part : text, room) + more, isCut: true };
+      return {
+        text: index === 0 ? truncateTextBytes(printable(raw), room) + more : text + more,
+        isCut: true,
+      };
     }
     text = next;
   }
@@ -59,6 +66,33 @@ function joined(parts: readonly string[]): { readonly text: string; readonly isC
 
 function andMore(count: number): string {
   return count > 0 ? `${SEPARATOR}and ${count} more` : "";
+}
+
+/**
+ * What a rule waits for, in at most `max` characters; `by`: who says so. A command is never cut: where not everything fits, the
+ * words beside the first command are left out; or else the commands.
+ */
+export function ruleMessage(
+  rule: RuleTrace,
+  message: string,
+  { max, by = "" }: { readonly max: number; readonly by?: string },
+): string {
+  const withWords = (text: string): string => printable(afterWords(rule, `${by}${text}`));
+  const fits = (text: string): boolean => truncate(text, max) === text;
+  const whole = withWords(message);
+  if (fits(whole)) return whole;
+  const told = unmetGates(rule).filter(({ gate }) => message.includes(`gate ${gate} `));
+  const commands = told.flatMap(({ gate, remedy, members = [] }) =>
+    [remedy, ...members.map((member) => member.remedy)]
+      .filter((command) => command !== undefined && message.includes(` (${command})`))
+      .map((command) => ({ gate, command })),
+  );
+  const [first] = commands;
+  const more = told.length > 1 ? `, and ${told.length - 1} more` : "";
+  const brief = first && withWords(`gate ${first.gate} waits (${first.command})${more}`);
+  if (brief !== undefined && fits(brief)) return brief;
+  const text = commands.reduce((left, { command }) => left.replaceAll(` (${command})`, ""), message);
+  return truncateText(withWords(text), max);
 }
 
 /** More than fit into a condition. */

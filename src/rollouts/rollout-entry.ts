@@ -19,7 +19,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
-import { truncate } from "../lib/truncate.ts";
+import { truncateText } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
 import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
@@ -198,7 +198,7 @@ export class RolloutEntry {
     return {
       ...whoBegins(metadata, { target, stage }),
       reason: hold.reason,
-      message: truncate(printable(holdText(hold)), MAX_ROW_MESSAGE),
+      message: truncateText(printable(holdText(hold)), MAX_ROW_MESSAGE),
       since: timestamp(firstAsked),
     };
   }

@@ -7,7 +7,7 @@ import { type Attempt, attemptOf, type Change } from "../../operations/attempt.t
 import { wanting } from "../../operations/operation.ts";
 import { type AdmissionDecision, admit, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../views/cluster.ts";
-import { holdTexts, matches } from "../../policy/decide.ts";
+import { holdWarnings, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -80,7 +80,7 @@ export function answerOf(attempt: Attempt, found: AdmissionDecision): AdmissionA
   if (verdict === "Warned")
     return {
       verdict,
-      message: holdTexts(warned.trace).join("\n"),
+      message: holdWarnings(warned.trace).join("\n"),
       decision: { ...atOnce(warned), holds: false },
     };
   const silent = denial.verdict === "Allowed" ? warned.verdict : denial.verdict;

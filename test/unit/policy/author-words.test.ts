@@ -8,7 +8,9 @@ import { printable } from "../../../src/lib/printable.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { policyRow } from "../../../src/operations/rows.ts";
 import { newOperation } from "../../../src/operations/operation.ts";
-import { decide } from "../../../src/policy/decide.ts";
+import { joinWarnings } from "../../../src/admission/denial.ts";
+import { decide, holdWarnings } from "../../../src/policy/decide.ts";
+import { type PolicyTrace, unmetGates } from "../../../src/policy/decision.ts";
 import { policyName } from "../../../src/policy/policy-ref.ts";
 import { runs } from "../../generated.ts";
 import { cluster, compiled, DELETE, hookPolicy, NOW, rule, world } from "../builders.ts";
@@ -32,6 +34,17 @@ function policyOf([message, count]: readonly [string, number], index: number): P
 
 const quoted = (message: string): string => printable(JSON.stringify(message));
 
+/** A part of a command can do something else. */
+function assertWholeCommands(text: string, trace: readonly PolicyTrace[]): void {
+  const rules = trace.flatMap((policy) => policy.rules);
+  const commands = rules.flatMap(unmetGates).map(({ remedy }) => `(${remedy})`);
+  for (const { index } of text.matchAll(/\(kubectl /g))
+    assert.ok(
+      commands.some((command) => text.startsWith(command, index)),
+      text,
+    );
+}
+
 test("in a row and in the Cluster's condition, the author's words come first and whole", () => {
   fc.assert(
     fc.property(policies, (given) => {
@@ -48,15 +61,15 @@ test("in a row and in the Cluster's condition, the author's words come first and
         // The last character of a row that is full is "…".
         const room = Array.from(said[index] ?? "?").slice(0, MAX_ROW_MESSAGE - 1);
         assert.ok(row?.message.startsWith(room.join("")), row?.message);
-        // Every command is whole.
-        assert.doesNotMatch(row?.message.slice(said[index]?.length) ?? "", /\(kubectl [^)]*$/);
+        assertWholeCommands(row?.message ?? "", trace);
       }
+      for (const text of [message, ...joinWarnings(holdWarnings(trace))]) assertWholeCommands(text, trace);
     }),
     runs(2000),
   );
 });
 
-test("a row of the README's example has its command whole", () => {
+test("a row and a warning of the README's example have its command whole", () => {
   const message = "ask #platform for approval";
   const annotation = { key: "hooks.example.com/delete-approved", valueFrom: "ClusterUID" } as const;
   const until = [{ name: "approved", annotation }];
@@ -69,4 +82,7 @@ test("a row of the README's example has its command whole", () => {
     row?.message,
     `"${message}", gate approved waits (kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=0f8d3f0a-58a2-4f0e-9d5a-1f5a2b3c4d5e)`,
   );
+  assert.deepEqual(holdWarnings(trace), [
+    `"${message}", HookPolicy team-a/protect, rule confirmed-delete: gate approved waits (kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=0f8d3f0a-58a2-4f0e-9d5a-1f5a2b3c4d5e)`,
+  ]);
 });
