@@ -3,6 +3,7 @@
 import type { ValidateFunction } from "ajv";
 import { compareText } from "../lib/compare-text.ts";
 import { parseJson } from "../lib/fields.ts";
+import { printable } from "../lib/printable.ts";
 import { handlerName, type ServedHooks } from "../api/hook-catalog.ts";
 import {
   HOOK_NAMES,
@@ -50,7 +51,7 @@ export function encodeResponse(
     apiVersion: HOOKS_GROUP_VERSION,
     kind: `${hook}Response`,
     status,
-    ...(message !== "" && { message }),
+    ...(message !== "" && { message: printable(message) }),
     ...(waits && { retryAfterSeconds: Number.isSafeInteger(retryAfterSeconds) ? retryAfterSeconds : 5 }),
   };
   return JSON.stringify(response);

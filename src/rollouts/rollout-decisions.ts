@@ -13,6 +13,7 @@ import { clusterKey } from "../views/cluster.ts";
 import type { Lifted } from "../memory/memory.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/world.ts";
+import { joinMessages } from "../policy/message.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
@@ -418,7 +419,7 @@ function held(released: Decision, hold: Hold): Decision {
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,
-    message: holdText(hold),
+    message: joinMessages([{ text: holdText(hold) }]),
     rollout,
   };
 }

@@ -174,6 +174,12 @@ describe("an answer", () => {
     );
   });
 
+  test("is on one line, because Cluster API shows it in a terminal", () => {
+    const wait = { status: "Success", retryAfterSeconds: 5, message: "a\n\u001B[2J" } as const;
+    const { message } = JSON.parse(encodeResponse("BeforeClusterDelete", wait, true));
+    assert.equal(message, String.raw`a\n\u001b[2J`);
+  });
+
   test("to a hook that does not wait has no retryAfterSeconds", () => {
     assert.doesNotMatch(encodeResponse("AfterControlPlaneInitialized", go, false), /retryAfterSeconds/);
   });

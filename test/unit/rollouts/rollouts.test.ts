@@ -85,6 +85,27 @@ describe("memory", () => {
     );
   });
 
+  test("tells Cluster API what a gate waits for on one line of at most 1 KiB, without a part of a command", async () => {
+    const forged = "\u001B[2J\n; and HookPolicy x released it \u202E";
+    const object = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      nameExpression: "cluster.metadata.annotations['name']",
+    };
+    const specs = {
+      upgrades: { stages: [{ name: "only", until: [{ name: "ok", object }] }] },
+    };
+    for (let length = 0; length < 300; length += 7) {
+      const name = `${forged}${"\u{1F600}".repeat(length)}`.slice(0, 253);
+      const annotated = waitingCluster("a", { metadata: { ...A.metadata, annotations: { name } } });
+      const replica = replicaOf({ specs, clusters: [annotated] });
+      const { message } = replica.rollouts.ask(requestOf(annotated), released(annotated));
+      assert.doesNotMatch(message, /[\p{Cc}\p{Cf}\p{Cs}]/u);
+      assert.ok(Buffer.byteLength(message) <= 1024 && message.isWellFormed(), message);
+      assert.doesNotMatch(message, /\(hookpolicy [^)]*$/);
+    }
+  });
+
   test("costs no request", () => {
     const replica = replicaOf({ specs: { upgrades: { paused: true } }, clusters: [A] });
     ask(replica, A);
