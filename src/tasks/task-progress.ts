@@ -2,6 +2,7 @@
 
 import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
+import { truncateText } from "../lib/truncate.ts";
 import type { TaskPhase } from "../policy/tasks/task-record.ts";
 
 export type AttemptOutcome = NonNullable<TaskAttempt["outcome"]>;
@@ -107,7 +108,7 @@ export function attemptFound(
 
 /** What the attempt waits for. The same status if it says so already, so that the steady state needs no write. */
 export function attemptWaits(status: Status, message: string): Status {
-  const text = message.slice(0, MAX_MESSAGE);
+  const text = truncateText(message, MAX_MESSAGE);
   const phase = phaseOf(status);
   if (lastAttempt(status)?.message === text && status.message === text && status.phase === phase)
     return status;
@@ -116,13 +117,13 @@ export function attemptWaits(status: Status, message: string): Status {
 
 /** What keeps the next attempt from beginning. The same status if it says so already. */
 export function attemptHindered(status: Status, message: string): Status {
-  const text = message.slice(0, MAX_MESSAGE);
+  const text = truncateText(message, MAX_MESSAGE);
   return status.message === text ? status : { ...status, message: text };
 }
 
 /** The next attempt cannot begin: the task ends as after its last one. */
 export function givenUp(status: Status, message: string, now: Date): Status {
-  return { ...status, phase: "Failed", endedAt: timestamp(now), message: message.slice(0, MAX_MESSAGE) };
+  return { ...status, phase: "Failed", endedAt: timestamp(now), message: truncateText(message, MAX_MESSAGE) };
 }
 
 interface AttemptEnd {
@@ -138,7 +139,7 @@ export function attemptEnded(
   now: Date,
 ): Status {
   const endedAt = timestamp(now);
-  const text = message.slice(0, MAX_MESSAGE);
+  const text = truncateText(message, MAX_MESSAGE);
   const ended = changed(withoutMessage(status), (attempt) => ({
     ...withoutMessage(attempt),
     endedAt,

@@ -130,6 +130,13 @@ test("a task that waits for the same is not written again", () => {
   assert.notEqual(attemptWaits(status, "still not"), status);
 });
 
+test("a long message is cut between characters, so that the stored status says the same", () => {
+  const message = `${"x".repeat(1023)}\u{1F600}\u{1F600}\u{1F600}`;
+  const status = attemptWaits(attemptBegun(hookTask(), PLACE, NOW), message);
+  assert.ok(status.message?.isWellFormed() && Array.from(status.message).length <= 1024);
+  assert.equal(attemptWaits(status, message), status);
+});
+
 test("a person allows one attempt more than there were", () => {
   const status = attemptBegun(hookTask(), PLACE, NOW);
   const ended = attemptEnded({ ...hookTask(), status }, { outcome: "Failed", message: "no" }, NOW);
