@@ -125,6 +125,10 @@ export interface PassedStep {
   readonly deadlineAt: Date;
   /** Whether the deadline releases the operation. */
   readonly releases: boolean;
+  /** Whether the rule has tasks, past which no deadline releases. */
+  readonly hasTasks: boolean;
+  /** The rule holds the operation now. */
+  readonly holds: boolean;
 }
 
 export function deadlineStep(
@@ -132,7 +136,7 @@ export function deadlineStep(
   operation: PendingOperation,
   passed: PassedStep,
 ): EventText {
-  const { rule, step, deadlineAt, releases } = passed;
+  const { rule, step, deadlineAt, releases, hasTasks, holds } = passed;
   const { hook } = operation.call;
   const key = operationKey(operation.clusterUID, hook);
   const expired = step === 100;
@@ -142,10 +146,12 @@ export function deadlineStep(
     step === "Near"
       ? `its deadline, ${at}, is near`
       : `${step} % of the time until its deadline, ${at}, has passed`;
-  const coming = `${hook} is held by ${holder}; ${near}: ${releases ? "it proceeds then" : "it stays held then, too"}`;
-  const over = releases
-    ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
-    : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
+  const releasing = hasTasks ? "this rule then waits for its tasks alone" : "this rule releases it then";
+  const afterwards = releases ? releasing : "it stays held then, too";
+  const coming = `${hook} is held by ${holder}; ${near}: ${afterwards}`;
+  const over = holds
+    ? `${hook} is held by ${holder}, although its deadline passed at ${at}${releases ? ": it waits for its tasks alone" : ""}`
+    : `${hook} was held by ${holder} until its deadline, ${at}: this rule does not hold it any more`;
   return {
     identity: [uid, rule, key, deadlineAt.getTime(), step].join(" "),
     type: "Warning",

@@ -43,6 +43,8 @@ interface RunningDeadline {
   readonly rule: string;
   readonly deadlineAt: Date;
   readonly releases: boolean;
+  readonly hasTasks: boolean;
+  readonly holds: boolean;
   /** In their order. */
   readonly steps: readonly { readonly step: DeadlineStep; readonly at: Date }[];
 }
@@ -50,7 +52,7 @@ interface RunningDeadline {
 /** Deadlines of rules that hold the operation, or that the deadline itself has released. */
 function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTrace): RunningDeadline[] {
   if (mode === "Audit" || overriddenBy !== undefined) return [];
-  return rules.filter(isRunning).flatMap(({ rule, timers, deadlineAt, deadlineReleases }) => {
+  return rules.filter(isRunning).flatMap(({ rule, verdict, timers, deadlineAt, deadlineReleases, tasks }) => {
     const { blockedSince } = timers ?? {};
     if (blockedSince === undefined || deadlineAt === undefined) return [];
     const warnBeforeMs = policy.rules.find(({ name }) => name === rule)?.deadline?.warnBeforeMs;
@@ -60,7 +62,10 @@ function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTr
         ? [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }]
         : ([50, 80] as const).map((step) => ({ step, at: after(blockedSince, (ms * step) / 100) }));
     const steps = [...before, { step: 100 as const, at: deadlineAt }];
-    return [{ rule, deadlineAt, releases: deadlineReleases === true, steps }];
+    const releases = deadlineReleases === true;
+    return [
+      { rule, deadlineAt, releases, hasTasks: tasks !== undefined, holds: verdict === "Blocked", steps },
+    ];
   });
 }
 

@@ -136,7 +136,7 @@ function describeUnmet(
   const told = unmet.filter((gate) => !looksAtObjects(rule, gate));
   const describe = (gates: readonly GateTrace[]): string => {
     const texts = gates.map(describeGate);
-    if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
+    if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline, rule));
     return texts.join(", ");
   };
   const edges = [...unmet.map(({ changesAt }) => changesAt), deadline?.at];
@@ -193,9 +193,12 @@ function describeGate(trace: GateTrace): string {
   return `gate ${gate} waits for ${wantedInMessage(trace)}${inParentheses(trace)}`;
 }
 
-function describeDeadline({ at, passed, releases }: DeadlineState): string {
+function describeDeadline({ at, passed, releases }: DeadlineState, { tasks }: CompiledRule): string {
   if (passed) return `the deadline passed at ${timestamp(at)}`;
-  return releases ? `it proceeds at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
+  if (!releases) return `deadline ${timestamp(at)}`;
+  return tasks.length > 0
+    ? `from ${timestamp(at)} on, this rule waits for its tasks alone`
+    : `this rule releases it at ${timestamp(at)}`;
 }
 
 /** The rule's own retry, or less if time alone changes something earlier: ceil(next edge − now), 1..300. */

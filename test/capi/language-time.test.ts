@@ -155,7 +155,7 @@ describe("time", () => {
       assert.equal(row.earliestRelease, deadline);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
       // The answer is of the other operator, which may have seen the Cluster a moment later.
-      const proceeds = new RegExp(`it proceeds at (${deadline}|${later(21_000)}) in any case`);
+      const proceeds = new RegExp(`this rule releases it at (${deadline}|${later(21_000)})`);
       await topologySays(cp, "deadline", "c1", proceeds);
       await isNotCreated(cp, "deadline", "c1");
       await isCreated(cp, "deadline", "c1");
@@ -170,7 +170,7 @@ describe("time", () => {
       );
       assert.match(
         (await eventAbout(cp, about, "DeadlinePassed"))["note"],
-        / until its deadline, .*: it proceeds when Cluster API asks again$/,
+        / until its deadline, .*: this rule does not hold it any more$/,
       );
     });
 

@@ -78,7 +78,7 @@ function statusText({ row, differences, because }: StatusComparison, colour: Col
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, requested } = options;
   const { rule, verdict, holds, reason, condition, gates, tasks = [] } = explained;
-  const { message, release, admission, deadline, deadlineReleases = false } = explained;
+  const { message, release, admission, deadline } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${requested ? `, admission ${admission}` : ""}`,
@@ -86,7 +86,7 @@ function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly 
     details: [
       gates.length + tasks.length === 0 && message !== "" && { label: "because", text: message },
       holds && !isLifted && { label: requested ? "passes" : "released", text: byTime(release, [explained]) },
-      deadline !== undefined && { label: "deadline", text: deadlineText(deadline, deadlineReleases) },
+      deadline !== undefined && { label: "deadline", text: deadlineText(deadline, explained) },
     ],
     branches: [
       ...gates.map((gate) => gateBranch(gate, options)),
@@ -100,13 +100,14 @@ export function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
-function deadlineText(at: Date | number, releases: boolean): string {
+function deadlineText(at: Date | number, { deadlineReleases = false, reason, tasks }: ExplainedRule): string {
   const when =
     at instanceof Date
       ? timestamp(at)
       : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
-  const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
-  return `${when}: ${then}`;
+  if (!deadlineReleases) return `${when}: the rule holds the Cluster after that, too`;
+  if (tasks !== undefined) return `${when}: from then on, the rule waits for its tasks alone`;
+  return `${when}: the rule ${reason === "DeadlineExpired" ? "released" : "releases"} the Cluster then`;
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {

@@ -181,7 +181,7 @@ describe("a deadline", () => {
   test("releases the operation when it passes, and says so before", () => {
     const operation = new Operation([gated([approval], allow)]);
     const before = operation.at(NOW);
-    assert.match(before.message, /, it proceeds at 2026-11-21T13:00:00Z in any case$/);
+    assert.match(before.message, /, this rule releases it at 2026-11-21T13:00:00Z$/);
     assert.deepEqual(first(before)?.changesAt, at("+1h"));
     assert.equal(operation.at(at("+3599s")).holds, true);
     assert.deepEqual(brief(operation.at(at("+1h"))), ["Allowed", "DeadlineExpired"]);
@@ -230,7 +230,7 @@ describe("a deadline", () => {
       const operation = new Operation([gated(until, allow)]);
       operation.at(NOW);
       const held = operation.at(at("+30m"), namespaceUnknown);
-      assert.doesNotMatch(held.message, /in any case/);
+      assert.doesNotMatch(held.message, /releases it/);
       assert.equal(first(held)?.deadlineReleases ?? false, false);
       assert.equal(operation.at(at("+2h"), namespaceUnknown).holds, true);
       assert.equal(operation.at(at("+3h")).holds, false);

@@ -51,7 +51,8 @@ function deadline(
   operation = deletionOf(),
   uid = "uid-protect",
 ): EventText {
-  const step = { rule: "r", step: 80, deadlineAt: at("+1h"), releases: true, ...passed } as const;
+  const kind = { releases: true, hasTasks: false, holds: true };
+  const step = { rule: "r", step: 80, deadlineAt: at("+1h"), ...kind, ...passed } as const;
   return deadlineStep({ ...PROTECT, uid }, operation, step);
 }
 
@@ -158,12 +159,12 @@ describe("the text", () => {
     "of a deadline that comes nearer": {
       text: deadline(),
       reason: "DeadlineApproaching",
-      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, has passed: it proceeds then$/,
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, has passed: this rule releases it then$/,
     },
     "of a deadline that is as near as its rule wants to be warned": {
       text: deadline({ step: "Near" }),
       reason: "DeadlineApproaching",
-      note: /rule r; its deadline, 2026-11-21T13:00:00Z, is near: it proceeds then$/,
+      note: /rule r; its deadline, 2026-11-21T13:00:00Z, is near: this rule releases it then$/,
     },
     "of a deadline that only tells": {
       text: deadline({ releases: false }),
@@ -171,9 +172,19 @@ describe("the text", () => {
       note: /: it stays held then, too$/,
     },
     "of a deadline that has passed": {
-      text: deadline({ step: 100 }),
+      text: deadline({ step: 100, holds: false }),
       reason: "DeadlinePassed",
-      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it proceeds when/,
+      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: this rule does not hold it any more$/,
+    },
+    "of a deadline past which tasks hold": {
+      text: deadline({ hasTasks: true }),
+      reason: "DeadlineApproaching",
+      note: /has passed: this rule then waits for its tasks alone$/,
+    },
+    "of a deadline that has passed while tasks hold": {
+      text: deadline({ step: 100, hasTasks: true }),
+      reason: "DeadlinePassed",
+      note: /^BeforeClusterDelete is held by .*, although its deadline passed at 2026-11-21T13:00:00Z: it waits for its tasks alone$/,
     },
     "of a window that opens": {
       text: window(),

@@ -85,6 +85,12 @@ describe("a task", () => {
     assert.match(text, /^ {2}released {2}when its tasks are done;/m);
   });
 
+  test("holds after a deadline that releases past gates", async (t) => {
+    const late = { ...rule([approved]), deadline: { after: "72h", onExpiry: "Allow" } };
+    const text = await explained(t, [cluster(DELETING), withTasks(late)]);
+    assert.match(text, /deadline .*: from then on, the rule waits for its tasks alone$/m);
+  });
+
   test("of a policy of mode Audit keeps nothing", async (t) => {
     const tasks = policy("tell", [rule()], { serviceAccountName: "cluster-tasks", mode: "Audit" });
     const text = await explained(t, [cluster(DELETING), policy("protect", [deletion([night])]), tasks]);

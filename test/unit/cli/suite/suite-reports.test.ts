@@ -62,7 +62,11 @@ test("the steps of a deadline are Events, and counted, however far the clock mov
     { advance: "5h", events: [half], metrics: [passed("50")] },
     { advance: "4h", events: [most], metrics: [passed("80")] },
     { advance: "30m", events: [] },
-    { advance: "2h", events: [{ reason: "DeadlinePassed", message: "proceeds" }], metrics: [passed("100")] },
+    {
+      advance: "2h",
+      events: [{ reason: "DeadlinePassed", message: "does not hold it any more" }],
+      metrics: [passed("100")],
+    },
   ];
   assert.deepEqual(
     await found({ policies, steps }),

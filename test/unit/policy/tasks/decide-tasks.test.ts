@@ -186,6 +186,11 @@ describe("a task that begins last waits", () => {
     const rules = new Map([["uid-protect/backed-up", { blockedSince: at("-2h") }]]);
     const decision = judge(late, { state: { firstAsked: at("-2h"), rules } });
     assert.deepEqual([decision.holds, reason(decision), begins(decision)], [true, "TaskPending", ["backup"]]);
+    const early = new Map([["uid-protect/backed-up", { blockedSince: NOW }]]);
+    assert.match(
+      judge(late, { state: { firstAsked: NOW, rules: early } }).message,
+      /, from 2026-11-21T13:00:00Z on, this rule waits for its tasks alone$/,
+    );
   });
 
   test("not for a gate that closes after it has begun, but the release does", () => {
