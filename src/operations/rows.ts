@@ -25,7 +25,7 @@ export interface PolicyRow extends DecisionRow {
   readonly holds: boolean;
   /** When time alone can change the row. */
   readonly changesAt?: Date;
-  /** The inputs of the forecast: every gate of every rule. */
+  /** The inputs of the forecast: every gate and task of every rule. */
   readonly basis: string;
   /** The step of the operation. */
   readonly step?: string;
@@ -128,10 +128,11 @@ function decidingRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace 
 
 function basisOf({ rules }: PolicyTrace): string {
   return JSON.stringify(
-    rules.map(({ verdict, deadlineAt, gates }) => [
+    rules.map(({ verdict, deadlineAt, gates, tasks = [] }) => [
       verdict,
       deadlineAt,
       gates.map(({ met, changesAt }) => [met, changesAt]),
+      tasks.map(({ state, changesAt }) => [state, changesAt]),
     ]),
   );
 }

@@ -7,7 +7,9 @@ import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
 import { taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
-import { at, cluster } from "../../builders.ts";
+import { newOperation } from "../../../../src/operations/operation.ts";
+import { policyRow, sameRow } from "../../../../src/operations/rows.ts";
+import { at, cluster, DELETE, NOW } from "../../builders.ts";
 import {
   begun,
   FAILING,
@@ -86,6 +88,27 @@ describe("a success counts", () => {
   test("and the trace says until when", () => {
     const decision = of({ validFor: "2h" }, { succeededAt: at("-1h") });
     assert.deepEqual(decision.trace[0]?.changesAt, at("+1h"));
+  });
+
+  test("and the row of a gate that waits meanwhile is written again when that begins and ends", () => {
+    const policy = withTasks([task({ begins: "First" })], {
+      until: [{ name: "ok", annotation: { key: "a.io/ok" } }],
+    });
+    const operation = newOperation(DELETE, cluster(), NOW, undefined);
+    const [row, ...others] = [
+      begun(policy, { phase: "Running" }),
+      begun(policy, succeeded),
+      begun(policy, { ...succeeded, succeededAt: at("-1h") }),
+    ].map((records) => {
+      const [trace] = judge(policy, { tasks: reading(...records) }).trace;
+      assert.ok(trace);
+      return policyRow(operation, { trace, policyUID: "uid-protect" }, undefined, NOW);
+    });
+    assert.deepEqual(
+      others.map((each) => each?.changesAt),
+      [at("+24h"), at("+23h")],
+    );
+    assert.deepEqual([sameRow(row, others[0]), sameRow(others[0], others[1])], [false, false]);
   });
 
   test("never of an operation that is over, or of a task that was cancelled: another run begins", () => {
