@@ -921,7 +921,7 @@ export interface RolloutClaim {
   attempts: number;
   /** When the operator first saw that the operation had begun. */
   markedAt?: string;
-  /** Whether the operator granted the operation; false if it began without being granted. */
+  /** Whether the operator gave the operation its slot; false if it began without one. */
   claimed: boolean;
   /** Whether tasks of policies run before the operation, which then begins without another turn. */
   tasks?: boolean;

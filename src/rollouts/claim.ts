@@ -50,7 +50,7 @@ const RENEWABLE_MS = 60_000;
 const GRACE_MS = 5000;
 
 /** How long a Cluster stays in the queue without a call. */
-export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
+export function graceOf({ retryAfterSeconds }: Pick<CompiledRollout, "retryAfterSeconds">): number {
   return 2 * retryAfterSeconds * 1000 + GRACE_MS;
 }
 
@@ -126,7 +126,7 @@ export type Refusal = ClaimResult & { readonly begins: false };
 /** Whether a Cluster that has not begun keeps its slot when Cluster API calls again; afterwards it is held. */
 export function isRenewable(
   { claimedAt, tasks }: Pick<RolloutClaim, "claimedAt" | "tasks">,
-  rollout: CompiledRollout,
+  rollout: Pick<CompiledRollout, "retryAfterSeconds">,
   now: Date,
 ): boolean {
   // The leader ends it by what HookTasks say.

@@ -12,7 +12,7 @@ import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { MAX_VERSION } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
-import { isBegun } from "../../rollouts/claim.ts";
+import { isBegun, isRenewable } from "../../rollouts/claim.ts";
 import { wanting } from "../../operations/operation.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "../../rollouts/hold.ts";
 import { needsNone, slotsOf } from "../../rollouts/limit.ts";
@@ -243,8 +243,6 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
   const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));
   const others = claims.filter(({ uid }) => uid !== metadata.uid);
   const own = claims.find(({ uid }) => uid === metadata.uid);
-  const hasSlot = passes(compiled, "HasSlot", "it has a slot, and may begin when Cluster API asks again");
-  if (own !== undefined && isFor(own, target)) return hasSlot;
   const queue = status.next ?? [];
   // The queue names Clusters without their uid.
   const place = queue.findIndex(
@@ -257,6 +255,10 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
       released: "when a slot is free for it, and it is its turn",
       ...outlook,
     });
+  const begins = own?.tasks === true ? "its tasks are done" : "Cluster API asks again";
+  const hasSlot = passes(compiled, "HasSlot", `it has a slot, and may begin when ${begins}`);
+  if (own !== undefined && isFor(own, target))
+    return isRenewable(own, compiled, at) ? hasSlot : hold("ClaimExpires", {});
   const limits = limitsOf(request, others);
   const full = limits.find(({ used, limit }) => used.length >= limit);
   if (full !== undefined) {

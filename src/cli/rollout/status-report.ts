@@ -1,9 +1,16 @@
 /** Prints how far rollouts are, from their statuses alone, so that every reader sees the same. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import { CONDITION, type HookRollout, REASON, type RolloutTarget } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookRollout,
+  REASON,
+  type RolloutClaim,
+  type RolloutTarget,
+} from "../../api/hook-policy.ts";
 import { lookup } from "../../api/selector.ts";
 import { printable } from "../../lib/printable.ts";
+import { isRenewable } from "../../rollouts/claim.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../../lib/age.ts";
@@ -108,16 +115,23 @@ function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, v
   ];
 }
 
-function runningLines({ status, spec }: HookRollout, view: RolloutView): string[] {
-  const rows = (status?.running ?? []).map(
-    ({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
-      namespacedName({ namespace, name }),
-      target,
-      stage,
-      since(claimedAt, view.now),
-      markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
-    ],
-  );
+function runningLines(rollout: HookRollout, view: RolloutView): string[] {
+  const { status, spec } = rollout;
+  const compiled = compileRollout(rollout);
+  const begun = (claim: RolloutClaim): string => {
+    if (claim.markedAt !== undefined) return claim.claimed ? "" : "began without this rollout";
+    if (claim.tasks === true) return "its tasks run first";
+    return isRenewable(claim, compiled, view.now)
+      ? "may begin, and has not yet"
+      : "has not begun in time, so its slot is freed soon";
+  };
+  const rows = (status?.running ?? []).map((claim) => [
+    namespacedName(claim),
+    claim.target ?? "",
+    claim.stage ?? "",
+    since(claim.claimedAt, view.now),
+    begun(claim),
+  ]);
   const title = `Running (at most ${spec.maxConcurrency ?? 1}):`;
   return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows, view);
 }

@@ -279,8 +279,18 @@ describe("a rollout", () => {
     ],
     [
       "that has given it a slot",
-      rollout({}, { running: [claim("prod-1", "5d2c")] }),
+      rollout({}, { running: [{ ...claim("prod-1", "5d2c"), claimedAt: "2026-11-21T11:59:10Z" }] }),
       /^Allowed: [^]*Allowed \(HasSlot\)/,
+    ],
+    [
+      "that has given it a slot for its tasks",
+      rollout({}, { running: [{ ...claim("prod-1", "5d2c"), tasks: true }] }),
+      /it has a slot, and may begin when its tasks are done/,
+    ],
+    [
+      "that has given it a slot with which it did not begin in time",
+      rollout({}, { running: [claim("prod-1", "5d2c")] }),
+      /^Blocked: [^]*Blocked \(ClaimExpires\)/,
     ],
     [
       "that has given it a slot for another version lets it use that for this one",

@@ -61,6 +61,25 @@ test("the whole status, as on call", () => {
       },
       {
         namespace: "fleet",
+        name: "d",
+        uid: "uid-d",
+        claimed: true,
+        claimedAt: "2026-11-23T11:59:10Z",
+        renewedAt: AGO,
+        attempts: 1,
+      },
+      {
+        namespace: "fleet",
+        name: "e",
+        uid: "uid-e",
+        claimed: true,
+        claimedAt: AGO,
+        renewedAt: AGO,
+        attempts: 1,
+        tasks: true,
+      },
+      {
+        namespace: "fleet",
         name: "c",
         uid: "uid-c",
         claimed: false,
@@ -95,7 +114,9 @@ To v1.35.1:
 Running (at most 5):
   CLUSTER   TARGET    STAGE    SINCE
   fleet/a   v1.35.1   canary   60m
-  fleet/b                      60m     may begin, and has not yet
+  fleet/b                      60m     has not begun in time, so its slot is freed soon
+  fleet/d                      50s     may begin, and has not yet
+  fleet/e                      60m     its tasks run first
   fleet/c                      60m     began without this rollout
 
 Failed:
