@@ -28,8 +28,10 @@ export interface HeldFleet {
   readonly held: readonly HeldOperation[];
   /** Held operations beyond the rows of a status. */
   readonly omitted: readonly { readonly policy: HolderRef; readonly count: number }[];
-  /** Clusters that Audit policies and rollouts would hold, counted once for each of them. */
+  /** What Audit policies and rollouts would hold, counted once for each of them. */
   readonly wouldBlock: number;
+  /** One of them would hold more: its status leaves out rows. */
+  readonly wouldBlockMore: boolean;
   /** Policies of which Cluster API does not call the hooks, with the reason. */
   readonly notCalled: readonly { readonly policy: HolderRef; readonly reason: string }[];
   /** Policies whose status the operator has to write again, with the instant. */
@@ -74,12 +76,14 @@ export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
   const policies = objects.flatMap(holderOf);
   const readers = markReaders(platformIn(objects));
+  const short = policies.filter(({ omitted }) => omitted > 0);
   return {
     held: policies.flatMap((policy) => heldOf(policy, namespace, readers)).toSorted(oldestFirst),
-    omitted: policies.flatMap(({ ref, omitted }) => (omitted > 0 ? [{ policy: ref, count: omitted }] : [])),
-    wouldBlock: policies
-      .flatMap(({ rows }) => rows)
-      .filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length,
+    omitted: short
+      .filter((policy) => !isAudit(policy))
+      .map(({ ref, omitted }) => ({ policy: ref, count: omitted })),
+    wouldBlock: policies.reduce((sum, policy) => sum + wouldBlockOf(policy, namespace), 0),
+    wouldBlockMore: short.some(isAudit),
     notCalled: policies.flatMap(({ ref, notCalled }) =>
       notCalled?.status === "True" ? [{ policy: ref, reason: notCalled.reason }] : [],
     ),
@@ -92,6 +96,8 @@ interface Holder {
   readonly spec: unknown;
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
+  /** How much it would hold, with what the rows leave out. */
+  readonly wouldBlock: number;
   readonly due: string | undefined;
   readonly problem?: string | undefined;
   readonly notCalled?: ReturnType<typeof conditionOf>;
@@ -111,6 +117,7 @@ function holderOf(raw: RawObject): Holder[] {
       spec,
       rows,
       omitted: status?.decisionsOmitted ?? 0,
+      wouldBlock: status?.wouldBlock ?? 0,
       due: status?.nextTransitionTime,
       problem: conditionOf({ status }, CONDITION.Ready)?.message,
       notCalled: conditionOf({ status }, CONDITION.NotCalled),
@@ -128,8 +135,18 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
     const shown = { ...rest, cluster, clusterUID: uid, hook, rule: stage, verdict } as const;
     return { ...shown, ...(target !== undefined && { targetVersion: target }), firstAsked: since, since };
   });
-  const omitted = verdict === "Blocked" ? heldOmitted : 0;
-  return { spec, rows, omitted, due: undefined };
+  const wouldBlock = verdict === "Blocked" ? 0 : rows.length + heldOmitted;
+  return { spec, rows, omitted: heldOmitted, wouldBlock, due: undefined };
+}
+
+function isAudit({ spec }: Holder): boolean {
+  return fieldsOf(spec)["mode"] === "Audit";
+}
+
+/** What the rows of a policy of all namespaces leave out can be of any. */
+function wouldBlockOf({ ref, rows, wouldBlock }: Holder, namespace: string | undefined): number {
+  const shown = rows.filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length;
+  return namespace === undefined || namespace === ref.namespace ? Math.max(shown, wouldBlock) : shown;
 }
 
 function heldOf(

@@ -159,7 +159,7 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
-  const { omitted, wouldBlock } = fleet;
+  const { omitted, wouldBlock, wouldBlockMore } = fleet;
   const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
     ...(notCalled.length === 0
@@ -171,7 +171,9 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
     ),
     ...(wouldBlock === 0
       ? []
-      : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
+      : [
+          `${wouldBlockMore ? "at least " : ""}${wouldBlock} more would be held if their policies were not of mode Audit`,
+        ]),
   ];
 }
 
