@@ -2,14 +2,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
-import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isConflict } from "../../kube/kube-error.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { readTimestamp, timestamp } from "../../lib/instant.ts";
 import { despite } from "../../lib/thrown.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
+import { conditionOf, PAUSE_REASON, viewRollout } from "../fleet/kinds.ts";
 
 export function isHalted(rollout: HookRollout): boolean {
   return conditionOf(rollout, CONDITION.Halted)?.status === "True";
@@ -57,7 +56,7 @@ export async function resumeRollout(client: KubeClient, shown: HookRollout): Pro
       await write(client, shown, { metadata, spec: { paused: false, ...ignored } });
     },
     async (error) => {
-      rollout = viewRollout(await client.get(ROLLOUTS, { name: shown.metadata.name }));
+      rollout = viewRollout({ ...(await client.get(ROLLOUTS, { name: shown.metadata.name })) });
       if (!sameFailures(rollout, shown)) throw error;
     },
   );

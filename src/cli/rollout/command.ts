@@ -182,9 +182,9 @@ async function resume(
 async function listIfServed(client: KubeClient): Promise<readonly HookRollout[] | undefined> {
   const { unlessNotFound } = await import("../../kube/kube-error.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
-  const { viewRollout } = await import("../../memory/stored-views.ts");
+  const { viewRollout } = await import("../fleet/kinds.ts");
   const found = await unlessNotFound(client.list(ROLLOUTS));
-  return found?.items.map((raw) => viewRollout(raw));
+  return found?.items.map((raw) => viewRollout({ ...raw }));
 }
 
 async function find(client: KubeClient, name: string): Promise<HookRollout> {
@@ -257,8 +257,9 @@ function viewFor({ flags, program }: Query): RolloutView {
 async function keepPrinting(client: KubeClient, name: string | undefined, show: Printer): Promise<void> {
   const { follow } = await import("../fleet/follow.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
-  const { viewRollout } = await import("../../memory/stored-views.ts");
-  const onObjects = (objects: readonly KubeObject[]): void => show(objects.map((each) => viewRollout(each)));
+  const { viewRollout } = await import("../fleet/kinds.ts");
+  const onObjects = (objects: readonly KubeObject[]): void =>
+    show(objects.map((each) => viewRollout({ ...each })));
   const scope = { resource: ROLLOUTS, ...(name !== undefined && { name }) };
   await follow(client, scope, { onObjects, onLost: tellLost }, untilReaderIsGone());
 }

@@ -1,0 +1,64 @@
+/** What the commands say of a rollout that is stored. */
+
+import assert from "node:assert/strict";
+import test, { describe, type TestContext } from "node:test";
+import { answering, FORBIDDEN } from "../api-server.ts";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const PATH = "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts";
+const METADATA = { name: "prod", uid: "r", generation: 1, resourceVersion: "1" };
+const SPEC = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", paused: true };
+const READY = { type: "Ready", status: "True", reason: "Paused", message: "Paused: nothing more begins" };
+const ROLLOUT = {
+  metadata: {
+    ...METADATA,
+    labels: { team: "a" },
+    annotations: { "hookpolicy.dev/pause-reason": "INC-42" },
+  },
+  spec: SPEC,
+  status: { observedGeneration: 1, conditions: [READY], targets: [] },
+};
+
+/** The command's output, over an API server of this rollout. */
+async function run(t: TestContext, rollout: object, ...args: readonly string[]) {
+  const items = { metadata: { resourceVersion: "1" }, items: [rollout] };
+  let lists = 0;
+  const { kubeconfig } = await answering(t, {
+    // A watch ends.
+    get [PATH]() {
+      return (lists += 1) < 4 ? items : FORBIDDEN;
+    },
+    [`${PATH}/prod`]: rollout,
+  });
+  return await hookpolicy(["rollout", ...args, "--kubeconfig", kubeconfig]);
+}
+
+async function said(...given: Parameters<typeof run>): Promise<string> {
+  const { stdout, stderr } = await run(...given);
+  return stdout + stderr;
+}
+
+describe("why a rollout is paused", () => {
+  const because = /paused because: INC-42: nothing more begins before/;
+  for (const args of [["status"], ["status", "prod"], ["status", "prod", "-w"]])
+    test(args.join(" "), async (t) => assert.match(await said(t, ROLLOUT, ...args), because));
+
+  test("beside a plan", async (t) => {
+    const plan = { rollout: "prod", from: "2026-12-01T08:00:00Z", stages: [], clusters: [] };
+    const dir = await folder(t, { "plan.json": JSON.stringify(plan) });
+    assert.match(await said(t, ROLLOUT, "status", "--plan", `${dir}/plan.json`), because);
+  });
+
+  test("before a resumption, if it is halted as well", async (t) => {
+    const halted = { type: "Halted", status: "True", reason: "TooManyFailures", message: "1 failed" };
+    const status = { ...ROLLOUT.status, conditions: [READY, halted] };
+    const text = await said(t, { ...ROLLOUT, status }, "resume", "prod");
+    assert.match(text, /It is also paused because: INC-42: nothing more begins/);
+  });
+
+  test("as JSON, with its labels", async (t) => {
+    const [{ metadata }] = JSON.parse((await run(t, ROLLOUT, "status", "-o", "json")).stdout);
+    assert.deepEqual(metadata, ROLLOUT.metadata);
+  });
+});
