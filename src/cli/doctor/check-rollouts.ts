@@ -40,6 +40,7 @@ export function rollouts(examined: DoctorInput): Finding {
     problems("error", enforced.flatMap(unready), which("not Ready, so no Cluster begins")),
     problems("error", enforced.flatMap(halted), which("halted")),
     problems("warning", audits.flatMap(unready), which("of mode Audit not Ready")),
+    problems("warning", all.flatMap(stuck), which("that cannot pass a stage")),
     problems("warning", enforced.flatMap(paused), which("paused, so nothing more begins")),
   ]);
   return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
@@ -74,6 +75,15 @@ function unready(rollout: FleetRollout): Problem[] {
       ? "see whether the operator runs, and what its log says of HookRollouts"
       : advice`do what the message says: ${run(`kubectl edit hookrollout ${name}`)}`;
   return [{ detail: `${name}: ${message ?? "the operator has not looked at its spec"}`, remedy }];
+}
+
+/** While a Cluster is too large for memory. */
+function stuck(rollout: FleetRollout): Problem[] {
+  const { status, reason, message } = conditionOf(rollout, CONDITION.Ready) ?? {};
+  if (status !== "True" || reason !== REASON.TooLarge) return [];
+  const remedy =
+    "make their labels and annotations, or those of their Namespace, smaller, or give the operator more memory";
+  return [{ detail: `${rollout.compiled.name}: ${message}`, remedy }];
 }
 
 function halted(rollout: FleetRollout): Problem[] {

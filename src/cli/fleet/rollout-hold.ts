@@ -5,9 +5,11 @@ import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
   type HookRolloutStatus,
+  REASON,
   type RolloutClaim,
   type RolloutStageStatus,
 } from "../../api/hook-policy.ts";
+import type { Condition } from "../../api/meta.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { MAX_VERSION } from "../../api/runtime-hooks.ts";
@@ -203,7 +205,7 @@ function outlookOf(request: SlotRequest, { reason, stage }: Hold, { world }: Sit
     return { because: failures(compiled, status), released };
   }
   return {
-    because: reason === "NotReady" ? unready(status) : [],
+    because: reason === "NotReady" ? readyMessages(status, (ready) => ready.status !== "True") : [],
     released: "when that is over, and a slot is free for it",
   };
 }
@@ -231,6 +233,7 @@ function afterStage({ known: { compiled, status }, target }: SlotRequest, name: 
       `stage ${name} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
       ...(soakingSince === undefined ? [] : [`stage ${name} soaks since ${soakingSince}`]),
       ...(waiting === undefined ? [] : [`stage ${waiting}`]),
+      ...readyMessages(status, (ready) => ready.reason === REASON.TooLarge),
     ],
     released,
   };
@@ -316,9 +319,12 @@ function inUse({ used, limit, what }: UsedLimit): string {
   return `${what} (${limit}) are in use, by ${firstNames(used.map(namespacedName))}`;
 }
 
-function unready({ conditions = [] }: HookRolloutStatus): readonly string[] {
+function readyMessages(
+  { conditions = [] }: HookRolloutStatus,
+  isMeant: (ready: Condition) => boolean,
+): readonly string[] {
   return conditions
-    .filter(({ type, status }) => type === CONDITION.Ready && status !== "True")
+    .filter((condition) => condition.type === CONDITION.Ready && isMeant(condition))
     .map(({ message }) => message);
 }
 

@@ -72,7 +72,8 @@ export function rolloutState(rollout: HookRollout): RolloutState {
         : advice`halted. ${halted.message}. It is also ${paused}`,
     );
   if (paused !== undefined) return yellow(paused);
-  return ready.reason === REASON.SelectsNothing ? yellow(ready.message) : { state: "in force" };
+  const isLimited = ready.reason === REASON.SelectsNothing || ready.reason === REASON.TooLarge;
+  return isLimited ? yellow(ready.message) : { state: "in force" };
 }
 
 function red(state: Advice): RolloutState {

@@ -291,3 +291,15 @@ describe("policies and rollouts", () => {
     ],
   });
 });
+
+describe("rollouts that are Ready, whose stages do not pass", () => {
+  const large = { ...READY, reason: "TooLarge", message: "In force; the labels of team-a/c1 are too large" };
+  table({
+    "without Clusters that are too large for memory": [
+      "rollouts",
+      has(rollout({}, [large]), second()),
+      "warning",
+      /1 HookRollout that cannot pass a stage.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
+    ],
+  });
+});

@@ -401,3 +401,19 @@ test("a rollout that no operator has seen holds as simulate and suites say, with
   const halted = await explained(t, [cluster, { ...canary, status: { conditions } }, written]);
   assert.match(halted, /stage rest: Blocked \(Halted\)\n +because +team-a\/c1 failed at .* \(Unhealthy\)$/m);
 });
+
+test("tells of a Cluster that is too large for memory, without which no stage passes", async (t) => {
+  const large = { ...ready, reason: "TooLarge", message: "In force; the labels of team-b/c1 are too large" };
+  const stages = [
+    { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } },
+    { name: "rest", namespaceSelector: {} },
+  ];
+  const targets = [
+    {
+      version: VERSION,
+      stages: stages.map(({ name }) => ({ name, members: 1, ...counts, waiting: 0, succeeded: 1 })),
+    },
+  ];
+  const stdout = await explained(t, [rollout({ stages }, { conditions: [large], targets })]);
+  assert.match(stdout, /StageClosed\)\n[^]* because +In force; the labels of team-b\/c1 are too large$/m);
+});

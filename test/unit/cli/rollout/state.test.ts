@@ -62,3 +62,10 @@ describe("why a rollout is paused", () => {
     assert.deepEqual(metadata, ROLLOUT.metadata);
   });
 });
+
+test("that no stage passes, although it is in force: a Cluster is too large for memory", async (t) => {
+  const message = "In force; the labels of team-a/c1 are too large for memory: no stage passes without it";
+  const conditions = [{ ...READY, reason: "TooLarge", message }];
+  const rollout = { ...ROLLOUT, spec: { ...SPEC, paused: false }, status: { ...ROLLOUT.status, conditions } };
+  assert.match(await said(t, rollout, "status"), /^HookRollout prod \(Upgrade\): In force; .*too large/m);
+});
