@@ -92,7 +92,7 @@ export const REASON = {
   HookTasksNotInstalled: "HookTasksNotInstalled",
   /** Ready False, Reconciling, of a policy with tasks: the operator may not read HookTasks. */
   HookTasksForbidden: "HookTasksForbidden",
-  /** Ready Unknown: `prepare-uninstall` has stopped the operator. */
+  /** Ready or Active Unknown: `prepare-uninstall` has stopped the operator. */
   OperatorGone: "OperatorGone",
   /** Restrictive: a user must act before the held operations are released. */
   ActionRequired: "ActionRequired",

@@ -35,6 +35,7 @@ const FINALIZER = "hookpolicy.dev/hold-clusters";
 const MANIFESTS = join(ROOT, "manifests");
 const POLICY = policyRef(TEAM, "protect");
 const ROLLOUT = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "upgrades" } as const;
+const OVERRIDE = { ...ROLLOUT, kind: "HookOverride", name: "let-go" } as const;
 const DEPLOYMENT: Ref = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -81,9 +82,9 @@ beforeEach(async () => {
     rules: [approvalRule("BeforeClusterCreate")],
   });
   await cp.apply({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "let-go" },
+    apiVersion: OVERRIDE.apiVersion,
+    kind: OVERRIDE.kind,
+    metadata: { name: OVERRIDE.name },
     spec: {
       clusterRef: { namespace: TEAM, name: CLUSTER },
       hooks: ["BeforeClusterCreate"],
@@ -222,6 +223,8 @@ describe("in the documented order", () => {
       const { status, reason } = condition(await cp.get(ref), "Ready") ?? {};
       assert.deepEqual([status, reason], ["Unknown", "OperatorGone"]);
     }
+    const override = condition(await cp.get(OVERRIDE), "Active");
+    assert.deepEqual([override?.status, override?.reason], ["Unknown", "OperatorGone"]);
     operator = await startOperator(cp, { name: "again" });
     await policyIsReady(cp, await cp.get(POLICY));
     await operator.daemon.stop();

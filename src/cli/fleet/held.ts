@@ -2,7 +2,13 @@
 
 import { compareText } from "../../lib/compare-text.ts";
 import { type Fields, fieldsOf, isFields, named } from "../../lib/fields.ts";
-import { CONDITION, type DecisionRow, type HookRollout, type RolloutHeld } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  type DecisionRow,
+  type HookRollout,
+  REASON,
+  type RolloutHeld,
+} from "../../api/hook-policy.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/strict-reasons.ts";
 import { placesOf } from "../../policy/gates/gates.ts";
@@ -32,6 +38,8 @@ export interface HeldFleet {
   readonly wouldBlock: number;
   /** One of them would hold more: its status leaves out rows. */
   readonly wouldBlockMore: boolean;
+  /** Those whose operator prepare-uninstall has stopped: they hold nothing, whatever the rows of their statuses say. */
+  readonly gone: readonly HolderRef[];
   /** Policies of which Cluster API does not call the hooks, with the reason. */
   readonly notCalled: readonly { readonly policy: HolderRef; readonly reason: string }[];
   /** Policies whose status the operator has to write again, with the instant. */
@@ -74,7 +82,8 @@ export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
 
 /** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
-  const policies = objects.flatMap(holderOf);
+  const all = objects.flatMap(holderOf);
+  const policies = all.filter(({ isGone }) => !isGone);
   const readers = markReaders(platformIn(objects));
   const short = policies.filter(({ omitted }) => omitted > 0);
   return {
@@ -84,6 +93,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
       .map(({ ref, omitted }) => ({ policy: ref, count: omitted })),
     wouldBlock: policies.reduce((sum, policy) => sum + wouldBlockOf(policy, namespace), 0),
     wouldBlockMore: short.some(isAudit),
+    gone: all.filter(({ isGone }) => isGone).map(({ ref }) => ref),
     notCalled: policies.flatMap(({ ref, notCalled }) =>
       notCalled?.status === "True" ? [{ policy: ref, reason: notCalled.reason }] : [],
     ),
@@ -98,6 +108,7 @@ interface Holder {
   readonly omitted: number;
   /** How much it would hold, with what the rows leave out. */
   readonly wouldBlock: number;
+  readonly isGone: boolean;
   readonly due: string | undefined;
   readonly problem?: string | undefined;
   readonly notCalled?: ReturnType<typeof conditionOf>;
@@ -111,6 +122,7 @@ function holderOf(raw: RawObject): Holder[] {
     return isFields(raw["spec"]) ? [{ ref, ...holderOfRollout(viewRollout(raw)) }] : [];
   const { spec, status } = viewPolicy(kind, raw);
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
+  const ready = conditionOf({ status }, CONDITION.Ready);
   return [
     {
       ref,
@@ -118,8 +130,9 @@ function holderOf(raw: RawObject): Holder[] {
       rows,
       omitted: status?.decisionsOmitted ?? 0,
       wouldBlock: status?.wouldBlock ?? 0,
+      isGone: ready?.reason === REASON.OperatorGone,
       due: status?.nextTransitionTime,
-      problem: conditionOf({ status }, CONDITION.Ready)?.message,
+      problem: ready?.message,
       notCalled: conditionOf({ status }, CONDITION.NotCalled),
     },
   ];
@@ -136,7 +149,8 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
     return { ...shown, ...(target !== undefined && { targetVersion: target }), firstAsked: since, since };
   });
   const wouldBlock = verdict === "Blocked" ? 0 : rows.length + heldOmitted;
-  return { spec, rows, omitted: heldOmitted, wouldBlock, due: undefined };
+  const isGone = conditionOf({ status }, CONDITION.Ready)?.reason === REASON.OperatorGone;
+  return { spec, rows, omitted: heldOmitted, wouldBlock, isGone, due: undefined };
 }
 
 function isAudit({ spec }: Holder): boolean {

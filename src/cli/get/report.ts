@@ -159,12 +159,17 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
-  const { omitted, wouldBlock, wouldBlockMore } = fleet;
+  const { omitted, wouldBlock, wouldBlockMore, gone } = fleet;
   const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
     ...(notCalled.length === 0
       ? []
       : [advice`Cluster API does not call the hooks of ${firstNames(notCalled)}; ${SEE_DOCTOR}`]),
+    ...(gone.length === 0
+      ? []
+      : [
+          `prepare-uninstall has stopped the operator, so these hold nothing until one runs again: ${firstNames(gone.map(policyName))}`,
+        ]),
     ...ageNotes(fleet, now),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
@@ -179,7 +184,8 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
 
 /** That these rows can be out of date. */
 export function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
-  const { held, operatorSeen, operatorUnread: why } = fleet;
+  const { held, gone, operatorSeen, operatorUnread: why } = fleet;
+  if (held.length === 0 && gone.length > 0) return [];
   const rows = held.map(({ row }) => row);
   const silent = silentSince(operatorSeen, rows, now);
   if (silent !== undefined)
@@ -199,11 +205,12 @@ export function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
 }
 
 export function heldJson(fleet: HeldFleet, now: Date): object {
-  const { held, omitted, wouldBlock, notCalled, operatorSeen } = fleet;
+  const { held, omitted, wouldBlock, gone, notCalled, operatorSeen } = fleet;
   return {
     held: held.map(heldObject),
     omitted,
     wouldBlock,
+    ...(gone.length > 0 && { operatorGone: gone }),
     notCalled,
     overdue: overdue(fleet, now),
     ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),

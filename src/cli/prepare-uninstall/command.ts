@@ -33,7 +33,7 @@ export function addPrepareUninstall(program: Command): void {
     .command("prepare-uninstall")
     .summary("prepare the removal of the operator")
     .description(
-      "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhooks; stops it; removes its finalizer from policies; and says in the statuses of policies and rollouts that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhooks; stops it; removes its finalizer from policies; and says in the statuses of policies, rollouts and overrides that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
@@ -78,7 +78,7 @@ async function prepareUninstall(flags: Flags, program: string): Promise<void> {
     if (flags.releaseHeldClusters === true) return await carryOut(plan);
     // A question can wait for hours, and what is held since then was not agreed to.
     const present = await planUninstall(client, { namespace, timeoutMs });
-    checkAgreed(plan, present, words);
+    await checkAgreed(plan, present, words);
     await carryOut(present);
   });
 }
@@ -92,7 +92,7 @@ function heldLines({ held }: Plan, words: CommandWords): string[] {
   const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: ${all}`] : [];
   return [
     "warning: these are held now, and would be released:",
-    ...[...held.slice(0, MAX_SHOWN), ...more].map((line) => `  ${line}`),
+    ...[...held.slice(0, MAX_SHOWN).map(({ text }) => text), ...more].map((line) => `  ${line}`),
   ];
 }
 
@@ -126,8 +126,9 @@ function checkHeld({ held }: Plan, flags: Flags, words: CommandWords): void {
   );
 }
 
-function checkAgreed(agreed: Plan, present: Plan, words: CommandWords): void {
-  const added = present.held.filter((line) => !agreed.held.includes(line));
+async function checkAgreed(agreed: Plan, present: Plan, words: CommandWords): Promise<void> {
+  const { beyond } = await import("./held-now.ts");
+  const added = beyond(agreed.held, present.held);
   if (added.length === 0) return;
   stderr.lines(heldLines({ ...present, held: added }, words));
   throw new CommandError(FAILED, "nothing was changed, because more is held by now: run it again");

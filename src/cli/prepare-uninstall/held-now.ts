@@ -27,6 +27,35 @@ interface Statuses {
   readonly paused: readonly Cluster[] | undefined;
 }
 
+export interface HeldLine {
+  readonly text: string;
+  /** What is held, by which policy or rollout; absent: that is not known. */
+  readonly by?: readonly HeldBy[];
+}
+
+interface HeldBy {
+  readonly policy: string;
+  /** Absent: operations that its status does not name. */
+  readonly operation?: string;
+  readonly count: number;
+}
+
+/** The lines of what is held beyond what was agreed to: operations that a status does not name can be any of their policy. */
+export function beyond(agreed: readonly HeldLine[], present: readonly HeldLine[]): readonly HeldLine[] {
+  const [before, now] = [agreed, present].map((lines) => lines.flatMap(({ by = [] }) => by));
+  const sum = (all: readonly HeldBy[] = [], policy: string): number =>
+    all.filter((each) => each.policy === policy).reduce((total, { count }) => total + count, 0);
+  const isMore = ({ policy, operation }: HeldBy): boolean => {
+    const own = before?.filter((each) => each.policy === policy) ?? [];
+    if (operation !== undefined && own.some((each) => each.operation === operation)) return false;
+    const isNamed = own.every((each) => each.operation !== undefined);
+    return isNamed || sum(now, policy) > sum(before, policy);
+  };
+  return present.filter(({ text, by }) =>
+    by === undefined ? !agreed.some((line) => line.text === text) : by.some(isMore),
+  );
+}
+
 /** Cluster API calls no hook for the Cluster until it is resumed, so no status shows that something holds it. */
 export function isDeletionPaused({ paused, topology, metadata }: Cluster): boolean {
   return paused && topology !== undefined && isDeletionPending(metadata);
@@ -36,35 +65,46 @@ export function isDeletionPaused({ paused, topology, metadata }: Cluster): boole
  * One line for each held Cluster that a status names, for what it leaves out, and for what is not known: without an
  * operator nothing says what Cluster API waits for. Empty: nothing is held.
  */
-export function heldNow(statuses: Statuses): string[] {
+export function heldNow(statuses: Statuses): HeldLine[] {
   const { policies, rollouts, deployment } = statuses;
   const ofRollouts = (rollouts ?? []).map((each) => typed(ROLLOUTS, each));
-  const { held, omitted } = heldBy([...policies.map((policy) => ({ ...policy })), ...ofRollouts]);
+  const { held, omitted, gone } = heldBy([...policies.map((policy) => ({ ...policy })), ...ofRollouts]);
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
   return [
     ...Map.groupBy(held, ({ row }) => row.clusterUID)
       .values()
       .flatMap(clusterLine),
-    ...omitted.map(
-      ({ policy, count }) =>
-        `${counted(count, "operation")} by ${policyName(policy)} that its status does not name`,
-    ),
-    ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
-    ...pausedLines(statuses, held),
-    ...(nothingHolds || Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0) > 0
-      ? []
-      : ["what else waits is not known: no replica of the operator is available"]),
+    ...omitted.map(({ policy, count }) => ({
+      text: `${counted(count, "operation")} by ${policyName(policy)} that its status does not name`,
+      by: [{ policy: policyName(policy), count }],
+    })),
+    ...[
+      ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
+      ...gone.map(
+        (ref) =>
+          `what ${policyName(ref)} holds is not known: no operator has written its status since the last prepare-uninstall`,
+      ),
+      ...pausedLines(statuses, held),
+      ...(nothingHolds || Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0) > 0
+        ? []
+        : ["what else waits is not known: no replica of the operator is available"]),
+    ].map((text) => ({ text })),
   ];
 }
 
 /** "Cluster team-a/prod-1 at BeforeClusterDelete, by HookPolicy team-a/protect, HookRollout deletions" */
-function clusterLine(rows: readonly HeldOperation[]): string[] {
+function clusterLine(rows: readonly HeldOperation[]): HeldLine[] {
   const [first] = rows;
   if (first === undefined) return [];
   const hooks = [...Map.groupBy(rows, ({ row }) => row.hook)].map(
     ([hook, all]) => `at ${hook}, by ${all.map(({ policy }) => policyName(policy)).join(", ")}`,
   );
-  return [`Cluster ${clusterOfRow(first.row)} ${hooks.join("; ")}`];
+  const by = rows.map(({ policy, row: { clusterUID, hook } }) => ({
+    policy: policyName(policy),
+    operation: `${clusterUID} ${hook}`,
+    count: 1,
+  }));
+  return [{ text: `Cluster ${clusterOfRow(first.row)} ${hooks.join("; ")}`, by }];
 }
 
 /** Of the paused Clusters, those that something may hold once they are resumed; selectors are not looked at. */

@@ -8,16 +8,16 @@ import type { KubeObject, Resource } from "../../kube/resource.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { despite } from "../../lib/thrown.ts";
 
-const GONE = {
-  type: CONDITION.Ready,
-  status: "Unknown",
-  reason: REASON.OperatorGone,
-  message: "The operator was stopped by prepare-uninstall: it holds nothing until one runs again",
-} as const;
+const GONE = { status: "Unknown", reason: REASON.OperatorGone } as const;
 
 /** Whether the status does not say yet that the operator is gone. */
 export function seemsCurrent(object: KubeObject): boolean {
-  return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
+  return conditionsOf(object).some(needsOperator);
+}
+
+/** An override that has no effect has none without an operator, either. */
+function needsOperator({ type, status, reason }: Condition): boolean {
+  return type === CONDITION.Ready ? reason !== GONE.reason : type === CONDITION.Active && status === "True";
 }
 
 /** Keeps the rows of the status: another operator continues from them. */
@@ -55,8 +55,10 @@ export async function writeWhile(
 
 function conditionAfter(condition: Condition): readonly Condition[] {
   if (condition.type === CONDITION.Reconciling) return [];
-  if (condition.type !== CONDITION.Ready) return [condition];
-  return [{ ...condition, ...GONE, lastTransitionTime: timestamp(new Date()) }];
+  if (!needsOperator(condition)) return [condition];
+  const does = condition.type === CONDITION.Active ? "releases" : "holds";
+  const message = `The operator was stopped by prepare-uninstall: it ${does} nothing until one runs again`;
+  return [{ ...condition, ...GONE, message, lastTransitionTime: timestamp(new Date()) }];
 }
 
 function conditionsOf(object: KubeObject): readonly Condition[] {

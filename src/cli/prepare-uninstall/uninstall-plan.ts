@@ -11,6 +11,7 @@ import { FINALIZER, GROUP, VERSION } from "../../api/hook-policy.ts";
 import {
   CONFIG_MAPS,
   DEPLOYMENTS,
+  OVERRIDES,
   POLICY_RESOURCES,
   ROLLOUTS,
   SECRETS,
@@ -19,7 +20,7 @@ import {
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { unless } from "../../lib/thrown.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
-import { heldNow, isDeletionPaused, type Policy } from "./held-now.ts";
+import { heldNow, type HeldLine, isDeletionPaused, type Policy } from "./held-now.ts";
 import { reportGone, seemsCurrent, writeWhile } from "./operator-gone.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../../kube/resource.ts";
@@ -50,15 +51,16 @@ export interface Step {
 
 export interface Plan {
   readonly steps: readonly Step[];
-  /** What these steps release, a line each; empty also if Cluster API does not call the operator any more. */
-  readonly held: readonly string[];
+  /** What these steps release; empty also if Cluster API does not call the operator any more. */
+  readonly held: readonly HeldLine[];
 }
 
 type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
 
 /** The order matters: Cluster API stops calling, the operator stops answering, and no controller restores a finalizer. */
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
-  const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
+  const policies = await listPolicies(client);
+  const [rollouts, overrides] = [await listed(client, ROLLOUTS), await listed(client, OVERRIDES)];
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
   const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
   // Without the group, Cluster API is not installed.
@@ -69,7 +71,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
     await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, deployment, options),
     release(client, policies),
-    reportOperatorGone(client, policies, rollouts ?? []),
+    reportOperatorGone(client, { policy: policies, rollout: rollouts, override: overrides }),
   ];
   const held =
     unregister === undefined
@@ -148,9 +150,9 @@ async function listPolicies(client: Client): Promise<Policy[]> {
 }
 
 /** `undefined`: the user may not list them. */
-async function listRollouts(client: Client): Promise<readonly KubeObject[] | undefined> {
-  const listed = unlessNotFound(client.list(ROLLOUTS)).then((list) => list?.items ?? []);
-  return await unless(isForbidden, listed);
+async function listed(client: Client, resource: Resource): Promise<readonly KubeObject[] | undefined> {
+  const found = unlessNotFound(client.list(resource)).then((list) => list?.items ?? []);
+  return await unless(isForbidden, found);
 }
 
 /** `undefined`: the user may not list Clusters. */
@@ -177,14 +179,11 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
 
 function reportOperatorGone(
   client: Client,
-  policies: readonly Policy[],
-  rollouts: readonly KubeObject[],
+  known: Readonly<Record<"policy" | "rollout" | "override", readonly KubeObject[] | undefined>>,
 ): Step | undefined {
-  const current = [
-    [policies.filter(seemsCurrent).length, "policy"],
-    [rollouts.filter(seemsCurrent).length, "rollout"],
-  ] as const;
-  const counts = current.filter(([count]) => count > 0).map(([count, noun]) => counted(count, noun));
+  const counts = (["policy", "rollout", "override"] as const)
+    .map((noun) => [known[noun]?.filter(seemsCurrent).length ?? 0, noun] as const)
+    .flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : []));
   if (counts.length === 0) return undefined;
   return {
     does: `say in the status of ${counts.join(" and ")} that the operator is gone`,
@@ -192,7 +191,9 @@ function reportOperatorGone(
     run: async () => {
       for (const policy of await listPolicies(client))
         await reportGone(client, POLICY_RESOURCES[policy.kind], policy);
-      for (const rollout of (await listRollouts(client)) ?? []) await reportGone(client, ROLLOUTS, rollout);
+      for (const resource of [ROLLOUTS, OVERRIDES])
+        for (const object of (await listed(client, resource)) ?? [])
+          await reportGone(client, resource, object);
     },
   };
 }

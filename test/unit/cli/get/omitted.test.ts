@@ -94,3 +94,27 @@ test("operations that a rollout of mode Audit leaves out would be held, too", as
   const { stdout } = await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig]);
   assert.match(stdout, /^at least 8 more would be held/m);
 });
+
+test("what prepare-uninstall has stopped holds nothing, whatever its rows say", async (t) => {
+  const conditions = [{ type: "Ready", status: "Unknown", reason: "OperatorGone" }];
+  const status = { decisions: rows("Blocked"), decisionsOmitted: 3, conditions, nextTransitionTime: since };
+  const kubeconfig = await server(t, {
+    [`${OWN}/hookpolicies`]: list(holder("p", "Enforce", status, "team-a")),
+    [`${OWN}/hookrollouts`]: list({
+      ...holder("r", "Enforce", { conditions, heldOmitted: 2 }),
+      spec: { operation: "Delete" },
+    }),
+  });
+  const { stdout, stderr } = await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig]);
+  assert.equal(stderr, "nothing is held\n");
+  assert.equal(
+    stdout,
+    "prepare-uninstall has stopped the operator, so these hold nothing until one runs again: HookPolicy team-a/p, HookRollout r\n",
+  );
+  const json = JSON.parse((await hookpolicy(["get", "-A", "-o", "json", "--kubeconfig", kubeconfig])).stdout);
+  assert.deepEqual(json.held, []);
+  assert.deepEqual(
+    json.operatorGone.map(({ name }: { name: string }) => name),
+    ["p", "r"],
+  );
+});

@@ -232,3 +232,64 @@ test("a time that is none is refused", async () => {
   assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /--timeout.*Allowed: a duration such as 90s/);
 });
+
+describe("what is held at the second look is compared with what was shown:", () => {
+  const row = { namespace: "team-a", cluster: "c1", clusterUID: "u1", hook: "BeforeClusterDelete" };
+  const policyOf = (name: string, decisions: readonly object[], decisionsOmitted = 0): object => ({
+    metadata: { namespace: "team-a", name, uid: name, resourceVersion: "1" },
+    status: {
+      decisions: decisions.map((each) => ({ ...row, verdict: "Blocked", ...each })),
+      decisionsOmitted,
+    },
+  });
+  const some = [{ clusterUID: "u1" }, { cluster: "c2", clusterUID: "u2" }];
+  const cases: Readonly<Record<string, readonly [readonly object[], readonly object[], boolean]>> = {
+    "fewer that no status names": [[policyOf("a", some, 250)], [policyOf("a", some, 249)], false],
+    "more of them": [[policyOf("a", some, 250)], [policyOf("a", some, 251)], true],
+    "one of them has a row now": [
+      [policyOf("a", some, 250)],
+      [policyOf("a", [...some, { cluster: "c3", clusterUID: "u3" }], 249)],
+      false,
+    ],
+    "one policy less": [[policyOf("a", some), policyOf("b", some)], [policyOf("b", some)], false],
+    "another policy": [[policyOf("a", some)], [policyOf("a", some), policyOf("b", some)], true],
+    "another Cluster of the name": [
+      [policyOf("a", [{ clusterUID: "u1" }])],
+      [policyOf("a", [{ clusterUID: "u3" }])],
+      true,
+    ],
+  };
+  for (const [title, [shown, present, refuses]] of Object.entries(cases))
+    test(
+      `${title} ${refuses ? "is not agreed to" : "was agreed to"}`,
+      { skip: !HAS_TERMINALS },
+      async (t) => {
+        const path = "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies";
+        let lists = 0;
+        const { kubeconfig, deleted } = await apiServer(t, {
+          get [path]() {
+            return { items: (lists += 1) > 1 ? present : shown, metadata: { resourceVersion: "1" } };
+          },
+        });
+        const printed = await answered(kubeconfig, "y");
+        assert.equal(/more is held by now/.test(printed), refuses, printed);
+        assert.deepEqual(deleted(), refuses ? [] : [EXTENSION]);
+      },
+    );
+});
+
+test("whether a policy holds something is not known before an operator that runs again has written its status", async (t) => {
+  const gone = { type: "Ready", status: "Unknown", reason: "OperatorGone" };
+  const metadata = { namespace: "team-a", name: "p", uid: "2", resourceVersion: "1" };
+  const { kubeconfig, deleted } = await apiServer(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": {
+      items: [{ metadata, status: { conditions: [gone] } }],
+      metadata: { resourceVersion: "1" },
+    },
+    "GET /apis/apps/v1/namespaces/hookpolicy-system/deployments/hookpolicy": RUNNING,
+    "GET /api/v1/namespaces/hookpolicy-system/pods": { items: [], metadata: { resourceVersion: "1" } },
+  });
+  const { code, stderr } = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
+  assert.match(stderr, /what HookPolicy team-a\/p holds is not known: no operator has written its status/);
+  assert.deepEqual([code, deleted()], [1, []]);
+});

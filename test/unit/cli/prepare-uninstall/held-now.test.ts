@@ -33,7 +33,9 @@ const line = (namespace: string): string =>
 function held(given: Partial<Input> = {}): string[] {
   const deployment = { metadata: metadata("hookpolicy"), status: { availableReplicas: 2 } };
   const paused = [cluster(), cluster(DYING, {}, "team-b")];
-  return heldNow({ policies: [policy()], rollouts: [], deployment, paused, ...given });
+  return heldNow({ policies: [policy()], rollouts: [], deployment, paused, ...given }).map(
+    ({ text }) => text,
+  );
 }
 
 test("a policy holds those of its namespace", () => {

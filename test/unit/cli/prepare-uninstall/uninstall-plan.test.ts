@@ -232,7 +232,7 @@ describe("what is held now is named:", () => {
   });
   const running: KubeObject = { ...DEPLOYMENT, status: { availableReplicas: 2 } };
   const heldIn = async (objects: Objects): Promise<readonly string[]> =>
-    (await planUninstall(serverOf(objects).client, OPTIONS)).held;
+    (await planUninstall(serverOf(objects).client, OPTIONS)).held.map(({ text }) => text);
   const registered = { ...EVERYTHING(), "deployments/hooks/hookpolicy": running };
 
   test("each operation that a status names, and how many it leaves out", async () => {
@@ -296,7 +296,7 @@ describe("what is held now is named:", () => {
       return (await client.list(resource, options)) as never;
     };
     const { held } = await planUninstall({ ...client, list }, OPTIONS);
-    assert.deepEqual(held, ["what HookRollouts hold is not known: you may not list them"]);
+    assert.deepEqual(held, [{ text: "what HookRollouts hold is not known: you may not list them" }]);
   });
 
   test("a Cluster that is being deleted and paused, or that Clusters may not be listed", async () => {
@@ -322,7 +322,7 @@ describe("what is held now is named:", () => {
       return (await client.list(resource, options)) as never;
     };
     const { held } = await planUninstall({ ...client, list }, OPTIONS);
-    assert.match(held.join(), /is not known: you may not list Clusters$/);
+    assert.match(held.map(({ text }) => text).join(), /is not known: you may not list Clusters$/);
   });
 
   test("nothing, once Cluster API does not call the operator any more", async () => {
@@ -383,6 +383,35 @@ describe("the last step says in statuses that the operator is gone", () => {
       status.conditions.map(({ type, status: is, reason }) => [type, is, reason]),
       [["Ready", "Unknown", "OperatorGone"]],
     );
+    assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
+  });
+
+  test("also in those of overrides that are in force, which stay so for ever otherwise", async () => {
+    const active = { ...ready, type: "Active", reason: "Active" };
+    const override = (name: string, condition: object): KubeObject => ({
+      metadata: named(name),
+      status: { conditions: [condition], usedCount: 1 },
+    });
+    const expired = override("old", { ...active, status: "False", reason: "Expired" });
+    const objects = { "hookoverrides/now": override("now", active), "hookoverrides/old": expired };
+    const { client } = serverOf(objects);
+    const { steps } = await planUninstall(client, OPTIONS);
+    assert.deepEqual(
+      steps.map(({ does, optional }) => [does, optional]),
+      [["say in the status of 1 override that the operator is gone", true]],
+    );
+    await carryOut(client);
+    const { conditions, usedCount } = objects["hookoverrides/now"].status as unknown as {
+      conditions: (typeof ready)[];
+      usedCount: number;
+    };
+    assert.deepEqual(
+      conditions.map(({ type, status: is, reason }) => [type, is, reason]),
+      [["Active", "Unknown", "OperatorGone"]],
+    );
+    assert.match(conditions[0]?.message ?? "", /releases nothing until one runs again/);
+    assert.equal(usedCount, 1, "the record stays");
+    assert.deepEqual(objects["hookoverrides/old"], expired);
     assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
   });
 
