@@ -152,7 +152,9 @@ export function notCalled(
   }
   const discovered = ours.filter(isDiscovered);
   if (discovered.length === 0) {
-    const message = `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
+    const message = ours.some(isRefused)
+      ? `Cluster API does not know a hook that the operator offers, and refuses all: set the operator's --capi-version to the version of Cluster API (condition Discovered of ExtensionConfig ${names(ours)})`
+      : `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
     return { reason: REASON.NotDiscovered, message };
   }
   const selecting = discovered.filter(
@@ -182,6 +184,11 @@ export function isCalled(hook: HookName, ours: readonly Registration[]): boolean
 
 export function isDiscovered({ discovered }: Registration): boolean {
   return discovered === "True";
+}
+
+/** Whether Cluster API refuses what the operator offers, as one too old does (internal/runtime/client, defaultAndValidateDiscoveryResponse). */
+export function isRefused(registration: Registration): boolean {
+  return !isDiscovered(registration) && registration.message.includes("is not in the Runtime SDK catalog");
 }
 
 /** `labels`: of the Cluster's Namespace. */

@@ -393,17 +393,21 @@ test("an umbrella chart switches it on and off by its condition, with values tha
   }
 });
 
-test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of that version", async () => {
-  const versionIn = async (...served: string[]): Promise<string | undefined> => {
+test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of that version, and the hooks of Cluster API 1.10", async () => {
+  const rendered = async (served: string[], ...args: string[]): Promise<(string | undefined)[]> => {
     const flags = served.flatMap((version) => [
       "--api-versions",
       `runtime.cluster.x-k8s.io/${version}/ExtensionConfig`,
     ]);
-    return (await template(...flags)).find(({ kind }) => kind === "ExtensionConfig")?.apiVersion;
+    const objects = await template(...flags, ...args);
+    const capi = /--capi-version=([^"]*)/.exec(JSON.stringify(deploymentOf(objects)))?.[1];
+    return [objects.find(({ kind }) => kind === "ExtensionConfig")?.apiVersion, capi];
   };
-  assert.equal(await versionIn("v1alpha1"), "runtime.cluster.x-k8s.io/v1alpha1");
-  assert.equal(await versionIn("v1alpha1", "v1beta2"), "runtime.cluster.x-k8s.io/v1beta2");
-  assert.equal(await versionIn(), "runtime.cluster.x-k8s.io/v1beta2");
+  const [old, current] = ["runtime.cluster.x-k8s.io/v1alpha1", "runtime.cluster.x-k8s.io/v1beta2"];
+  assert.deepEqual(await rendered(["v1alpha1"]), [old, "1.10"]);
+  assert.deepEqual(await rendered(["v1alpha1"], "--set", "capiVersion=1.12"), [old, "1.12"]);
+  assert.deepEqual(await rendered(["v1alpha1", "v1beta2"]), [current, undefined]);
+  assert.deepEqual(await rendered([]), [current, undefined]);
 });
 
 test("CRDs stay when the chart goes, unless told otherwise, and can be left out", async () => {

@@ -6,6 +6,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 import {
   isDiscovered,
   isOurs,
+  isRefused,
   misplaced,
   MOVE,
   type Registration,
@@ -77,8 +78,9 @@ export function discovered(examined: DoctorInput): Finding {
   if (failed !== undefined) {
     const { metadata, discovered: status = "missing", message } = failed;
     const detail = `ExtensionConfig ${metadata.name}: Discovered is ${status}${message === "" ? "" : `: ${message}`}`;
-    const remedy =
-      status === "missing"
+    const remedy = isRefused(failed)
+      ? capiFlag(examined, minorOf(capiVersion(examined)))
+      : status === "missing"
         ? advice`${CORE_PODS}: Cluster API's manager has not looked at it`
         : advice`make what the message names reachable: ${run("kubectl get pods,endpointslices -A -l app.kubernetes.io/name=hookpolicy")}; Cluster API then tries again by itself`;
     return error(detail, remedy);
@@ -130,7 +132,7 @@ const NOT_DISCOVERED = unknown(
   "do first what the checks ExtensionConfig and discovery say",
 );
 
-function capiFlag(examined: DoctorInput, minor: number | undefined): string {
+function capiFlag(examined: DoctorInput, minor: number | "MINOR" = "MINOR"): string {
   const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }

@@ -132,6 +132,12 @@ describe("a policy is not called", () => {
     const found = notCalled(own, [b, a], {});
     assert.deepEqual(found, notCalled(own, [a, b], {}));
     assert.match(found?.message ?? "", /ExtensionConfig a, b$/);
+    const message = "requestHook h/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
+    const refused = { conditions: [{ ...DISCOVERED, status: "False", message }] };
+    assert.match(
+      notCalled(own, [registration({}, refused)], {})?.message ?? "",
+      /set the operator's --capi-version/,
+    );
     assert.match(
       notCalled(create, [registration()], {})?.message ?? "",
       /no handler for BeforeClusterCreate/,

@@ -17,6 +17,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/* Cluster API 1.10, and no newer one, has ExtensionConfig as v1alpha1 alone. */}}
+{{- define "hookpolicy.oldClusterAPI" -}}
+{{- if and (.Capabilities.APIVersions.Has "runtime.cluster.x-k8s.io/v1alpha1/ExtensionConfig") (not (.Capabilities.APIVersions.Has "runtime.cluster.x-k8s.io/v1beta2/ExtensionConfig")) }}old{{ end }}
+{{- end }}
+
 {{- define "hookpolicy.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}

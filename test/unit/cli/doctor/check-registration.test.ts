@@ -33,6 +33,7 @@ describe("registered", () => {
       }),
     };
   };
+  const REFUSED = "handler a requestHook hooks/v1/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
   const capi = (version: string) => (): Partial<Evidence> => ({
     providers: found([{ providerName: "cluster-api", version }]),
   });
@@ -73,6 +74,21 @@ describe("registered", () => {
       says([{ type: "Discovered", status: "False", message: "no such host" }]),
       "error",
       /Discovered is False: no such host/,
+    ],
+    "but refused for a hook that Cluster API does not know": [
+      "discovery",
+      says([{ type: "Discovered", status: "False", message: REFUSED }]),
+      "error",
+      /→ in Deployment .* set the argument --capi-version=1\.14$/,
+    ],
+    "but refused by a Cluster API of unknown version": [
+      "discovery",
+      () => ({
+        ...says([{ type: "Discovered", status: "False", message: REFUSED }])(),
+        deployments: found([]),
+      }),
+      "error",
+      /--capi-version=1\.MINOR$/,
     ],
     "but changed since": [
       "discovery",
