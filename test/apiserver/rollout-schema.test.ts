@@ -53,6 +53,7 @@ describe("a HookRollout", () => {
     const cluster = { namespace: "team-a", name: "prod-1", uid: "3f0c", target: "v1.35.1", stage: "canary" };
     const numbers: RolloutSummary = { waiting: 4, running: 1, succeeded: 2, failed: 3 };
     const condition = { type: "Halted", status: "True", reason: "TooManyFailures" } as const;
+    const ready = { type: "Ready", status: "False", reason: "InvalidSpec" } as const;
     const given = {
       ...cluster,
       claimedAt: time,
@@ -79,7 +80,7 @@ describe("a HookRollout", () => {
     ];
     const status: HookRolloutStatus = {
       observedGeneration: 1,
-      conditions: [{ ...condition, message: "3 Clusters have failed", lastTransitionTime: time }],
+      conditions: [condition, ready].map((each) => ({ ...each, message: "m", lastTransitionTime: time })),
       target: "v1.35.1",
       stage: "canary",
       summary: numbers,
@@ -94,9 +95,13 @@ describe("a HookRollout", () => {
     const [header = "", row = ""] = (await cp.kubectl("get", "hkr")).split("\n");
     assert.match(
       header,
-      /^NAME +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
+      /^NAME +READY +MODE +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
     );
-    assert.match(row, /^rolloutschema +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/);
+    assert.match(
+      row,
+      /^rolloutschema +False +Enforce +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/,
+    );
+    assert.match(await cp.kubectl("get", "hkr", "-o", "wide"), /AGE +REASON *\n.* InvalidSpec *$/m);
   });
 
   test("keeps no row that a status has too many of", async () => {

@@ -264,11 +264,16 @@ describe("kubectl", () => {
 
   test("shows what is held, with the reason when asked for more", async () => {
     const ready = { type: "Ready", status: "True", reason: "Loaded", message: "The policy is in force" };
+    const silent = { type: "NotCalled", status: "True", reason: "NotDiscovered", message: "m" };
     const hook = "BeforeClusterDelete";
     const cluster = { namespace: "default", cluster: "prod-1", clusterUID: "3f0c" };
     await cp.patchStatus(ref, {
       observedGeneration: 1,
-      conditions: [{ ...ready, observedGeneration: 1, lastTransitionTime: since }],
+      conditions: [ready, silent].map((each) => ({
+        ...each,
+        observedGeneration: 1,
+        lastTransitionTime: since,
+      })),
       mode: "Enforce",
       hooks: "BeforeClusterUpgrade,BeforeClusterDelete",
       matchedClusters: 212,
@@ -308,11 +313,12 @@ describe("kubectl", () => {
       "MODE",
       "MATCHED",
       "BLOCKED",
+      "NOT CALLED",
       "ALARM",
       "NEXT",
       "AGE",
     ]);
-    assert.match(row, /^protect +True +Enforce +212 +3 +2099-11-27T21:00:00Z +\d+s *$/);
+    assert.match(row, /^protect +True +Enforce +212 +3 +NotDiscovered +2099-11-27T21:00:00Z +\d+s *$/);
     const [wideHeader = "", wide = ""] = (await cp.kubectl("get", "hookpolicy", "-o", "wide")).split("\n");
     assert.match(wideHeader, /AGE +HOOKS +REASON *$/);
     assert.match(wide, /\d+s +BeforeClusterUpgrade,BeforeClusterDelete +Loaded *$/);

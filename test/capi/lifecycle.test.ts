@@ -115,7 +115,7 @@ describe("a Cluster's life", () => {
     const columns = await cp.kubectl("get", "hookpolicy", "-n", "story");
     assert.match(
       columns,
-      /NAME\s+READY\s+MODE\s+MATCHED\s+BLOCKED\s+ALARM\s+NEXT\s+AGE\nprotect\s+True\s+Enforce\s+1\s+1\s/,
+      /NAME\s+READY\s+MODE\s+MATCHED\s+BLOCKED\s+NOT CALLED\s+ALARM\s+NEXT\s+AGE\nprotect\s+True\s+Enforce\s+1\s+1\s/,
     );
     const command = /\((kubectl annotate [^)]+)\)/.exec(row.message)?.[1] ?? "";
     await askedAgain(fleet, "story/c1", "BeforeClusterDelete");
