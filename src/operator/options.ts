@@ -146,7 +146,7 @@ export type FlagName = keyof typeof FLAGS;
 export type FlagValues = { readonly [name in FlagName]?: string | undefined };
 
 const BOOLEANS = ["true", "false"] as const;
-const OLDEST_CAPI_MINOR = 10; // the oldest in docs/compatibility.md
+export const OLDEST_CAPI_MINOR = 10; // the oldest in docs/compatibility.md
 
 /** Throws a UsageError for the first wrong value. */
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- its fields are those of the table

@@ -2,9 +2,8 @@
 
 import type { Command } from "commander";
 import { addExamples, choice, CommandError, FAILED, programName, USAGE, type Printing } from "../command.ts";
-import type { Check, Evidence, Settings } from "./finding.ts";
-import { type FlagValues, parseOptions } from "../../operator/options.ts";
-import { UsageError } from "../../lib/thrown.ts";
+import type { Check, Settings } from "./finding.ts";
+import { type Options, parseOptions } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
@@ -64,39 +63,26 @@ export async function diagnose(flags: DoctorFlags, words?: CommandWords): Promis
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
   const { examine } = await import("./doctor.ts");
-  const settings = await settingsFor({});
+  const { optionsOf } = await import("../fleet/operator-options.ts");
+  const settings = await settingsFor(parseOptions({}));
   // An invalid version is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
   const evidence = await reading(() =>
     withApiServer(flags, async (client) => await gather(client, settings)),
   );
-  return examine(evidence, { ...(await settingsOf(evidence, settings)), toldCapi }, words);
+  return examine(evidence, { ...(await settingsFor(optionsOf(evidence))), toldCapi }, words);
 }
 
 /** If these could not be read, the absence of problems proves nothing. */
 const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
 
-async function settingsFor(told: FlagValues): Promise<Settings> {
+async function settingsFor(options: Options): Promise<Settings> {
   const { servedHooks } = await import("../../api/hook-catalog.ts");
-  const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
+  const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = options;
   return {
     now: new Date(),
     served: servedHooks(capiVersion.minor),
     maxOverrideMs,
     serviceName,
   };
-}
-
-/** The settings of the operator that was found, or the defaults if it could not start with its flags. */
-async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
-  const { flagOf, operators } = await import("./check-install.ts");
-  const [operator] = operators(evidence);
-  if (operator === undefined) return standard;
-  const names = ["capi-version", "webhook-service-name", "max-override-duration"] as const;
-  try {
-    return await settingsFor(Object.fromEntries(names.map((name) => [name, flagOf(operator, name)])));
-  } catch (error) {
-    if (error instanceof UsageError) return standard;
-    throw error;
-  }
 }

@@ -80,7 +80,10 @@ export function addExplain(program: Command): void {
       "the version that an upgrade comes from, for expressions that read it; default: what the Cluster shows",
       version,
     )
-    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
+    .option(
+      "--capi-version <version>",
+      "Cluster API version that calls, such as 1.12; default: what the operator is told",
+    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
@@ -96,11 +99,8 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
     throw new UsageError("--to-version needs --hook or --admission");
   if (flags.admission === "Upgrade" && flags.toVersion === undefined)
     throw new UsageError("--admission Upgrade needs --to-version");
-  await checkHook(flags, options);
   const explanation =
-    flags.filename === undefined
-      ? await explainLive(name, flags, options)
-      : await explainFiles(name, flags, options);
+    flags.filename === undefined ? await explainLive(name, flags) : await explainFiles(name, flags, options);
   if (flags.output === "json") {
     const { explanationJson } = await import("./explanation-json.ts");
     stdout.json(explanationJson(explanation));
@@ -126,6 +126,7 @@ async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<voi
 
 async function explainFiles(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { filename = [], at } = flags;
+  await checkHook(flags, options);
   const { explain } = await import("./explanation.ts");
   const sources = await readAllObjects(filename);
   // Files describe the Cluster at the time of --at.
@@ -142,12 +143,17 @@ function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags)
   return { hook, request, at, toVersion, fromVersion };
 }
 
-async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
+async function explainLive(name: ClusterName, flags: Flags): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./live-explanation.ts");
+  const { operatorOptions } = await import("../fleet/operator-options.ts");
   const read = await reading(() =>
-    withApiServer(flags, async (client) => readExplainable(client, name, { wish: wishOf(flags), options })),
+    withApiServer(flags, async (client) => {
+      const found = await operatorOptions(client, flags.capiVersion);
+      await checkHook(flags, found.options);
+      return await readExplainable(client, name, { wish: wishOf(flags), ...found });
+    }),
   );
   return explain(read.fleet, read.options);
 }

@@ -2,13 +2,15 @@
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import type { Options } from "../../operator/options.ts";
+import { OLDEST_CAPI_MINOR, type Options } from "../../operator/options.ts";
+import { servedHooks } from "../../api/hook-catalog.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall, unconfirmed } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSilence } from "../get/holders.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
+import type { OperatorOptions } from "../fleet/operator-options.ts";
 import { type Advice, advice, SEE_DOCTOR } from "../terminal/printed-command.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
@@ -16,7 +18,7 @@ import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation
 export async function readExplainable(
   client: KubeClient,
   name: ClusterName,
-  { wish, options }: { readonly wish: ExplainWish; readonly options: Options },
+  { wish, options, assumed }: OperatorOptions & { readonly wish: ExplainWish },
 ): Promise<{ readonly fleet: Fleet; readonly options: ExplainOptions }> {
   const now = new Date();
   const { fleet, cluster, raw, unread } = await readCluster(client, name, {
@@ -29,10 +31,29 @@ export async function readExplainable(
   const notes = unread.map(({ what, verb }) => {
     return { text: `you may not ${verb}: ${MAY[what]}`, policies: MAY[what] === HOLDS };
   });
+  const version = assumed ? versionNote(wish, options) : [];
   return {
     fleet,
-    options: { ...wish, cluster, now, unread: notes, live: true, lastCall, callsFail: failed !== undefined },
+    options: {
+      ...wish,
+      cluster,
+      now,
+      unread: [...notes, ...version],
+      live: true,
+      lastCall,
+      callsFail: failed !== undefined,
+    },
   };
+}
+
+/** Where it depends on the operator's flag, which the user may not read, whether Cluster API waits. */
+function versionNote({ hook }: ExplainWish, { capiVersion }: Options): ExplainOptions["unread"] {
+  const [assumed, oldest] = [capiVersion.minor, OLDEST_CAPI_MINOR].map(
+    (minor) => servedHooks(minor).blocking,
+  );
+  if (hook === undefined || !assumed?.has(hook) || oldest?.has(hook) === true) return [];
+  const text = `you may not list deployments.apps, and so the operator's --capi-version: this is for Cluster API ${capiVersion.text}`;
+  return [{ text, policies: false }];
 }
 
 function failedNote(failed: string): Advice {

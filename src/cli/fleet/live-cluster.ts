@@ -24,6 +24,8 @@ export interface LiveCluster {
   readonly client: KubeClient;
   /** Its URL and context, for people. */
   readonly server: string;
+  /** As the operator's flag says, or by default. */
+  readonly maxOverrideMs: number;
   /** Reads the present state. What the user may not read is reported the first time. */
   readonly look: () => Promise<ClusterReading>;
 }

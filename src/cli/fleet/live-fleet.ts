@@ -5,7 +5,8 @@ import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import { expectedCall } from "../../operations/call.ts";
-import { parseOptions } from "../../operator/options.ts";
+import { operatorOptions } from "./operator-options.ts";
+import type { Options } from "../../operator/options.ts";
 import { stderr } from "../terminal/output.ts";
 import type { Fleet, ReadOptions } from "./fleet.ts";
 import {
@@ -69,14 +70,22 @@ export async function withLiveCluster(
 ): Promise<void> {
   const told = new Set<string>();
   await withApiServer(connection, async (client, server) => {
-    await work({ client, server, look: async () => await reading(() => look(client, name, told)) });
+    const { options } = await reading(() => operatorOptions(client));
+    const { maxOverrideMs } = options;
+    const read = async (): Promise<ClusterReading> => await reading(() => look(client, name, options, told));
+    await work({ client, server, maxOverrideMs, look: read });
   });
 }
 
-async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<ClusterReading> {
+async function look(
+  client: KubeClient,
+  name: ClusterName,
+  options: Options,
+  told: Set<string>,
+): Promise<ClusterReading> {
   const now = new Date();
   const { fleet, cluster, unread } = await readCluster(client, name, {
-    options: parseOptions({}),
+    options,
     now,
     queries: (seen, found) =>
       HOOK_NAMES.flatMap((hook) =>

@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { HOUR_MS } from "../../lib/duration.ts";
+import { durationText } from "../../lib/duration.ts";
 import {
   addExamples,
   choice,
@@ -17,7 +17,6 @@ import {
   type Printing,
 } from "../command.ts";
 import type { NewOverride, OverridePlan, OverrideWish } from "./new-override.ts";
-import { parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
@@ -55,7 +54,11 @@ export function addOverride(program: Command): void {
     )
     .addOption(hookOption("the hook; repeatable").argParser(collecting(hookName)).makeOptionMandatory())
     .requiredOption("--reason <text>", "why, for those who look into it later", reason)
-    .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
+    .requiredOption(
+      "--for <duration>",
+      "how long, such as 1h30m; at most the operator's --max-override-duration",
+      parseTime,
+    )
     .option(
       "--policy <name>",
       "only this policy or HookRollout, as NAME or KIND/NAME; repeatable; default: all",
@@ -86,15 +89,6 @@ function reason(text: string): string {
   throw new InvalidArgumentError("Allowed: a text that explains it later, such as the number of an incident");
 }
 
-function howLong(text: string): number {
-  const ms = parseTime(text);
-  const { maxOverrideMs } = parseOptions({});
-  if (ms <= maxOverrideMs) return ms;
-  throw new InvalidArgumentError(
-    `A HookOverride of more than ${maxOverrideMs / HOUR_MS}h has no effect (--max-override-duration of the operator)`,
-  );
-}
-
 async function override(name: ClusterName, flags: Flags, program: string): Promise<void> {
   const hooks = [...new Set(flags.hook)];
   const { findHolder, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
@@ -103,6 +97,10 @@ async function override(name: ClusterName, flags: Flags, program: string): Promi
   refuse(overrideProblems(newOverride({ metadata: { ...name, uid: "unknown" } }, given, new Date())));
   const { withLiveCluster } = await import("../fleet/live-fleet.ts");
   await withLiveCluster(flags, name, async (live) => {
+    if (flags.for > live.maxOverrideMs)
+      throw new UsageError(
+        `A HookOverride of more than ${durationText(live.maxOverrideMs)} has no effect (--max-override-duration of the operator)`,
+      );
     const first = await live.look();
     const { fleet, cluster } = first;
     const { notCalled } = await import("../fleet/caveats.ts");

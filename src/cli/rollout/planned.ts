@@ -10,6 +10,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
+import { operatorOptions } from "../fleet/operator-options.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
 import { warnOfSilentRollouts } from "../get/holders.ts";
@@ -37,7 +38,8 @@ export async function readPlanned(
   if (paths.length === 0) return await live();
   const files = (await readAllObjects(paths)).map(({ object }) => object);
   const rollout = rolloutIn(files, name, IN_FILES);
-  if (files.some(isCluster)) return { rollout, fleet: await fleetOf(files, settings()) };
+  const settings: FleetSettings = { options: parseOptions({}), now: new Date() };
+  if (files.some(isCluster)) return { rollout, fleet: await fleetOf(files, settings) };
   try {
     return await live(files);
   } catch (error) {
@@ -56,9 +58,11 @@ export async function readLivePlanned(
   const rollout = withStatus(rolloutIn(files ?? live, name, files && IN_FILES), live);
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
-  const demands = (await fleetOf(objects, settings())).demands();
+  const { options } = await operatorOptions(client);
+  const settings: FleetSettings = { options, now: new Date() };
+  const demands = (await fleetOf(objects, settings)).demands();
   const reader = await readAsOperator(client, demands, live);
-  const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
+  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces: true });
   return { rollout, fleet };
 }
 
@@ -66,10 +70,6 @@ export async function readLivePlanned(
 function withStatus(rollout: HookRollout, live: readonly RawObject[]): HookRollout {
   const before = rolloutsIn(live).find(({ metadata }) => metadata.name === rollout.metadata.name);
   return before?.status === undefined ? rollout : { ...rollout, status: before.status };
-}
-
-function settings(): FleetSettings {
-  return { options: parseOptions({}), now: new Date() };
 }
 
 /** With -f, only rollouts from the files count. */

@@ -104,7 +104,10 @@ export function addSimulate(program: Command): void {
       ),
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
+    .option(
+      "--capi-version <version>",
+      "Cluster API version that calls, such as 1.12; default: what the operator is told",
+    );
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
@@ -134,7 +137,11 @@ async function runSimulation(flags: Flags): Promise<void> {
     flags,
     sources.map(({ object }) => object),
   );
-  const prepared = prepare(sources, present, { options, now: times.from, prune: flags.prune === true });
+  const prepared = prepare(sources, present, {
+    options: present.options ?? options,
+    now: times.from,
+    prune: flags.prune === true,
+  });
   if (prepared.problems.length > 0) {
     stderr.lines(prepared.problems.map(problemLine));
     throw new CommandError(USAGE);
@@ -196,7 +203,13 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
     return { objects: (await readAllObjects([flags.against], applied)).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
-  return await reading(() => withApiServer(flags, async (client) => readPresentFleet(client, applied)));
+  const { operatorOptions } = await import("../fleet/operator-options.ts");
+  return await reading(() =>
+    withApiServer(flags, async (client) => {
+      const { options } = await operatorOptions(client, flags.capiVersion);
+      return { ...(await readPresentFleet(client, applied)), options };
+    }),
+  );
 }
 
 async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Simulation> {

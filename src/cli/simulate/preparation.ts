@@ -20,13 +20,15 @@ import type { Simulation } from "./simulation.ts";
 export interface PresentState {
   readonly objects: readonly RawObject[];
   readonly reader?: ObjectReader;
+  /** Those of the operator that is there. */
+  readonly options?: Options;
 }
 
 /** Reads the policies, then the objects that gates of old and new policies look at, as far as the operator may. */
 export async function readPresentFleet(
   client: KubeClient,
   applied: readonly RawObject[],
-): Promise<Required<PresentState>> {
+): Promise<Required<Omit<PresentState, "options">>> {
   const objects = await readFleet(client);
   const every = { served: servedHooks(Infinity), maxOverrideMs: 0, now: new Date() };
   const demands = [objects, applied].flatMap((each) => new Fleet(each, every).demands());

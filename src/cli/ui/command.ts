@@ -26,7 +26,10 @@ export function addUi(program: Command): void {
     )
     .option("--port <port>", "on 127.0.0.1; 0 is any free one", wholeNumber(0, 65_535), 0)
     .option("--no-open", "do not open a browser")
-    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
+    .option(
+      "--capi-version <version>",
+      "Cluster API version that calls, such as 1.12; default: what the operator is told",
+    );
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
@@ -35,13 +38,17 @@ export function addUi(program: Command): void {
 }
 
 async function ui(flags: Flags, program: string): Promise<void> {
-  const options = parseOptions({ "capi-version": flags.capiVersion });
+  parseOptions({ "capi-version": flags.capiVersion }); // Refuses one that the operator would refuse.
   const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { operatorOptions } = await import("../fleet/operator-options.ts");
   const { runUi } = await import("./run-ui.ts");
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
   const words = { program, connection: connectionWords(flags) };
   await reading(() =>
-    withApiServer(flags, async (client) => await runUi({ client, options, words }, flags, stop.signal)),
+    withApiServer(flags, async (client) => {
+      const found = await operatorOptions(client, flags.capiVersion);
+      await runUi({ client, words, ...found }, flags, stop.signal);
+    }),
   );
 }

@@ -28,6 +28,7 @@ import { parseText } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
+import type { OperatorOptions } from "../fleet/operator-options.ts";
 import { readHolders } from "../get/holders.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
@@ -42,9 +43,8 @@ import { objectProblems } from "../validate/kind-problems.ts";
 import { calendarOf } from "./calendar.ts";
 import type { Query } from "./page-server.ts";
 
-export interface Source {
+export interface Source extends OperatorOptions {
   readonly client: KubeClient;
-  readonly options: Options;
   readonly words: CommandWords;
 }
 
@@ -63,7 +63,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
 export async function explained(
-  { client, options, words }: Source,
+  { client, options, assumed, words }: Source,
   query: Query,
 ): Promise<ClusterExplanation> {
   const { hook, at, toVersion } = query;
@@ -73,7 +73,7 @@ export async function explained(
     ...(at !== undefined && { at: instant(at) }),
     ...(toVersion !== undefined && { toVersion: version(toVersion) }),
   }));
-  const read = await readExplainable(client, wish.name, { wish, options });
+  const read = await readExplainable(client, wish.name, { wish, options, assumed });
   const explanation = explain(read.fleet, read.options);
   const { now } = read.options;
   const end = new Date(now.getTime() + AHEAD_MS);

@@ -22,10 +22,6 @@ const WRONG: Record<string, { args: string[]; says: RegExp }> = {
     args: wish({ for: undefined }),
     says: /^error: required option '--for <duration>' not specified/,
   },
-  "what would have no effect": {
-    args: wish({ for: "168h1s" }),
-    says: /A HookOverride of more than 168h has no effect \(--max-override-duration of the operator\)/,
-  },
   "a kind that holds nothing": {
     args: wish({ policy: "ClusterHookPolcy/freeze", kubeconfig: "/none" }),
     says: /'--policy <name>' .* Allowed: HookPolicy, ClusterHookPolicy, HookRollout \(did you mean ClusterHookPolicy\?\)/,
