@@ -35,9 +35,18 @@ after(async () => await fleet?.stop());
 /** With the rights of its tasks. */
 async function recipe(name: string): Promise<Recipe> {
   const page = new Recipe(fleet.cp, name);
-  await fleet.cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  await fleet.cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
   await page.type("hookpolicy init tasks");
   return page;
+}
+
+/** Its Pod is admitted, too. */
+async function runningJob({ namespace }: Recipe): Promise<KubeObject> {
+  const job = await openJob(fleet.cp, namespace);
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "probe" }, spec: job["spec"].template.spec };
+  await fleet.cp.request("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, JSON.stringify(pod));
+  return job;
 }
 
 async function remove({ namespace = "", name }: Ref): Promise<void> {
@@ -96,7 +105,7 @@ describe("the recipe", { concurrency: true }, () => {
     const policy = only(await page.apply("kind: HookPolicy\n"));
     const cluster = await page.running();
     await remove(cluster);
-    const job = await openJob(fleet.cp, page.namespace);
+    const job = await runningJob(page);
     const [volume] = job["spec"].template.spec.volumes;
     assert.equal(volume.secret.secretName, "prod-1-kubeconfig");
     await heldBy(policy, cluster, "BeforeClusterDelete", "TaskRunning");
@@ -127,7 +136,7 @@ describe("the recipe", { concurrency: true }, () => {
     const policy = only(await page.apply("kind: HookPolicy\n"));
     const cluster = await page.running();
     await upgrade(fleet.cp, page.namespace, cluster.name);
-    const job = await openJob(fleet.cp, page.namespace);
+    const job = await runningJob(page);
     const [{ env }] = job["spec"].template.spec.containers;
     assert.deepEqual(env[0], { name: "TARGET_VERSION", value: NEXT_VERSION });
     await heldBy(policy, cluster, "BeforeClusterUpgrade", "WaitingForAnnotation");
@@ -196,7 +205,7 @@ describe("the recipe", { concurrency: true }, () => {
     const cluster = await page.running();
     await remove(cluster);
     await approveDeletion(cluster);
-    const job = await openJob(fleet.cp, page.namespace);
+    const job = await runningJob(page);
     const [{ env }] = job["spec"].template.spec.containers;
     assert.deepEqual(env[0], { name: "CLUSTER", value: `${page.namespace}/prod-1` });
     await endJob(fleet.cp, job, "Failed");

@@ -148,9 +148,8 @@ function commandDetails(task: ReadTask, view: TaskView): (Detail | false)[] {
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   const isAgain = task.isAltered && !isOver;
   const left = leftBy(object);
-  const logs = logsCommand(object);
   return [
-    logs !== undefined && commandDetail("logs", logs, view),
+    ...lookCommands(object).map(([label, command]) => commandDetail(label, command, view)),
     isAgain &&
       left !== undefined && { label: "first", text: `see that ${left} is gone, which may still run` },
     isAgain && commandDetail("begin again", remove, view),
@@ -180,14 +179,20 @@ function overrideOf({ cluster, policy, object }: ReadTask): string {
   return `hookpolicy override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
 }
 
-/** Of the last attempt; only a Job and a Pod have logs. */
-function logsCommand({ spec, status }: HookTask): string | undefined {
+/** At the last attempt; only a Job and a Pod have logs. A Pod that does not run has none, but Events. */
+function lookCommands({ spec, status }: HookTask): readonly (readonly [label: string, command: string])[] {
   const { create, apply } = spec.action;
   const template = create ?? apply;
   const last = status?.attempts?.at(-1);
   const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
-  if (type === undefined || last?.uid === undefined) return undefined;
-  return `kubectl logs -n ${last.namespace ?? ""} ${shellQuote(`${type}/${last.name}`)} --all-containers --prefix`;
+  if (type === undefined || last?.uid === undefined) return [];
+  const [place, name] = [`-n ${last.namespace ?? ""}`, shellQuote(`${type}/${last.name}`)];
+  const pods = shellQuote(`batch.kubernetes.io/job-name=${last.name}`);
+  return [
+    ["logs", `kubectl logs ${place} ${name} --all-containers --prefix`],
+    ["events", `kubectl describe ${place} ${name}`],
+    ...(type === "job" ? [["pods", `kubectl describe pods ${place} -l ${pods}`] as const] : []),
+  ];
 }
 
 const LOGGED: Readonly<Record<string, string>> = { "batch/v1 Job": "job", "v1 Pod": "pod" };

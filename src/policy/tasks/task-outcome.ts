@@ -62,8 +62,16 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
   if (done === true) return { outcome: "Succeeded", message: "" };
   return {
     outcome: "Unfinished",
-    message: spec.succeeded === undefined ? `the ${kind.kind} has not finished` : done,
+    message: spec.succeeded === undefined ? `the ${kind.kind} has not finished${podsOf(object)}` : done,
   };
+}
+
+/** Why a Job that its controller has seen does not work: the API server refuses its Pod, or the Pod cannot start. */
+function podsOf(object: unknown): string {
+  const { startTime, active = 0, ready = 0 } = fieldsOf(fieldsOf(object)["status"]);
+  if (typeof startTime !== "string" || typeof active !== "number" || typeof ready !== "number") return "";
+  if (active === 0) return ": it has no active Pod";
+  return ready < active ? `: ${ready} of ${active} active Pods ready` : "";
 }
 
 /** What a Job's condition, or a Pod's status, says of its failure. */

@@ -19,6 +19,11 @@ function job(type?: string): object {
   return { ...JOB, metadata: { name: "j" }, status: { conditions } };
 }
 
+const started = (status: object): object => ({
+  ...JOB,
+  status: { startTime: "2026-11-21T12:00:00Z", ...status },
+});
+
 type JudgeInput = Parameters<typeof judgeObject>[0];
 type Case = readonly [
   judged: Pick<JudgeInput, "kind" | "object"> & { spec?: object },
@@ -33,6 +38,21 @@ const cases: Readonly<Record<string, Case>> = {
     "the Job has not finished",
   ],
   "a Job that runs is unfinished": [{ kind: JOB, object: job() }, "Unfinished", "the Job has not finished"],
+  "a Job whose Pod the API server refuses says so": [
+    { kind: JOB, object: started({}) },
+    "Unfinished",
+    "the Job has not finished: it has no active Pod",
+  ],
+  "a Job whose Pod cannot start says so": [
+    { kind: JOB, object: started({ active: 1, ready: 0 }) },
+    "Unfinished",
+    "the Job has not finished: 0 of 1 active Pods ready",
+  ],
+  "a Job whose Pod works only has not finished": [
+    { kind: JOB, object: started({ active: 1, ready: 1 }) },
+    "Unfinished",
+    "the Job has not finished",
+  ],
   "a Job that is complete has succeeded": [{ kind: JOB, object: job("Complete") }, "Succeeded", ""],
   "a Job that has failed says why": [{ kind: JOB, object: job("Failed") }, "Failed", "Because: of this"],
   "a Pod has succeeded by its phase": [

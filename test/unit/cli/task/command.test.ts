@@ -271,6 +271,8 @@ describe("show", () => {
   because   the Job failed
 
   logs              kubectl logs -n team-a job/backup-b --all-containers --prefix
+  events            kubectl describe -n team-a job/backup-b
+  pods              kubectl describe pods -n team-a -l batch.kubernetes.io/job-name=backup-b
   try again         hookpolicy task retry -n team-a prod-1-backup-2
   go on without it  hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy HookPolicy/backups --for 1h --reason 'why'
 
