@@ -60,6 +60,11 @@ const PEOPLE: Readonly<Record<string, Person>> = {
     where: "cluster",
     may: { clusterhookpolicies: ALL, hookrollouts: ALL },
   },
+  "hookpolicy-cluster-view reads what holds in every namespace, and no HookTask of others": {
+    role: "hookpolicy-cluster-view",
+    where: "cluster",
+    may: { clusterhookpolicies: READ, hookoverrides: READ, hookrollouts: READ },
+  },
   "hookpolicy-break-glass overrides, and keeps the record": {
     role: "hookpolicy-break-glass",
     where: "cluster",
@@ -81,13 +86,13 @@ before(async () => {
 });
 after(async () => await cp?.stop());
 
-async function bind(user: string, { role, where }: Person): Promise<void> {
+async function bind(user: string, { role, where }: Pick<Person, "role" | "where">): Promise<void> {
   const kind = where === "cluster" ? "ClusterRoleBinding" : "RoleBinding";
   const apiGroup = "rbac.authorization.k8s.io";
   await cp.apply({
     apiVersion: `${apiGroup}/v1`,
     kind,
-    metadata: { name: user, ...(where === "namespace" && { namespace: TEAM }) },
+    metadata: { name: `${user}:${role}`, ...(where === "namespace" && { namespace: TEAM }) },
     roleRef: { apiGroup, kind: "ClusterRole", name: role },
     subjects: [{ apiGroup, kind: "User", name: user }],
   });
@@ -132,40 +137,61 @@ describe("people:", () => {
   }
 });
 
-describe("on call, with hookpolicy-break-glass alone:", () => {
+describe("by the command line:", () => {
   const HOOK = "BeforeClusterDelete";
   const CLUSTER = `${TEAM}/held`;
-  let run: (...args: readonly string[]) => Promise<Outcome>;
+  const POLICY = clusterPolicyRef("roles-everywhere");
   before(async () => {
-    const person = {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace: TEAM, name: "on-call" },
-    };
-    await cp.apply(person);
-    await bind(`system:serviceaccount:${TEAM}:on-call`, {
-      role: "hookpolicy-break-glass",
-      where: "cluster",
-      may: {},
-    });
     await createCluster(cp, { namespace: TEAM, name: "held" });
-    await storePolicy(cp, clusterPolicyRef("roles-everywhere"), {
+    await storePolicy(cp, POLICY, {
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": TEAM } },
       rules: [approvalRule(HOOK)],
     });
-    const kubeconfig = await cp.kubeconfigFor(TEAM, "on-call");
-    run = async (...args) => await hookpolicy([...args, "--kubeconfig", kubeconfig]);
   });
-  after(async () => await cp?.delete(clusterPolicyRef("roles-everywhere")));
+  after(async () => await cp?.delete(POLICY));
 
-  test("explain says what holds the Cluster, and misses nothing", async () => {
+  /** As a ServiceAccount of the team that has these roles. */
+  async function runAs(
+    name: string,
+    ...roles: readonly Pick<Person, "role" | "where">[]
+  ): Promise<(...args: readonly string[]) => Promise<Outcome>> {
+    await cp.apply({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: TEAM, name } });
+    for (const role of roles) await bind(`system:serviceaccount:${TEAM}:${name}`, role);
+    const kubeconfig = await cp.kubeconfigFor(TEAM, name);
+    return async (...args) => await hookpolicy([...args, "--kubeconfig", kubeconfig]);
+  }
+
+  async function explainsAll(run: (...args: readonly string[]) => Promise<Outcome>): Promise<void> {
     const { code, stdout, stderr } = await run("explain", CLUSTER, "--hook", HOOK);
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, /^Blocked: BeforeClusterDelete/);
     assert.match(stdout, /ClusterHookPolicy roles-everywhere/);
+  }
+
+  test("a tenant with edit and hookpolicy-cluster-view misses nothing of what holds the Cluster", async () => {
+    await cp.apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "roles-clusters", labels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } },
+      rules: [{ apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list"] }],
+    });
+    const tenant = await runAs(
+      "tenant",
+      { role: "edit", where: "namespace" },
+      { role: "hookpolicy-cluster-view", where: "cluster" },
+    );
+    const aggregated = { verb: "get", resource: "clusters.cluster.x-k8s.io", namespace: TEAM };
+    await cp.waitFor("the role to be aggregated", async () =>
+      may(cp, `system:serviceaccount:${TEAM}:tenant`, aggregated),
+    );
+    await explainsAll(tenant);
+    const tasks = { verb: "list", resource: `hooktasks.${GROUP}`, namespace: ELSEWHERE };
+    assert.equal(await may(cp, `system:serviceaccount:${TEAM}:tenant`, tasks), false);
   });
 
-  test("override shows what it lifts, and creates the record", async () => {
+  test("on call, with hookpolicy-break-glass alone, explain misses nothing, and override creates the record", async () => {
+    const run = await runAs("on-call", { role: "hookpolicy-break-glass", where: "cluster" });
+    await explainsAll(run);
     const overriding = run("override", CLUSTER, "--hook", HOOK, "--reason", "INC-1", "--for", "1h", "--yes");
     const created = await cp.waitFor("the override", async () =>
       (await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" })).find(
@@ -195,13 +221,42 @@ describe("on call, with hookpolicy-break-glass alone:", () => {
   });
 });
 
+test("hookpolicy-emergency may do what break-glass needs without the operator, and nothing beside it", async () => {
+  await bind("roles-emergency", { role: "hookpolicy-emergency", where: "cluster" });
+  const clusters = { resource: "clusters.cluster.x-k8s.io", namespace: ELSEWHERE };
+  const named: Readonly<Record<string, string>> = {
+    hookpolicy: "extensionconfigs.runtime.cluster.x-k8s.io",
+    "hookpolicy-clusters": "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    "hookpolicy-protect-marks": "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "hookpolicy-keep-policies": "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+  };
+  await cp.waitFor(
+    "the binding",
+    async () => await may(cp, "roles-emergency", { verb: "patch", ...clusters }),
+  );
+  for (const [name, resource] of Object.entries(named)) {
+    assert.ok(await may(cp, "roles-emergency", { verb: "delete", resource, name }), name);
+    for (const question of [
+      { verb: "delete", resource, name: "another" },
+      { verb: "patch", resource, name },
+    ])
+      assert.equal(await may(cp, "roles-emergency", question), false, JSON.stringify(question));
+  }
+  assert.equal(await may(cp, "roles-emergency", { verb: "delete", ...clusters }), false);
+  assert.deepEqual(await rightsOf("roles-emergency", TEAM), {});
+});
+
 test("every ClusterRole that is shipped is the operator's or is tried here", async () => {
   const rendered = await kustomize(join(ROOT, "manifests"));
   const operators = rendered.flatMap(({ kind, roleRef }) =>
     kind === "ClusterRoleBinding" ? [String(roleRef.name)] : [],
   );
-  // The second by a scrape: test/apiserver/monitoring/scrapes.test.ts.
-  const tried = [...Object.values(PEOPLE).map(({ role }) => role), "hookpolicy-metrics-reader"];
+  // The last by a scrape: test/apiserver/monitoring/scrapes.test.ts.
+  const tried = [
+    ...Object.values(PEOPLE).map(({ role }) => role),
+    "hookpolicy-emergency",
+    "hookpolicy-metrics-reader",
+  ];
   const others = rendered.filter(
     ({ kind, metadata: { name, labels = {} } }) =>
       kind === "ClusterRole" &&
