@@ -3,10 +3,20 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
+import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { extensionRef } from "../controlplane/extension.ts";
-import { clusterRef, createCluster, FIRST_VERSION, provision, upgrade } from "../controlplane/lab.ts";
+import {
+  clusterRef,
+  createCluster,
+  FIRST_VERSION,
+  provision,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
 import { environment } from "../controlplane/processes.ts";
 import {
   applyPolicy,
@@ -65,6 +75,14 @@ function inText(name: string): string {
   return name;
 }
 
+/** As a member of the group to which the page binds the role for emergencies. */
+function inEmergency(line: string): string {
+  return line.replaceAll(
+    "kubectl ",
+    "kubectl --as=emma --as-group=emergency --as-group=system:authenticated ",
+  );
+}
+
 /** As the process was started. */
 function argvOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
@@ -85,6 +103,24 @@ describe("break-glass", () => {
     await approve();
     await scene.gone();
   }
+
+  /** Without its policy it refuses nothing: with it, Cluster API, an administrator here, could not work. */
+  async function liftBinding(name: string): Promise<void> {
+    await scene.cp.apply({
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name },
+      spec: { policyName: name, validationActions: ["Deny"] },
+    });
+    await scene.sh(inEmergency(inText(`kubectl delete validatingadmissionpolicybinding ${name}`)));
+  }
+
+  test("before it is needed, the role for emergencies is bound", async () => {
+    assert.match(
+      await scene.sh(command("Before you need this page")),
+      /^clusterrolebinding\S*\/hookpolicy-emergency created$/m,
+    );
+  });
 
   test("begins with what holds the Cluster", async () => {
     await scene.held(POLICY.name);
@@ -151,6 +187,7 @@ describe("break-glass", () => {
 
   test("4: without the policy it goes, and with it again the next one waits", async () => {
     await scene.held(POLICY.name);
+    await liftBinding("hookpolicy-keep-policies"); // in earnest: test/apiserver/keep-policies.test.ts
     await scene.sh(command("4. Delete the policy"));
     await scene.gone();
     await scene.enforced(POLICY.name);
@@ -179,23 +216,89 @@ describe("break-glass", () => {
     await anotherWaits();
   });
 
-  test("7: unregistered, it goes without the operator, and Cluster API's manager runs again", async () => {
+  test("before: a request that the webhook of Clusters refuses is stored without the webhook", async () => {
+    const { cp, sh, gone } = scene;
+    await scene.enforced("protect");
+    await cp.apply(await clusterWebhook(scene.admissionPort, cp.authority.caBundle));
+    await createCluster(cp, { namespace: TEAM, name: CLUSTER, labels: { tier: "production" } });
+    await scene.kill();
+    const remove = `kubectl delete clusters.cluster.x-k8s.io -n ${TEAM} ${CLUSTER} --wait=false`;
+    const refused = async (): Promise<boolean> =>
+      await sh(`${remove} --dry-run=server`).then(
+        () => false,
+        (error: unknown) => String(error).includes('failed calling webhook "clusters.hookpolicy.dev"'),
+      );
+    await cp.waitFor("the API server to call the webhook", refused);
+    await sh(inEmergency(command("Before: is the request refused?")));
+    await cp.waitFor("the API server to call it no longer", async () => !(await refused()));
+    await sh(remove);
+    await scene.serving();
+    await policyRow(cp, POLICY, CLUSTER, HOOK);
+    await approve();
+    await gone();
+  });
+
+  test("7: unregistered without the operator, what is not paused goes, and Cluster API's manager runs again", async () => {
     const { cp, capi, sh, held, gone } = scene;
     await held(POLICY.name);
+    await holdAnother(cp, POLICY.name, "prod-2");
+    await applyPolicy(cp, policyRef(TEAM, "upgrades"), { rules: [approvalRule("BeforeClusterUpgrade")] });
+    for (const name of ["prod-3", "prod-4", "at-rest"]) {
+      await createCluster(cp, { namespace: TEAM, name });
+      await provision(cp, TEAM, name);
+    }
+    await upgrade(cp, TEAM, "prod-3");
+    await policyRow(cp, policyRef(TEAM, "upgrades"), "prod-3", "BeforeClusterUpgrade");
+    const file = join(cp.folder, "goes.txt");
+    const here = commands("7. Unregister").map((each) => each.replaceAll("goes.txt", file));
+    const [list = "", pause = "", unregister = "", register = "", discovered = "", resume = ""] = here;
+    await cp.waitFor(
+      "the others to be as they should be",
+      async () => !/prod-4|at-rest/.test(await sh(list)),
+    );
     await scene.kill();
     const [manager = "", ...args] = argvOf(capi.daemon().pid);
     await capi.stop();
     const started = run(manager, args, { env: environment(), timeout: 180_000, maxBuffer: 64 * 1024 * 1024 });
+    const whileItWarmsUp = async (what: string, attempt: () => Promise<unknown>): Promise<void> => {
+      await cp.waitFor(`${what}, once Cluster API's webhook answers`, async () =>
+        attempt().then(
+          () => true,
+          () => false,
+        ),
+      );
+    };
+    await whileItWarmsUp("a request that Cluster API does not act on", () => upgrade(cp, TEAM, "prod-4"));
+    const goes = (await sh(inEmergency(list))).split("\n").filter((line) => line !== "");
+    const names = goes.map((line) => line.split(/ +/)[1] ?? "").toSorted();
+    assert.deepEqual(names, [CLUSTER, "prod-2", "prod-3", "prod-4"]);
+    await writeFile(
+      file,
+      goes.filter((line) => /prod-[24]/.test(line)).map((line) => `${line}\n`),
+    );
+    await whileItWarmsUp("the pause", () => sh(`set -o pipefail; ${inEmergency(pause)}`));
     // Its last attempt may end by its own time limit, and then say that.
     await assert.rejects(started, /failed to discover extension \W+hookpolicy[^]*registry warmup timed out/);
-    const [unregister = "", register = ""] = commands("7. Unregister");
-    await sh(unregister);
+    await liftBinding("hookpolicy-protect-marks");
+    await sh(inEmergency(unregister));
     await capi.start();
     await gone();
+    await cp.waitFor("the upgrade to begin", async () => {
+      const { metadata } = await cp.get(clusterRef(TEAM, "prod-3"));
+      return metadata.annotations?.["runtime.cluster.x-k8s.io/pending-hooks"]?.includes(
+        "AfterClusterUpgrade",
+      );
+    });
     assert.equal(await cp.find(extensionRef("hookpolicy")), undefined);
     // The Service that it names is not here.
     assert.match(await sh(`${register} --dry-run=server`), /extensionconfig.*hookpolicy created/);
     await scene.serving();
+    await sh(inEmergency(discovered));
+    await sh(inEmergency(resume));
+    await policyRow(cp, POLICY, "prod-2", HOOK);
+    await policyRow(cp, policyRef(TEAM, "upgrades"), "prod-4", "BeforeClusterUpgrade");
+    await sh(`hookpolicy approve ${TEAM}/prod-2 --yes`);
+    await waitUntilGone(cp, TEAM, "prod-2");
     await anotherWaits();
   });
 

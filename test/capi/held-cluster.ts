@@ -39,6 +39,8 @@ export interface HeldCluster {
   readonly held: (policy: string) => Promise<void>;
   /** HOOK holds team-a/prod-1 no longer. */
   readonly gone: () => Promise<void>;
+  /** Of every operator of the scene. */
+  readonly admissionPort: number;
   /** As a node dies: nobody gives anything back. */
   readonly kill: () => Promise<void>;
 }
@@ -81,15 +83,17 @@ export async function startHeldCluster(): Promise<HeldCluster> {
     await cp.waitFor("the Cluster to say so", async () => (await sh(WHY)).includes(HOOK));
   };
   const gone = async (): Promise<void> => await waitUntilGone(cp, TEAM, CLUSTER);
-  return { cp, capi, sh, serving, enforced, held, gone, kill: () => operator.daemon.stop("SIGKILL") };
+  const admissionPort = operator.ports.admission;
+  const kill = async (): Promise<void> => await operator.daemon.stop("SIGKILL");
+  return { cp, capi, sh, serving, enforced, held, gone, admissionPort, kill };
 }
 
-/** Makes team-a/prod-1, deletes it, and sees that this policy holds it. */
-export async function holdAnother(cp: ControlPlane, policy: string): Promise<void> {
-  await createCluster(cp, { namespace: TEAM, name: CLUSTER, labels: { tier: "production" } });
-  await provision(cp, TEAM, CLUSTER);
-  await deleteCluster(cp, TEAM, CLUSTER);
-  await policyRow(cp, policyRef(TEAM, policy), CLUSTER, HOOK);
+/** Makes a Cluster of the team, deletes it, and sees that this policy holds it. */
+export async function holdAnother(cp: ControlPlane, policy: string, name = CLUSTER): Promise<void> {
+  await createCluster(cp, { namespace: TEAM, name, labels: { tier: "production" } });
+  await provision(cp, TEAM, name);
+  await deleteCluster(cp, TEAM, name);
+  await policyRow(cp, policyRef(TEAM, policy), name, HOOK);
 }
 
 export async function policiesOf(cp: ControlPlane): Promise<KubeObject[]> {
