@@ -14,7 +14,7 @@ import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
 
 /**
  * What is typed there is typed by test/unit/cli-docs.test.ts, by break-glass.test.ts, certificates.test.ts,
- * uninstall.test.ts and install/docs.test.ts beside this, by test/apiserver/monitoring, and by
+ * uninstall.test.ts, install/docs.test.ts and install/clusterctl-move.test.ts beside this, by test/apiserver/monitoring, and by
  * cluster-admission.test.ts, test/apiserver/ui.test.ts and test/apiserver/cli-tasks.test.ts.
  */
 const PAGES_OF_OTHERS = [
@@ -31,6 +31,7 @@ const PAGES_OF_OTHERS = [
   "docs/upgrade.md",
   "docs/permissions.md",
   "docs/metrics.md",
+  "docs/move-and-restore.md",
   "docs/tasks.md",
 ];
 const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)].filter(

@@ -5,18 +5,35 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { join } from "node:path";
+import { commandsOf } from "../capi/pages.ts";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
+import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
-import { applyPolicy, approvalRule, policyRef } from "../controlplane/policies.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  clusterPolicyRef,
+  policyRef,
+  storeOverride,
+  storePolicy,
+} from "../controlplane/policies.ts";
 import { ClusterctlRepository } from "./clusterctl-repository.ts";
-import { certManagerDefinition, clusterctlIn } from "./tools.ts";
+import { certManagerDefinition, clusterctlIn, kustomize, ROOT } from "./tools.ts";
 
 const TEAM = "moves";
 const CLUSTER = clusterRef(TEAM, "prod-1");
+/** A hook holds its deletion. */
+const DELETED = clusterRef(TEAM, "prod-2");
+const COMMANDS = commandsOf("docs/move-and-restore.md");
+
+function wordsOf(command: string): readonly string[] {
+  return command.split(" ").slice(1);
+}
 
 describe("clusterctl move", () => {
   let source: ControlPlane;
@@ -63,17 +80,33 @@ describe("clusterctl move", () => {
     await assert.rejects(deletes(cp), /prod-1 cannot be deleted yet/);
   }
 
-  test("takes a Cluster along that admission protects, and it is protected there as here", async () => {
+  async function provisioned(cluster: Ref, more = {}): Promise<void> {
     const spec = { controlPlaneEndpoint: { host: "127.0.0.1", port: 6443 } };
-    const { apiVersion, kind, name } = CLUSTER;
-    await source.create({ apiVersion, kind, metadata: { namespace: TEAM, name }, spec });
+    const { apiVersion, kind, name } = cluster;
+    await source.create({ apiVersion, kind, metadata: { namespace: TEAM, name, ...more }, spec });
     // cmd/clusterctl/client/cluster/mover.go, checkProvisioningCompleted
     const initialization = { infrastructureProvisioned: true, controlPlaneInitialized: true };
     const conditions = ["InfrastructureReady", "ControlPlaneInitialized"].map((type) => {
       const lastTransitionTime = "2026-11-21T12:00:00Z";
       return { type, status: "True", reason: "Provisioned", message: "", lastTransitionTime };
     });
-    await source.patchStatus(CLUSTER, { initialization, conditions });
+    await source.patchStatus(cluster, { initialization, conditions });
+  }
+
+  const cleanUp = { finalizers: ["cluster.cluster.x-k8s.io"] };
+  const rules = [{ name: "seen", hooks: ["AfterClusterUpgrade"] }];
+  const everywhere = async (cp: ControlPlane, name: string, message?: string): Promise<unknown> =>
+    await storePolicy(cp, clusterPolicyRef(name), {
+      namespaceSelector: {},
+      rules: rules.map((rule) => ({ ...rule, ...(message !== undefined && { message }) })),
+    });
+
+  test("takes a Cluster along that admission protects, and it is protected there as here", async () => {
+    await provisioned(CLUSTER);
+    await provisioned(DELETED, cleanUp);
+    await source.delete(DELETED);
+    for (const name of ["only-here", "in-both"]) await everywhere(source, name);
+    await everywhere(target, "in-both", "of the target");
     await applyPolicy(source, policyRef(TEAM, "protect"), {
       rules: (["BeforeClusterDelete", "BeforeClusterCreate"] as const).map((hook) => ({
         ...approvalRule(hook),
@@ -88,6 +121,42 @@ describe("clusterctl move", () => {
     const moved = await target.get(CLUSTER);
     assert.deepEqual([moved["spec"].paused, moved.metadata.deletionTimestamp], [undefined, undefined]);
     await isRefused(target);
+  });
+
+  test("forgets that a Cluster was being deleted, and copies each ClusterHookPolicy, unless its name is there", async () => {
+    assert.equal(await source.find(DELETED), undefined);
+    assert.equal((await target.get(DELETED)).metadata.deletionTimestamp, undefined);
+    for (const cp of [source, target]) assert.ok(await cp.find(clusterPolicyRef("only-here")));
+    const { spec } = await target.get(clusterPolicyRef("in-both"));
+    assert.equal(spec.rules[0].message, "of the target");
+  });
+
+  test("leaves cluster-wide policies at home without the label, as the page has it", async () => {
+    const [unlabel = "", label = ""] = COMMANDS.filter((line) => line.startsWith("kubectl label crd "));
+    await everywhere(source, "at-home");
+    await storePolicy(source, policyRef("another", "own"), { rules });
+    const move = async (): Promise<string> =>
+      await clusterctlIn(source, config, "move", "-n", "another", "--to-kubeconfig", target.adminKubeconfig);
+    await source.kubectl(...wordsOf(unlabel));
+    await move();
+    assert.ok(await target.find(policyRef("another", "own")));
+    assert.equal(await target.find(clusterPolicyRef("at-home")), undefined);
+    await source.kubectl(...wordsOf(label));
+    await move();
+    assert.ok(await target.find(clusterPolicyRef("at-home")));
+  });
+
+  test("each other command of the page does what it says", async () => {
+    const others = COMMANDS.filter((line) => !line.startsWith("kubectl label crd "));
+    const [restart = "", wait = "", look = ""] = others;
+    assert.deepEqual(others, [restart, wait, look]);
+    await source.apply(
+      (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
+    );
+    assert.match(await source.kubectl(...wordsOf(restart)), /^deployment\.apps\/hookpolicy restarted$/m);
+    await storeOverride(source, "moved", { namespace: TEAM, name: CLUSTER.name });
+    assert.match(await source.kubectl(...wordsOf(look)), /hookoverride\S*\/moved /);
+    assert.equal(wait, "kubectl wait extensionconfig/hookpolicy --for=condition=Discovered --timeout=3m"); // docs/break-glass.md
   });
 
   test("and clusterctl delete leaves it; only kubectl delete crd takes it along, which no webhook sees", async () => {
