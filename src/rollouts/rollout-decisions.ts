@@ -19,7 +19,7 @@ import { promotionQueries, stageDemands } from "./promotion.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
 import { isBegun, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
-import { memberOf, operationOf, targetOf } from "./member.ts";
+import { type Member, memberOf, operationOf, targetOf } from "./member.ts";
 import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
@@ -104,7 +104,7 @@ export class Rollouts {
   }
 
   #add(name: string, object: HookRollout): void {
-    this.#entries.set(name, new RolloutEntry(object, this.#options));
+    this.#entries.set(name, new RolloutEntry(object, { ...this.#options, entries: () => this.entries() }));
     const sorted = [...this.#entries].toSorted(([a], [b]) => compareText(a, b));
     this.#entries.clear();
     for (const [key, entry] of sorted) this.#entries.set(key, entry);
@@ -246,13 +246,12 @@ export class Rollouts {
     const cluster = this.#options.clusters.get(clusterKey(requested));
     if (cluster === undefined || cluster.metadata.uid !== requested.metadata.uid) return undefined;
     const known = { ...world, cluster };
-    for (const entry of this.#holding(call.hook, known, this.#options.now())) {
-      const hold = this.#holdOf(entry, known, call);
-      if (hold !== undefined) return hold;
-    }
-    return undefined;
+    const entries = this.#holding(call.hook, known, this.#options.now());
+    const holds = entries.map((entry) => this.#holdOf(entry, known, call));
+    return holds.find((hold) => hold !== undefined) ?? this.#withoutTurn(entries, cluster);
   }
 
+  /** Why the rollout holds the Cluster, whoever's turn it is. */
   #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
     const { rollout, status, hook } = entry;
     const { now, served } = this.#options;
@@ -268,10 +267,28 @@ export class Rollouts {
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
     if (closed !== undefined) return closed;
-    if (hasSlot(entry, cluster, now())) return undefined;
-    const stage = member.stage?.name;
-    if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
-    return hasTurn(entry, uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+    if (hasSlot(entry, cluster, now()) || isAwaited(hook, cluster, served)) return undefined;
+    return soon(holdOf(rollout, { reason: "NotItsTurn", stage: member.stage?.name }));
+  }
+
+  /** `entries`: nothing else holds the Cluster in any of them. */
+  #withoutTurn(entries: readonly RolloutEntry[], cluster: Cluster): Hold | undefined {
+    const { now, served } = this.#options;
+    const { uid } = cluster.metadata;
+    const waiting: { readonly entry: RolloutEntry; readonly member: Member }[] = [];
+    for (const entry of entries) {
+      const member = entry.member(cluster);
+      const target = targetOf(entry.rollout.operation, cluster);
+      if (member === undefined || isBegun(entry, { ...member, target }, served)) continue;
+      if (hasSlot(entry, cluster, now())) continue;
+      // Until it is its turn in one rollout, it is not in those that follow by name.
+      if (waiting.length === 0) entry.opened(uid);
+      if (!hasTurn(entry, uid)) waiting.push({ entry, member });
+    }
+    const [first] = waiting;
+    // If the first has a slot for it, it waits for one of another rollout.
+    const found = waiting.find(({ entry, member }) => !entry.hasRoom(member)) ?? first;
+    return found && holdOf(found.entry.rollout, { reason: "NoFreeSlot", stage: found.member.stage?.name });
   }
 
   /** `undefined`: the Cluster may begin. */

@@ -44,6 +44,8 @@ export interface RolloutWorld {
   readonly served: ServedHooks;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  /** All rollouts, in the order of their names. */
+  readonly entries?: () => readonly RolloutEntry[];
   /** How long the queue may be out of date; 0: never. */
   readonly refreshMs?: number;
   /** How long the work over all members may keep the event loop at a time. */
@@ -60,6 +62,8 @@ interface AskedOperation extends MemberCluster {
   readonly claimExpires: boolean;
   /** Whether it may begin once it has a slot. */
   readonly isOpen: boolean;
+  /** Another rollout holds it, so that it would leave a slot of this one unused. */
+  readonly isHeldElsewhere: boolean;
 }
 
 export type HeldRows = Required<Pick<HookRolloutStatus, "held" | "heldOmitted">>;
@@ -72,9 +76,10 @@ export interface MemberCluster {
 /** What the queue was last brought up to date with. */
 interface Queued {
   readonly asked: readonly AskedOperation[];
+  /** The uids of those whose turn it could not be, whatever slots are free. */
+  readonly stopped: Set<string>;
   /** With those of the Clusters whose turn it is. */
   readonly slots: Slots;
-  readonly nowMs: number;
 }
 
 /** Facts that follow from one copy of a Cluster. */
@@ -167,6 +172,16 @@ export class RolloutEntry {
     return isNew;
   }
 
+  /** Nothing holds the Cluster but that it has no turn. */
+  opened(uid: string): void {
+    if (this.#queued?.stopped.delete(uid) === true) this.#hasChanged = true;
+  }
+
+  /** Whether a slot is left after those of the Clusters whose turn it is. */
+  hasRoom({ stage, values }: Member): boolean {
+    return stage !== undefined && this.#queued?.slots.hasRoom({ stage, values }) === true;
+  }
+
   /** The operations that it held when the queue was last brought up to date, the oldest first. */
   async held(): Promise<readonly AskedOperation[]> {
     const queued = this.#queued;
@@ -174,7 +189,7 @@ export class RolloutEntry {
     const slice = new Slice(this.#world.turnMs);
     const held: AskedOperation[] = [];
     for (const operation of queued.asked) {
-      if (this.#isHeld(operation, queued)) held.push(operation);
+      if (this.#isHeld(operation)) held.push(operation);
       if (slice.isOver()) await nextTurn();
     }
     return held.toSorted(oldestFirst);
@@ -216,22 +231,59 @@ export class RolloutEntry {
   }
 
   /**
-   * A Cluster for which a slot is free, and about which Cluster API does not call, is not held. Asked of thousands of Clusters
-   * in a row.
+   * A Cluster for which a slot is free is not held, though Cluster API may not call about it, or another rollout hold it. Asked of
+   * thousands of Clusters in a row.
    */
-  #isHeld({ cluster, member, isOpen }: AskedOperation, { slots, nowMs }: Queued): boolean {
-    const { rollout, hook, queue } = this;
+  #isHeld({ cluster, member, isOpen }: AskedOperation): boolean {
+    if (this.#world.decider.policiesHold(cluster, this.hook) || this.#isLifted(cluster)) return false;
+    return !isOpen || !(this.queue.mayBegin(member.metadata.uid) || this.hasRoom(member));
+  }
+
+  #isLifted(cluster: Cluster): boolean {
     const { decider, now } = this.#world;
-    if (decider.policiesHold(cluster, hook)) return false;
-    const overrides = decider.overridesOf(cluster);
-    const asked = { world: { cluster, overrides }, call: { hook }, now: now() };
-    if (liftingOverride(rollout, asked) !== undefined) return false;
-    const { stage, values, metadata, mayBeIn } = member;
-    if (stage === undefined || !isOpen || mayBeIn !== undefined) return true;
-    const isAsking = queue.isAsking(metadata.uid, nowMs - graceOf(rollout));
-    const mayBegin = queue.mayBegin(metadata.uid) || (!isAsking && slots.hasRoom({ stage, values }));
-    if (!mayBegin) return true;
-    return stage.until.length > 0 && unmetGate(stage, this.#situationOf(cluster)) !== undefined;
+    const world = { cluster, overrides: decider.overridesOf(cluster) };
+    return liftingOverride(this.rollout, { world, call: { hook: this.hook }, now: now() }) !== undefined;
+  }
+
+  /** The other rollouts that may hold what this one holds. */
+  #others(): readonly OtherRollout[] {
+    const entries = this.#world.entries?.() ?? [];
+    const others = entries.filter((each) => each !== this && each.hook === this.hook);
+    return others
+      .filter(({ rollout }) => rollout.mode === "Enforce")
+      .map((entry) => entry.#asOther(entries.indexOf(entry) > entries.indexOf(this)));
+  }
+
+  #asOther(isLater: boolean): OtherRollout {
+    const members: Member[] = [];
+    const see = (cluster: Cluster): void => {
+      const member = isLater ? this.member(cluster) : undefined;
+      if (member !== undefined) members.push(member);
+    };
+    return { see, holder: () => this.#holder(isLater ? members : undefined) };
+  }
+
+  /**
+   * Of two rollouts, the first by name decides whose turn it is, among those Clusters for which the later one has a slot; `members`:
+   * of a later one.
+   */
+  #holder(members: readonly Member[] | undefined): (cluster: Cluster) => boolean {
+    const { rollout, status } = this;
+    const { now, served } = this.#world;
+    const opens = this.#openPlaces();
+    const slots = members && new Slots(rollout, status ?? {}, members, now());
+    return (cluster) => {
+      const member = this.member(cluster);
+      const target = targetOf(rollout.operation, cluster);
+      if (member === undefined || isBegun(this, { ...member, target }, served) || this.#isLifted(cluster))
+        return false;
+      const { stage, mayBeIn, values, metadata } = member;
+      if (stage === undefined || mayBeIn !== undefined || !opens(stage, target, cluster)) return true;
+      if (this.#hasSlotFor(member, target)) return false;
+      const { uid } = metadata;
+      if (slots === undefined) return !this.queue.mayBegin(uid);
+      return !slots.has(uid) && !slots.hasRoom({ stage, values });
+    };
   }
 
   /** Whether the Cluster shows that it waits. */
@@ -306,26 +358,31 @@ export class RolloutEntry {
     this.#hasChanged = false;
     const { rollout } = this;
     const isOpen = this.#openPlaces();
+    const others = this.#others();
     const slice = new Slice(this.#world.turnMs);
     const [known, asked]: [MemberCluster[], AskedOperation[]] = [[], []];
     try {
       for (const cluster of this.#world.clusters.list()) {
         const each = this.#remembered(cluster).known;
         if (each !== undefined) known.push(each);
+        for (const { see } of others) see(cluster);
         if (slice.isOver()) await nextTurn();
       }
       const members = known.map(({ member }) => member);
       const slots = new Slots(rollout, this.status ?? {}, members, this.#world.now());
       const sinceOf = waitingSince(this.status);
+      const holders = others.map(({ holder }) => holder());
+      const isHeldElsewhere = (cluster: Cluster): boolean => holders.some((holds) => holds(cluster));
       for (const each of known) {
-        const operation = this.#askedOf(each, slots, isOpen, sinceOf);
+        const operation = this.#askedOf(each, slots, { isOpen, isHeldElsewhere, sinceOf });
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
       if (this.rollout !== rollout) return false;
       const waiting = asked.filter(isQueued);
       this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
-      this.#queued = { asked, slots, nowMs: began };
+      const stopped = asked.filter((each) => !isQueued(each)).map(({ member }) => member.metadata.uid);
+      this.#queued = { asked, stopped: new Set(stopped), slots };
       return true;
     } finally {
       this.#cost = nowMs() - began;
@@ -333,14 +390,18 @@ export class RolloutEntry {
     }
   }
 
-  /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
+  /** Whether a Cluster may begin for a target once it has a slot; for its stage, computed once for thousands of Clusters. */
   #openPlaces(): IsOpen {
     const places = new Map<string, boolean>();
     const now = this.#world.now();
-    return (stage, target) => {
+    return (stage, target, cluster) => {
       const isOpen = (): boolean =>
         refusalOf(this.rollout, this.status, { stage, target }, now) === undefined;
-      return stage !== undefined && entryOf(places, `${stage.name} ${target}`, isOpen);
+      return (
+        stage !== undefined &&
+        entryOf(places, `${stage.name} ${target}`, isOpen) &&
+        (stage.until.length === 0 || unmetGate(stage, this.#situationOf(cluster)) === undefined)
+      );
     };
   }
 
@@ -348,8 +409,7 @@ export class RolloutEntry {
   #askedOf(
     { member, cluster }: MemberCluster,
     slots: Slots,
-    opens: IsOpen,
-    sinceOf: SinceOf,
+    looks: OperationLooks,
   ): AskedOperation | undefined {
     const { uid } = member.metadata;
     const target = targetOf(this.rollout.operation, cluster);
@@ -359,9 +419,10 @@ export class RolloutEntry {
     if (claimExpires && this.#mayRenew(uid)) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
-    const firstAsked = sinceOf(known, member.metadata, target);
-    const isOpen = !claimExpires && opens(member.stage, target);
-    return { member, cluster, target, firstAsked, claimExpires, isOpen };
+    const firstAsked = looks.sinceOf(known, member.metadata, target);
+    const isOpen = !claimExpires && looks.isOpen(member.stage, target, cluster);
+    const isHeldElsewhere = isOpen && looks.isHeldElsewhere(cluster);
+    return { member, cluster, target, firstAsked, claimExpires, isOpen, isHeldElsewhere };
   }
 
   #hasSlotFor({ metadata }: Member, target: string): boolean {
@@ -395,7 +456,21 @@ function oldestFirst(a: AskedOperation, b: AskedOperation): number {
   );
 }
 
-type IsOpen = (stage: CompiledStage | undefined, target: string) => boolean;
+/** What is prepared for thousands of operations. */
+interface OperationLooks {
+  readonly isOpen: IsOpen;
+  readonly isHeldElsewhere: (cluster: Cluster) => boolean;
+  readonly sinceOf: SinceOf;
+}
+
+interface OtherRollout {
+  /** For each Cluster, before `holder`. */
+  readonly see: (cluster: Cluster) => void;
+  /** Tells whether the rollout holds a Cluster. */
+  readonly holder: () => (cluster: Cluster) => boolean;
+}
+
+type IsOpen = (stage: CompiledStage | undefined, target: string, cluster: Cluster) => boolean;
 type SinceOf = (known: Date, metadata: ObjectMeta, target: string) => Date;
 
 /** Since when an operation waits: as memory knows it, or by the status, which outlives a restart. */
@@ -414,7 +489,7 @@ function waitKey(cluster: ObjectName, target = ""): string {
 }
 
 function isQueued(operation: AskedOperation): operation is AskedOperation & WaitingCluster {
-  return operation.isOpen && operation.member.stage !== undefined;
+  return operation.isOpen && !operation.isHeldElsewhere && operation.member.stage !== undefined;
 }
 
 /** Versions that cannot be compared prove nothing. */

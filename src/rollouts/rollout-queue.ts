@@ -28,7 +28,7 @@ export interface QueueInput {
   readonly rollout: CompiledRollout;
   /** Filled by update(). */
   readonly slots: Slots;
-  /** Clusters whose stage is open. One that has a slot gives it for the new one. */
+  /** Clusters that nothing but their turn holds. One that has a slot gives it for the new one. */
   readonly waiting: readonly WaitingCluster[];
   /** Of the status. */
   readonly turns: readonly string[] | undefined;

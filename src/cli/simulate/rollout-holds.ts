@@ -6,7 +6,7 @@ import { timestamp } from "../../lib/instant.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
+import { RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { targetVersion } from "../../api/target-version.ts";
@@ -102,15 +102,21 @@ function holdsAt(
   equal: Map<string, HoldInStage>,
 ): ReadonlyMap<string, HoldInStage> {
   const holds = new Map<string, HoldInStage>();
-  for (const rollout of known) {
+  const first = (hook: HookName, held: ReadonlyMap<string, HoldInStage>): void => {
+    for (const [cluster, each] of held)
+      entryOf(holds, holdKey(hook, cluster), () => entryOf(equal, JSON.stringify(each), () => each));
+  };
+  const asking = known.map((rollout) => {
+    const { closed, waiting } = openFor(rollout, fleet, at);
+    first(BEGINS[rollout.compiled.operation], closed);
+    return { rollout, waiting };
+  });
+  // What another rollout holds would leave its slot unused.
+  for (const { rollout, waiting } of asking) {
     const hook = BEGINS[rollout.compiled.operation];
-    const isFree = ({ world }: AwaitedOperation): boolean =>
-      !holds.has(holdKey(hook, clusterKey(world.cluster)));
-    for (const [cluster, held] of holdsOf(rollout, fleet, rollout.own.filter(isFree), at))
-      holds.set(
-        holdKey(hook, cluster),
-        entryOf(equal, JSON.stringify(held), () => held),
-      );
+    const isFree = ({ member: { metadata } }: WaitingCluster): boolean =>
+      !holds.has(holdKey(hook, namespacedName(metadata)));
+    first(hook, withoutSlot(rollout, waiting.filter(isFree), at));
   }
   return holds;
 }
@@ -127,16 +133,15 @@ interface KnownRollout {
   readonly slots: () => Slots;
 }
 
-/** By clusterKey(). */
-function holdsOf(
-  { compiled, states, status, byKey, slots }: KnownRollout,
+/** `closed`: by clusterKey(); `waiting`: may begin once they have a slot. */
+function openFor(
+  { compiled, status, byKey, own }: KnownRollout,
   fleet: Fleet,
-  operations: readonly AwaitedOperation[],
   at: Date,
-): ReadonlyMap<string, HoldInStage> {
-  const holds = new Map<string, HoldInStage>();
+): { readonly closed: ReadonlyMap<string, HoldInStage>; readonly waiting: readonly WaitingCluster[] } {
+  const closed = new Map<string, HoldInStage>();
   const waiting: WaitingCluster[] = [];
-  for (const { world, call, firstAsked, released } of operations) {
+  for (const { world, call, firstAsked, released } of own) {
     const key = clusterKey(world.cluster);
     const member = byKey.get(key);
     const situation = { world, call, now: at };
@@ -145,26 +150,31 @@ function holdsOf(
     if (isBegun({ rollout: compiled, status }, { ...member, target }, fleet.served)) continue;
     const { stage } = member;
     const hold = closedFor(compiled, status, { stage, target }, situation);
-    if (hold !== undefined) holds.set(key, { hold, stage: stage?.name });
+    if (hold !== undefined) closed.set(key, { hold, stage: stage?.name });
     else if (released && stage !== undefined)
       waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
-  const input = { rollout: compiled, slots: slots(), waiting, turns: status.turns };
-  for (const { metadata, stage } of withoutSlot(input, states, at)) {
-    const place = { stage: stage?.name };
-    const hold = holdOf(compiled, { reason: "NoFreeSlot", ...place });
-    holds.set(namespacedName(metadata), { hold, ...place });
-  }
-  return holds;
+  return { closed, waiting };
 }
 
 /** The Clusters that get no slot, because those before them take the free ones: first, those about which Cluster API asks now. */
-function withoutSlot(input: QueueInput, states: readonly MemberState[], at: Date): readonly Member[] {
-  const asking = input.waiting.filter(({ member }) => !input.slots.has(member.metadata.uid));
+function withoutSlot(
+  { compiled: rollout, status, states, slots: free }: KnownRollout,
+  waiting: readonly WaitingCluster[],
+  at: Date,
+): ReadonlyMap<string, HoldInStage> {
+  const slots = free();
+  const asking = waiting.filter(({ member }) => !slots.has(member.metadata.uid));
   const queue = new RolloutQueue();
   for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
   for (const { isAwaited, member } of states)
     if (!isAwaited) queue.putBehind(member.metadata.uid, at.getTime());
-  queue.update({ ...input, waiting: asking }, at.getTime());
-  return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
+  queue.update({ rollout, slots, waiting: asking, turns: status.turns }, at.getTime());
+  const held = asking.filter(({ member }) => !queue.mayBegin(member.metadata.uid));
+  return new Map(
+    held.map(({ member: { metadata, stage } }) => [
+      namespacedName(metadata),
+      { hold: holdOf(rollout, { reason: "NoFreeSlot", stage: stage.name }), stage: stage.name },
+    ]),
+  );
 }

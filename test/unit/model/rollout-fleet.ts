@@ -276,13 +276,15 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #ask(replica: RolloutReplica, name: string): void {
     const target = versionOf(this.cluster(name));
-    const call: Call = { target, replica, wasReleased: this.#laws.holder(name) === undefined, isGo: false };
+    const isFree = this.#laws.holder(name) === undefined;
+    const call: Call = { target, replica, wasReleased: isFree, isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
       // Cluster API has given up, or the replica was killed.
       if (this.#calls.get(name) !== call) return;
       if (!go) {
         this.#calls.delete(name);
+        if (isFree) this.#laws.refused(name);
         return;
       }
       call.isGo = true;

@@ -4,7 +4,8 @@
  * R2: a Cluster of a later stage begins only once the first stage has passed.
  * R3: what begins was held neither by a policy nor by the rollout at one moment since its call.
  * R4: at rest, no slot is kept.
- * R5: at rest, no Cluster waits.
+ * R5: at rest, no Cluster waits, but those that a gate or another rollout holds for good.
+ * R6: beside such Clusters, the only one that nothing holds begins at its second call.
  */
 
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
@@ -16,6 +17,8 @@ export interface LawScenario {
   /** By name, their stages. */
   readonly clusters: Readonly<Record<string, string>>;
   readonly spec: Partial<HookRolloutSpec>;
+  /** Of another rollout. */
+  readonly beside?: Partial<HookRolloutSpec>;
   /** A Cluster joins the rollout while it runs. */
   readonly joins?: boolean;
 }
@@ -27,10 +30,15 @@ interface Fleet extends RolloutClusters {
   mayBegin(name: string): boolean;
 }
 
+/** The label of Clusters that a gate, or another rollout, holds for good. */
+export const STUCK = "stuck";
+
 export class RolloutLaws {
   readonly #scenario: LawScenario;
   readonly #fleet: Fleet;
   readonly #begunAt = new Map<string, number>();
+  /** How often in a row the only Cluster that may begin was told to wait. */
+  #refused = 0;
   readonly #passed: PassedVersions;
   readonly #broken: string[] = [];
 
@@ -43,8 +51,22 @@ export class RolloutLaws {
   /** What holds it at this moment. */
   holder(name: string): string | undefined {
     if (this.#fleet.isHeldByPolicy) return "a policy";
+    if (this.#isStuck(name)) return "a gate, or another rollout";
     if (!this.#isRunning()) return "the rollout, which is paused or halted";
     return this.#hasRoom(name) ? undefined : "the rollout, which has no free slot";
+  }
+
+  #isStuck(name: string): boolean {
+    return this.#scenario.clusters[name] === STUCK;
+  }
+
+  /** Cluster API was told that it may not begin, although nothing held it as the call began. */
+  refused(name: string): void {
+    const others = this.#names().filter((each) => each !== name);
+    if (!others.some((each) => this.#isStuck(each)) || this.holder(name) !== undefined) return;
+    if (others.some((each) => !this.#isStuck(each) && this.#fleet.waits(each))) return;
+    this.#refused += 1;
+    if (this.#refused > 1) this.#broken.push(`R6: ${name} waits, with a free slot`);
   }
 
   #isRunning(): boolean {
@@ -66,10 +88,11 @@ export class RolloutLaws {
     { target, wasReleased }: { readonly target: string; readonly wasReleased: boolean },
   ): void {
     this.#begunAt.set(name, this.#fleet.passedMs);
+    this.#refused = 0;
     if (!wasReleased)
       this.#broken.push(`R3: ${name} begins, and was held at each moment, now by ${this.holder(name)}`);
     const { spec, clusters } = this.#scenario;
-    const isLater = spec.stages !== undefined && clusters[name] !== "canary";
+    const isLater = (spec.stages ?? []).length > 1 && clusters[name] !== "canary";
     if (isLater && this.#fleet.rollout !== undefined && !this.#passed.has(target))
       this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
   }
@@ -91,7 +114,7 @@ export class RolloutLaws {
 
   /** Once nothing goes on by itself. */
   brokenAtRest(): readonly string[] {
-    const waiting = this.#names().filter((name) => this.#fleet.waits(name));
+    const waiting = this.#names().filter((name) => this.#fleet.waits(name) && !this.#isStuck(name));
     if (waiting.length > 0) return [`R5: ${waiting.join(" and ")} wait for ever`];
     const held = (this.#fleet.status.running ?? []).map(({ name }) => name);
     return held.length > 0 ? [`R4: ${held.join(" and ")} keep their slots`] : [];
@@ -130,6 +153,6 @@ export class RolloutLaws {
 
   /** What later judgements depend on. */
   state(): unknown {
-    return [this.#begunAt, this.#passed.state()];
+    return [this.#begunAt, this.#passed.state(), this.#refused];
   }
 }

@@ -9,23 +9,30 @@ const OLD = "v1.34.0";
 
 interface FleetInput {
   readonly spec: Partial<HookRolloutSpec>;
+  readonly beside?: Partial<HookRolloutSpec>;
   readonly clusters: Readonly<Record<string, string>>;
   readonly begun?: readonly string[];
 }
 
 export function objectsOf({
   spec,
+  beside,
   clusters,
   begun: running = [],
 }: FleetInput): Readonly<Record<string, readonly KubeObject[]>> {
-  const { kind: _, apiVersion: _version, metadata, ...rollout } = hookRollout(spec);
   return {
-    hookrollouts: [{ ...rollout, metadata: { ...metadata, creationTimestamp: NOW.toISOString() } }],
+    hookrollouts: [rolloutNamed("upgrades", spec), ...(beside ? [rolloutNamed("zone", beside)] : [])],
     clusters: Object.entries(clusters).map(([name, stage]) => {
       const cluster = clusterOf(name, stage);
       return running.includes(name) ? begun(cluster) : cluster;
     }),
   };
+}
+
+function rolloutNamed(name: string, given: Partial<HookRolloutSpec>): KubeObject {
+  const { kind: _, apiVersion: _version, metadata, ...rollout } = hookRollout(given);
+  const creationTimestamp = NOW.toISOString();
+  return { ...rollout, metadata: { ...metadata, name, uid: `uid-${name}`, creationTimestamp } };
 }
 
 export function keyOf(name: string): string {

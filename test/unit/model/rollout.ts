@@ -5,6 +5,7 @@ import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { NOW, TARGET } from "../rollouts/fixtures.ts";
 import type { Step } from "./explorer.ts";
 import type { RolloutFleet, RolloutScenario } from "./rollout-fleet.ts";
+import { STUCK } from "./rollout-laws.ts";
 
 const [NEWER, OLDER] = ["v1.36.0", "v1.34.9"];
 
@@ -17,6 +18,10 @@ const alone: RolloutScenario = { ...base, clusters: { a: "rest" }, asks: { a: ["
 
 /** Each replica is asked about one Cluster. */
 const apart: RolloutScenario = { ...base, asks: { a: ["A"], b: ["B"] } };
+
+/** The first of two Clusters is held for good, and not by the limit. */
+const stuck: RolloutScenario = { ...base, clusters: { a: STUCK, b: "rest" } };
+const ofStuck = { clusterSelector: { matchLabels: { wave: STUCK } } };
 
 /** Two slots for three Clusters. */
 const three: RolloutScenario = {
@@ -152,6 +157,20 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
   },
   "a policy is made while a Cluster waits for its slot": frozen,
   "requests and their answers take their time": { ...apart, fine: true },
+  "a gate holds the first Cluster": {
+    ...stuck,
+    spec: {
+      ...base.spec,
+      stages: [
+        { name: "all", until: [{ name: "ok", expression: `cluster.metadata.labels.wave != '${STUCK}'` }] },
+      ],
+    },
+  },
+  "another rollout is paused for the first Cluster": { ...stuck, beside: { ...ofStuck, paused: true } },
+  "another rollout has no slot for the first Cluster": {
+    ...stuck,
+    beside: { ...ofStuck, maxConcurrency: 0 },
+  },
   "both Clusters have the same value of a label that is limited": spread,
   "a replica is killed, and starts again": { ...alone, limits: { "a replica is killed": 1 } },
   "leadership moves": { ...alone, limits: { "leadership moves": 1 } },

@@ -19,10 +19,10 @@ const cluster = (name: string, namespace = "team-a"): RawObject => ({
   spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } },
 });
 const namespace = (name: string): RawObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
-const rollout = (spec: object): RawObject => ({
+const rollout = (spec: object, name = "upgrades"): RawObject => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookRollout",
-  metadata: { name: "upgrades" },
+  metadata: { name },
   spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h", ...spec },
 });
 const override = (name: string, minute: number, over: object): RawObject => ({
@@ -61,6 +61,18 @@ test("a hold that stays is kept once, and is the same for all Clusters", () => {
   );
   assert.equal(b?.[0]?.held?.hold.reason, "NoFreeSlot");
   assert.equal(b?.[0], c?.[0]);
+});
+
+test("a Cluster that another rollout holds takes no slot", () => {
+  const onlyA = { matchExpressions: [{ key: "wave", operator: "DoesNotExist" }] };
+  const labelled = { ...cluster("b"), metadata: { namespace: "team-a", name: "b", labels: { wave: "1" } } };
+  const paused = rollout({ paused: true, clusterSelector: onlyA }, "zone");
+  const fleet = fleetOf(cluster("a"), labelled, rollout({}), paused);
+  const found = rolloutHolds(fleet, operationsOf(fleet), [AT], { at: AT });
+  assert.deepEqual(
+    [...found].map(([key, [first]]) => [key, first?.held?.hold.rollout]),
+    [["BeforeClusterUpgrade team-a/a", "zone"]],
+  );
 });
 
 test("the end of a hold is kept", () => {
