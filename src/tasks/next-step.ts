@@ -74,7 +74,9 @@ export function nextStep(situation: TaskSituation): NextStep {
 function duringAttempt(situation: TaskSituation, attempt: TaskAttempt): NextStep {
   if (isCarriedOut(attempt)) return { do: "Observe", attempt };
   if (situation.altered !== undefined) return { do: "Rest" };
-  return (situation.isUnmade ? unwanted(situation) : undefined) ?? { do: "CarryOut", attempt };
+  // What a deletion is about was not found yet, so nothing of it was deleted.
+  const isUnmade = situation.isUnmade || situation.task.spec.action.delete !== undefined;
+  return (isUnmade ? unwanted(situation) : undefined) ?? { do: "CarryOut", attempt };
 }
 
 export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedAt }: TaskAttempt): Date {

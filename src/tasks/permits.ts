@@ -213,7 +213,7 @@ function whyWait({
   outline: { spec, status },
 }: StoredTask): string | undefined {
   const open = openAttempt(status);
-  if (open === undefined || isCarriedOut(open)) return undefined;
+  if (open === undefined || isCarriedOut(open) || spec.action.delete !== undefined) return undefined;
   const remedy = `see that there is no ${objectOf(spec, open)}, then kubectl delete hooktask -n ${namespace} ${name}`;
   return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (to end it, ${remedy})`;
 }

@@ -29,6 +29,13 @@ function next(situation: Partial<TaskSituation>): NextStep {
 
 const FAILED = attempt({ uid: "job-1", endedAt: ago(10), outcome: "Failed" });
 
+const DELETES = hookTask(
+  { begun: 1, attempts: [attempt()] },
+  {
+    action: { delete: { apiVersion: "v1", kind: "Secret", selector: { matchLabels: { app: "db" } } } },
+  },
+);
+
 type Expected = NextStep | ((situation: { readonly task: HookTask }) => NextStep);
 
 function writes(statusOf: (situation: { readonly task: HookTask }) => HookTaskStatus): Expected {
@@ -116,6 +123,19 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
       permit: { may: "Never", why: "the policy is gone" },
       task: hookTask({ begun: 1, over: ago(1), attempts: [attempt()] }),
     },
+    { do: "CarryOut", attempt: attempt() },
+  ],
+  ...Object.fromEntries(
+    [true, false].map((isUnmade) => [
+      `carries out no deletion that is not wanted any more (${isUnmade ? "refused" : "after a restart"})`,
+      [
+        { isUnmade, permit: { may: "Never", why: "the policy is gone" }, task: DELETES },
+        { do: "Reconsider", why: "the policy is gone" },
+      ],
+    ]),
+  ),
+  "carries out a deletion that a restart has left": [
+    { task: DELETES },
     { do: "CarryOut", attempt: attempt() },
   ],
   "ends no refused attempt that was changed": [

@@ -116,8 +116,8 @@ test("a HookTask waits for an earlier one of its task, and says how to end that"
   const on = calling(DELETE, cluster());
   const [intent] = decide([policy], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
   const next = named({ ...hookTask(), spec: intent?.spec ?? assert.fail("none begins") });
-  const whyAfter = (over: Partial<TaskAttempt>): unknown => {
-    const spec = { ...next.spec, actionHash: "another" };
+  const whyAfter = (over: Partial<TaskAttempt>, action = next.spec.action): unknown => {
+    const spec = { ...next.spec, action, actionHash: "another" };
     const earlier = named({ ...hookTask({ attempts: [attempt(over)] }), spec });
     const permits = permitsOf([storedTask(earlier)], policy, on);
     const permit = permits.fromMemory(next);
@@ -129,5 +129,7 @@ test("a HookTask waits for an earlier one of its task, and says how to end that"
     `${waits} (to end it, see that there is no Job/clean-0123456789, then kubectl delete hooktask -n team-a EARLIER)`,
   );
   assert.equal(whyAfter({ uid: "job-1" }), "Wait", "it ends by itself");
+  const deletion = { delete: { apiVersion: "v1", kind: "Secret", name: "db" } };
+  assert.equal(whyAfter({}, deletion), "Wait", "it is cancelled");
   assert.equal(whyAfter({ endedAt: ago(1), outcome: "Cancelled" }), "Begin");
 });
