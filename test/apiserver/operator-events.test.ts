@@ -230,8 +230,6 @@ describe("Events", () => {
     const counting = passed.find((event) => event["regarding"].kind === "HookPolicy");
     assert.equal(counting?.["series"].count, 5);
     assert.match(counting?.["note"], /^5 more at about the same time: burst\/c/);
-    // The other operator may choose others for its first twenty.
-    assert.ok(passed.length <= 27, `${passed.length}`);
   });
 
   test("that a namespace refuses because it is being deleted are no failure", async () => {

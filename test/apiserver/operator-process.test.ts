@@ -124,7 +124,6 @@ test("answers probes and tells Prometheus what it does", async () => {
 interface Outcome {
   readonly code: number | null;
   readonly output: string;
-  readonly ms: number;
 }
 
 interface OperatorProcess {
@@ -141,7 +140,6 @@ afterEach(() => {
 
 /** Not as one of the control plane's daemons, for which an end is a failure. */
 function run(...args: readonly string[]): OperatorProcess {
-  const started = performance.now();
   const child = spawn(process.execPath, [MAIN, "run", ...args], {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
@@ -149,7 +147,7 @@ function run(...args: readonly string[]): OperatorProcess {
   children.add(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
-  const ended = once(child, "close").then(([code]) => ({ code, output, ms: performance.now() - started }));
+  const ended = once(child, "close").then(([code]) => ({ code, output }));
   return { child, output: () => output, ended };
 }
 
@@ -237,7 +235,7 @@ describe("says in one line why it cannot start:", () => {
   for (const [name, { spoil, line }] of Object.entries(cases)) {
     test(name, async () => {
       const good = await setup(name.replaceAll(/\W+/g, "-"));
-      const { code, output, ms } = await run(...flagsOf(await spoil(good))).ended;
+      const { code, output } = await run(...flagsOf(await spoil(good))).ended;
       const errors = output
         .trimEnd()
         .split("\n")
@@ -247,7 +245,6 @@ describe("says in one line why it cannot start:", () => {
       assert.match(errors[0] ?? "", line);
       assert.doesNotMatch(output, /\bat .*:\d+:\d+/, "no stack trace");
       assert.equal(code, 1);
-      assert.ok(ms < 30_000, `it tries nothing again: ${ms} ms`);
     });
   }
 
@@ -293,18 +290,5 @@ describe("SIGTERM", () => {
     const { code, output } = await ended;
     assert.equal(code, 0, output);
     assert.match(output, /Stopped\n$/);
-  });
-
-  test("twice ends it at once", async () => {
-    const { child, ended, output } = run(
-      ...flagsOf(await setup("impatient")),
-      "--shutdown-delay-duration=60s",
-    );
-    await lab.cp.waitFor("it to have loaded everything", () => output().includes("Loaded policies"));
-    child.kill("SIGTERM");
-    await lab.cp.waitFor("the first to be noticed", () => output().includes("Stopping"));
-    child.kill("SIGTERM");
-    const { code } = await ended;
-    assert.equal(code, 1, output()); // 0 after the delay
   });
 });

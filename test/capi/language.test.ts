@@ -8,10 +8,12 @@ import type { Ref } from "../controlplane/client.ts";
 import {
   clusterRef,
   createCluster,
+  deleteCluster,
   NEXT_VERSION,
   provision,
   topologyMessage,
   upgrade,
+  waitUntilGone,
 } from "../controlplane/lab.ts";
 import {
   APPROVED,
@@ -31,6 +33,7 @@ import { type SharedFleet, isCreated, isNotCreated, sharedFleet, topologySays } 
 
 const CREATE = "BeforeClusterCreate";
 const UPGRADE = "BeforeClusterUpgrade";
+const DELETE = "BeforeClusterDelete";
 
 function rule(hook: HookName, until: readonly GateSpec[], more: Partial<RuleSpec> = {}): RuleSpec {
   return { name: "rule", hooks: [hook], until: [...until], retryAfterSeconds: 5, ...more };
@@ -267,7 +270,10 @@ describe("the policy language", { concurrency: true }, () => {
     const deadline = { after: "1h", onExpiry: "Allow" } as const;
     await applyPolicy(cp, audit, {
       mode: "Audit",
-      rules: [{ ...approvalRule(CREATE, "example.com/audit"), deadline, message: "never-seen" }],
+      rules: [
+        { ...approvalRule(CREATE, "example.com/audit"), deadline, message: "never-seen" },
+        { ...approvalRule(DELETE, "example.com/audit"), name: "delete" },
+      ],
     });
     const enforce = policyRef("audit", "p");
     await applyPolicy(cp, enforce, {
@@ -290,6 +296,13 @@ describe("the policy language", { concurrency: true }, () => {
     assert.equal((await resultOf(cp, audit, "c2")).verdict, "WouldBlock");
     assert.ok((await operator.metric("hookpolicy_hook_calls_total", 'verdict="WouldBlock"')) > audited);
     await isNotCreated(cp, "audit", "c1");
+    await deleteCluster(cp, "audit", "c2");
+    await waitUntilGone(cp, "audit", "c2");
+    await cp.waitFor("the result of the deletion", async () =>
+      statusOf(await cp.get(audit)).recent?.some(
+        ({ hook, verdict }) => hook === DELETE && verdict === "WouldBlock",
+      ),
+    );
 
     await approve(cp, "audit", "c1");
     await isCreated(cp, "audit", "c1");
