@@ -22,6 +22,7 @@ import {
   startOperator,
   writeServingCertificate,
 } from "../controlplane/operator.ts";
+import { allow, grant, type PolicyRule } from "../controlplane/rights.ts";
 
 const WEBHOOK: Ref = {
   apiVersion: "admissionregistration.k8s.io/v1",
@@ -90,15 +91,8 @@ async function untilCalled(): Promise<void> {
   });
 }
 
-async function bind(user: string, name: string, rules: readonly object[]): Promise<void> {
-  const metadata = { name, namespace: TEAM };
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name };
-  const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }];
-  await cp.apply([
-    { apiVersion, kind: "Role", metadata, rules },
-    { apiVersion, kind: "RoleBinding", metadata, roleRef, subjects },
-  ]);
+async function bind(user: string, name: string, ...rules: readonly PolicyRule[]): Promise<void> {
+  await cp.apply(grant({ namespace: TEAM, name }, rules, { kind: "User", name: user }));
 }
 
 /** The API server's authorizer needs a moment, too. */
@@ -109,9 +103,8 @@ async function untilMay(user: string, verb: string, resource: string, name?: str
 }
 
 async function mayWritePolicies(user: string): Promise<void> {
-  const [apiGroup, resource] = ["hookpolicy.dev", "hookpolicies"];
-  const verbs = ["get", "create", "patch"];
-  await bind(user, `${user}-writes-policies`, [{ apiGroups: [apiGroup], resources: [resource], verbs }]);
+  const [apiGroup, resource] = ["hookpolicy.dev", "hookpolicies"] as const;
+  await bind(user, `${user}-writes-policies`, allow(apiGroup, resource, "get", "create", "patch"));
   await untilMay(user, "patch", `${resource}.${apiGroup}`);
 }
 
@@ -225,8 +218,7 @@ test("an object gate needs its author's right to read the kind, and the operator
     apply(looks, "--as=jane"),
     /Forbidden.*spec\.rules\[0\]\.until\[0\]\.object: user "jane" cannot list resource "leases" in API group "coordination\.k8s\.io" in the namespace "team-a"/,
   );
-  const rule = { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["list"] };
-  await bind("jane", "jane-lists-leases", [rule]);
+  await bind("jane", "jane-lists-leases", allow("coordination.k8s.io", "leases", "list"));
   await untilMay("jane", "list", "leases.coordination.k8s.io");
   const [warning, ...others] = await warningsOf(looks, "--as=jane");
   assert.match(
@@ -256,10 +248,8 @@ test("tasks need their author's right to impersonate the ServiceAccount, for wha
   const refused =
     /Forbidden[^]*spec\.serviceAccountName: user "(jane|bot)" cannot impersonate ServiceAccount "cluster-tasks" in the namespace "team-a"/;
   await assert.rejects(apply(of("tasks"), "--as=jane"), refused);
-  const [resources, resourceNames] = [["serviceaccounts"], ["cluster-tasks"]];
-  await bind("jane", "jane-impersonates", [
-    { apiGroups: [""], resources, resourceNames, verbs: ["impersonate"] },
-  ]);
+  const impersonates = { ...allow("", "serviceaccounts", "impersonate"), resourceNames: ["cluster-tasks"] };
+  await bind("jane", "jane-impersonates", impersonates);
   await untilMay("jane", "impersonate", "serviceaccounts", "cluster-tasks");
   await apply(of("tasks"), "--as=jane");
   await assert.rejects(

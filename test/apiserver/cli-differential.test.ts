@@ -27,6 +27,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { type ControlPlane } from "../controlplane/control-plane.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 import { createCluster, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
+import { readGrant } from "../controlplane/rights.ts";
 import { validPolicy } from "../corpus/arbitraries.ts";
 import { clusterMarks, configMaps, overrideSpec, policySpec } from "../corpus/world-arbitraries.ts";
 import { FULL } from "../generated.ts";
@@ -50,12 +51,6 @@ const KINDS = [
   { apiVersion: "v1", kind: "Namespace" },
   { apiVersion: "v1", kind: "ConfigMap" },
 ];
-const MAY_READ = {
-  apiVersion: "rbac.authorization.k8s.io/v1",
-  kind: "ClusterRole",
-  metadata: { name: "read-configmaps", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-  rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }],
-};
 
 /** Half of the policies have something to say; the others are whatever is valid, looking at ConfigMaps. */
 const anyPolicy = fc.oneof(
@@ -131,7 +126,7 @@ describe("the command line's answers are the operator's", () => {
   before(async () => {
     lab = await startLab();
     cp = lab.cp;
-    await cp.apply(MAY_READ);
+    await cp.apply(readGrant("configmaps"));
     await lab.start({ flags: { "log-level": "debug" } });
   });
   after(async () => await lab?.stop());

@@ -13,6 +13,7 @@ import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { environment } from "../controlplane/processes.ts";
+import { allow, createAccountWith, type PolicyRule, readGrant } from "../controlplane/rights.ts";
 import { hookpolicy, type Outcome, outputSchema } from "../unit/cli/program.ts";
 import {
   approvalRule,
@@ -105,41 +106,17 @@ describe("explain, live", () => {
     );
   });
 
+  const may = (apiGroup: string, ...resources: string[]): PolicyRule =>
+    allow(apiGroup, resources, "get", "list");
+  const OWN_RULES = [may("cluster.x-k8s.io", "clusters"), may("hookpolicy.dev", "hookpolicies")];
   const grant = async (
     name: string,
-    rules: readonly object[],
-    clusterRules: readonly object[],
+    inNamespace: readonly PolicyRule[],
+    everywhere: readonly PolicyRule[],
   ): Promise<string> => {
-    const rbac = "rbac.authorization.k8s.io";
-    const subjects = [{ kind: "ServiceAccount", namespace: NS, name }];
-    const metadata = { namespace: NS, name };
-    await cp.apply([
-      { apiVersion: "v1", kind: "ServiceAccount", metadata },
-      { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: "RoleBinding",
-        metadata,
-        subjects,
-        roleRef: { apiGroup: rbac, kind: "Role", name },
-      },
-      { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: { name }, rules: clusterRules },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: "ClusterRoleBinding",
-        metadata: { name },
-        subjects,
-        roleRef: { apiGroup: rbac, kind: "ClusterRole", name },
-      },
-    ]);
+    await createAccountWith(cp, NS, name, { inNamespace, everywhere });
     return await cp.kubeconfigFor(NS, name);
   };
-  const may = (apiGroup: string, ...resources: string[]): object => ({
-    apiGroups: [apiGroup],
-    resources,
-    verbs: ["get", "list"],
-  });
-  const OWN_RULES = [may("cluster.x-k8s.io", "clusters"), may("hookpolicy.dev", "hookpolicies")];
 
   test("objects that gates name are read live, and what may not be read is not evaluable", async () => {
     const backup = {
@@ -160,12 +137,7 @@ describe("explain, live", () => {
         (await run("explain", asked)).stdout,
       ),
     );
-    await cp.apply({
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRole",
-      metadata: { name: "read-configmaps", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }],
-    });
+    await cp.apply(readGrant("configmaps"));
     await policyIsReady(cp, await cp.get(ref));
     assert.match(
       (await run("explain", asked)).stdout,

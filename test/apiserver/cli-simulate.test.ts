@@ -8,6 +8,7 @@ import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
+import { createAccountWith } from "../controlplane/rights.ts";
 import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 
 const POLICY = {
@@ -73,11 +74,7 @@ describe("simulate against a live fleet", () => {
   });
 
   test("what may not be read is told with its verb, and so is an API server that is not there", async () => {
-    await cp.apply({
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace: "live", name: "nobody" },
-    });
+    await createAccountWith(cp, "live", "nobody");
     const restricted = await cp.kubeconfigFor("live", "nobody");
     const refused = await simulate(restricted);
     assert.equal(refused.code, 2);

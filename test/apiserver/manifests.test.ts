@@ -8,6 +8,7 @@ import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { may } from "../controlplane/may.ts";
+import { readGrant } from "../controlplane/rights.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomizeWith } from "../install/tools.ts";
 
@@ -197,12 +198,7 @@ test("the operator serves its metrics securely, and nobody is granted them yet",
 });
 
 test("the operator may look at what a labelled ClusterRole grants, for as long as there is one", async () => {
-  const granted = {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    metadata: { name: "gates-read-leases", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-    rules: [{ apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "list", "watch"] }],
-  };
+  const granted = readGrant("leases", "coordination.k8s.io");
   const leases = "leases.coordination.k8s.io";
   assert.ok(!(await operatorMay("list", leases)));
   await cp.apply(granted);

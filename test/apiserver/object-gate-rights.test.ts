@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { Client, objectsOf } from "../controlplane/client.ts";
+import { type Client, objectsOf } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import { policyRef } from "../controlplane/policies.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 
 const COMPONENT = join(import.meta.dirname, "../../manifests/admission/object-gates/gates.yaml");
 const TEAM = "team-a";
@@ -21,33 +22,15 @@ describe("without the operator", () => {
     cp = await startControlPlane({ seed: "hookpolicy" });
     await installHookPolicy(cp);
     await cp.apply(objectsOf(await readFile(COMPONENT, "utf8")));
-    const [apiGroup, name] = ["rbac.authorization.k8s.io", "author"];
-    const metadata = { name, namespace: TEAM };
-    const read = ["get", "list"];
-    await cp.apply([
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } },
-      { apiVersion: "v1", kind: "ServiceAccount", metadata },
-      {
-        apiVersion: `${apiGroup}/v1`,
-        kind: "Role",
-        metadata,
-        rules: [
-          { apiGroups: ["hookpolicy.dev"], resources: ["hookpolicies"], verbs: ["*"] },
-          { apiGroups: [""], resources: ["configmaps"], verbs: read },
-          { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies", "ingresses"], verbs: read },
-          { apiGroups: [""], resources: ["services"], resourceNames: ["one"], verbs: ["get"] },
-        ],
-      },
-      {
-        apiVersion: `${apiGroup}/v1`,
-        kind: "RoleBinding",
-        metadata,
-        roleRef: { apiGroup, kind: "Role", name },
-        subjects: [{ kind: "ServiceAccount", name, namespace: TEAM }],
-      },
-    ]);
-    const token = await cp.tokenFor(TEAM, name);
-    author = new Client({ url: cp.apiServer.url, ca: cp.authority.certificate, token });
+    await createAccountWith(cp, TEAM, "author", {
+      inNamespace: [
+        allow("hookpolicy.dev", "hookpolicies", "*"),
+        allow("", "configmaps", "get", "list"),
+        allow("networking.k8s.io", ["networkpolicies", "ingresses"], "get", "list"),
+        { ...allow("", "services", "get"), resourceNames: ["one"] },
+      ],
+    });
+    author = cp.as(await cp.tokenFor(TEAM, "author"));
     // One that is stored before it counts is not asked about again: its spec does not change.
     let probes = 0;
     await cp.waitFor("the policy to count", async () => {

@@ -13,6 +13,7 @@ import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { allow, grant, readGrant } from "../controlplane/rights.ts";
 import { MemoryLogger } from "../unit/kube/fixtures.ts";
 
 let cp: ControlPlane;
@@ -95,12 +96,7 @@ function thing({ apiVersion, kind }: ObjectKind, name: string, more: object = {}
 }
 
 function roleOf({ plural }: Definition): KubeObject {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    metadata: { name: `read-${plural}`, labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-    rules: [{ apiGroups: ["things.example.com"], resources: [plural], verbs: ["get", "list", "watch"] }],
-  };
+  return readGrant(plural, "things.example.com");
 }
 
 const refOf = ({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): Ref => ({
@@ -324,20 +320,9 @@ test("a read tells a missing object from a missing kind", async (t) => {
 
 /** In one namespace: the other files look at what the operator may do everywhere. */
 async function grantSecrets(namespace: string): Promise<void> {
-  const apiGroup = "rbac.authorization.k8s.io";
-  const metadata = { namespace, name: "read-secrets" };
-  const rules = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] }];
-  const subjects = [{ kind: "ServiceAccount", namespace: NAMESPACE, name: "hookpolicy" }];
-  await cp.apply([
-    { apiVersion: `${apiGroup}/v1`, kind: "Role", metadata, rules },
-    {
-      apiVersion: `${apiGroup}/v1`,
-      kind: "RoleBinding",
-      metadata,
-      roleRef: { apiGroup, kind: "Role", name: metadata.name },
-      subjects,
-    },
-  ]);
+  const operator = { kind: "ServiceAccount", namespace: NAMESPACE, name: "hookpolicy" };
+  const rules = [allow("", "secrets", "get", "list", "watch")];
+  await cp.apply(grant({ namespace, name: "read-secrets" }, rules, operator));
 }
 
 test("a Secret is never read, even where the operator was granted it", async (t) => {

@@ -17,6 +17,7 @@ import {
   policyRef,
   storePolicy,
 } from "../controlplane/policies.ts";
+import { readGrant } from "../controlplane/rights.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
@@ -29,18 +30,9 @@ describe("object gates", () => {
   before(async () => {
     lab = await startLab();
     cp = lab.cp;
-    await cp.apply([grant("configmaps"), grant("nodes")]);
+    await cp.apply([readGrant("configmaps"), readGrant("nodes")]);
   });
   after(async () => await lab?.stop());
-
-  function grant(resource: string): KubeObject {
-    return {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRole",
-      metadata: { name: `read-${resource}`, labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-      rules: [{ apiGroups: [""], resources: [resource], verbs: ["get", "list", "watch"] }],
-    };
-  }
 
   async function gated(ref: Ref, object: ObjectGateSpec, ...more: readonly GateSpec[]): Promise<KubeObject> {
     const until = [{ name: "gate", object }, ...more];
@@ -182,7 +174,7 @@ describe("object gates", () => {
     await create("revoked");
     await policyIsReady(cp, await gated(ref, { ...CONFIG_MAP, name: "go" }));
     assert.equal((await lab.ask(HOOK, "revoked", "c1")).retryAfterSeconds, 5);
-    const { apiVersion, kind } = grant("configmaps");
+    const { apiVersion, kind } = readGrant("configmaps");
     await cp.delete({ apiVersion, kind, name: "read-configmaps" });
     await cp.waitFor("the grant to be gone", async () => {
       const role = await cp.get({ apiVersion, kind, name: "hookpolicy-objects" });
@@ -199,7 +191,7 @@ describe("object gates", () => {
     const row = await policyRow(cp, ref, "c1", HOOK);
     assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "ObjectsForbidden"]);
     await conditionIs(cp, ref, "Ready", "ObjectsForbidden");
-    await cp.apply(grant("configmaps"));
+    await cp.apply(readGrant("configmaps"));
     await policyIsReady(cp, await cp.get(ref));
     await noRow(cp, ref, "c1", HOOK);
     await cp.waitFor("the Cluster to be let go", async () => {

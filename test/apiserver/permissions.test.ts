@@ -12,6 +12,7 @@ import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, NAMESPACE } from "../controlplane/operator.ts";
+import { readGrant } from "../controlplane/rights.ts";
 import { startProxy } from "../controlplane/proxy.ts";
 import { applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
@@ -88,12 +89,7 @@ for (const cases of Map.groupBy(ordered, ([title, { together }]) => together ?? 
 
 /** Granted as docs/policy.md says. */
 async function lookAtConfigMaps(): Promise<void> {
-  const role = {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    metadata: { name: "gates-read-configmaps", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-    rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }],
-  };
+  const role = readGrant("configmaps");
   await lab.cp.apply(role);
   await lab.cp.waitFor("the grant to be aggregated", async () => {
     const { rules } = await lab.cp.get({ ...role, name: "hookpolicy-objects" });

@@ -7,6 +7,7 @@ import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { may, type Question } from "../controlplane/may.ts";
 import { approvalRule, clusterPolicyRef, storePolicy } from "../controlplane/policies.ts";
+import { allow, binding, createAccountWith } from "../controlplane/rights.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
 import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
@@ -86,16 +87,9 @@ before(async () => {
 });
 after(async () => await cp?.stop());
 
-async function bind(user: string, { role, where }: Pick<Person, "role" | "where">): Promise<void> {
-  const kind = where === "cluster" ? "ClusterRoleBinding" : "RoleBinding";
-  const apiGroup = "rbac.authorization.k8s.io";
-  await cp.apply({
-    apiVersion: `${apiGroup}/v1`,
-    kind,
-    metadata: { name: `${user}:${role}`, ...(where === "namespace" && { namespace: TEAM }) },
-    roleRef: { apiGroup, kind: "ClusterRole", name: role },
-    subjects: [{ apiGroup, kind: "User", name: user }],
-  });
+async function bind(user: string, { role: name, where }: Omit<Person, "may">): Promise<void> {
+  const metadata = { name: `${user}:${name}`, ...(where === "namespace" && { namespace: TEAM }) };
+  await cp.apply(binding(metadata, { kind: "ClusterRole", name }, { kind: "User", name: user }));
 }
 
 function about(plural: string, namespace: string): Pick<Question, "resource" | "namespace"> {
@@ -153,9 +147,9 @@ describe("by the command line:", () => {
   /** As a ServiceAccount of the team that has these roles. */
   async function runAs(
     name: string,
-    ...roles: readonly Pick<Person, "role" | "where">[]
+    ...roles: readonly Omit<Person, "may">[]
   ): Promise<(...args: readonly string[]) => Promise<Outcome>> {
-    await cp.apply({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: TEAM, name } });
+    await createAccountWith(cp, TEAM, name);
     for (const role of roles) await bind(`system:serviceaccount:${TEAM}:${name}`, role);
     const kubeconfig = await cp.kubeconfigFor(TEAM, name);
     return async (...args) => await hookpolicy([...args, "--kubeconfig", kubeconfig]);
@@ -173,7 +167,7 @@ describe("by the command line:", () => {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",
       metadata: { name: "roles-clusters", labels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } },
-      rules: [{ apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list"] }],
+      rules: [allow("cluster.x-k8s.io", "clusters", "get", "list")],
     });
     const tenant = await runAs(
       "tenant",

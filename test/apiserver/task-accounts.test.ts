@@ -15,6 +15,7 @@ import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts
 import { installHookPolicy, NAMESPACE } from "../controlplane/operator.ts";
 import { applyPolicy, clusterPolicyRef } from "../controlplane/policies.ts";
 import { startProxy } from "../controlplane/proxy.ts";
+import { allow } from "../controlplane/rights.ts";
 import {
   ACCOUNT,
   createAccount,
@@ -112,8 +113,7 @@ describe("the accounts of tasks", () => {
 
   test("Clusters of one name in two namespaces do not share what a ClusterHookPolicy applies", async () => {
     const platform = "shared-platform";
-    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create", "get", "patch"] }];
-    await createAccount(cp, platform, { rules });
+    await createAccount(cp, platform, { rules: [allow("", "configmaps", "create", "get", "patch")] });
     const metadata = { name: "<< cluster.metadata.name >>-marker" };
     const task: TaskSpec = {
       name: "mark",

@@ -4,15 +4,15 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { Client, objectsOf, type Ref } from "../controlplane/client.ts";
+import { type Client, objectsOf, type Ref } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy, NAMESPACE } from "../controlplane/operator.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 import { HOOK_TASKS, hookTask, jobTask } from "../controlplane/tasks.ts";
 import { hookTask as unitTask } from "../unit/tasks/hook-tasks.ts";
 
 const COMPONENT = join(import.meta.dirname, "../../manifests/admission/tasks");
 const TEAM = "team-a";
-const RBAC = "rbac.authorization.k8s.io";
 const REFUSED = /a policy's tasks may act only as whom its author may/;
 
 describe("without the operator", () => {
@@ -23,48 +23,12 @@ describe("without the operator", () => {
   before(async () => {
     cp = await startControlPlane({ seed: "hookpolicy" });
     await installHookPolicy(cp);
-    const [name, metadata] = ["author", { name: "author", namespace: TEAM }];
-    const subjects = [{ kind: "ServiceAccount", name, namespace: TEAM }];
-    await cp.apply([
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } },
-      { apiVersion: "v1", kind: "ServiceAccount", metadata },
-      {
-        apiVersion: `${RBAC}/v1`,
-        kind: "ClusterRole",
-        metadata: { name },
-        rules: [{ apiGroups: ["hookpolicy.dev"], resources: ["*"], verbs: ["*"] }],
-      },
-      {
-        apiVersion: `${RBAC}/v1`,
-        kind: "ClusterRoleBinding",
-        metadata: { name },
-        roleRef: { apiGroup: RBAC, kind: "ClusterRole", name },
-        subjects,
-      },
-      {
-        apiVersion: `${RBAC}/v1`,
-        kind: "Role",
-        metadata,
-        rules: [
-          { apiGroups: [""], resources: ["serviceaccounts"], resourceNames: ["own"], verbs: ["impersonate"] },
-        ],
-      },
-      {
-        apiVersion: `${RBAC}/v1`,
-        kind: "RoleBinding",
-        metadata,
-        roleRef: { apiGroup: RBAC, kind: "Role", name },
-        subjects,
-      },
-    ]);
-    const as = async (namespace: string, account: string): Promise<Client> =>
-      new Client({
-        url: cp.apiServer.url,
-        ca: cp.authority.certificate,
-        token: await cp.tokenFor(namespace, account),
-      });
-    author = await as(TEAM, name);
-    operator = await as(NAMESPACE, "hookpolicy");
+    await createAccountWith(cp, TEAM, "author", {
+      everywhere: [allow("hookpolicy.dev", "*", "*")],
+      inNamespace: [{ ...allow("", "serviceaccounts", "impersonate"), resourceNames: ["own"] }],
+    });
+    author = cp.as(await cp.tokenFor(TEAM, "author"));
+    operator = cp.as(await cp.tokenFor(NAMESPACE, "hookpolicy"));
     for (const file of ["accounts.yaml", "hooktasks.yaml"])
       await cp.apply(objectsOf(await readFile(join(COMPONENT, file), "utf8")));
     // One that is stored before it counts is not asked about again.

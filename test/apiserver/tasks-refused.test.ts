@@ -6,6 +6,7 @@ import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { applyPolicy, conditionIs, policyRow, policyRef, storePolicy } from "../controlplane/policies.ts";
+import { allow, type PolicyRule } from "../controlplane/rights.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import {
   ACCOUNT,
@@ -25,10 +26,7 @@ import { HOOK, TaskLab } from "./task-lab.ts";
 const ADMISSION = "admissionregistration.k8s.io/v1";
 const BACKUP = { apiVersion: "velero.io/v1", kind: "Backup" };
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
-const may = (group: string, resource: string, ...verbs: string[]) => [
-  { apiGroups: [group], resources: [resource], verbs },
-];
-const MAY_WRITE_CONFIG_MAPS = may("", "configmaps", "create", "get", "patch", "delete");
+const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "patch", "delete")];
 
 describe("a task that is refused", () => {
   let lab: Lab;
@@ -41,7 +39,7 @@ describe("a task that is refused", () => {
   });
   after(async () => await lab?.stop());
 
-  async function begins(ns: string, task: TaskSpec, rules?: readonly object[]): Promise<HookTask> {
+  async function begins(ns: string, task: TaskSpec, rules?: readonly PolicyRule[]): Promise<HookTask> {
     await tasks.policy(ns, { tasks: [task] }, rules && { rules });
     await tasks.deletedCluster(ns);
     return await tasks.asksUntilStored(ns);
@@ -149,7 +147,7 @@ describe("a task that is refused", () => {
     const ns = "unknown-kind";
     const succeeded = "object.status.phase == 'Completed'";
     const task = { name: "backup", create: { ...BACKUP, spec: {} }, succeeded };
-    await begins(ns, task, may("velero.io", "backups", "create", "get", "delete"));
+    await begins(ns, task, [allow("velero.io", "backups", "create", "get", "delete")]);
     const sentence = /the API server has no Backup in velero.io\/v1: install its CustomResourceDefinition/;
     await tasks.saysEverywhere(ns, "Pending", sentence);
     await cp.apply(definition("velero.io", "v1", "Backup"));

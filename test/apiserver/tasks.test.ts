@@ -6,6 +6,7 @@ import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { dies, isTaskStatus } from "../controlplane/dying.ts";
 import { APPROVED, storePolicy } from "../controlplane/policies.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 import type { SeenRequest } from "../controlplane/proxy.ts";
 import {
   ACCOUNT,
@@ -28,9 +29,7 @@ const NO_CONTAINERS = {
   kind: "Job",
   spec: { template: { spec: { restartPolicy: "Never" } } },
 };
-const MAY_WRITE_CONFIG_MAPS = [
-  { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "get", "list", "patch", "delete"] },
-];
+const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "list", "patch", "delete")];
 
 describe("tasks", () => {
   let lab: Lab;
@@ -188,15 +187,7 @@ describe("tasks", () => {
 
   test("of a HookPolicy create nothing outside namespaces, whatever their ServiceAccount may do", async () => {
     const ns = "outside";
-    const subject = { kind: "ServiceAccount", namespace: ns, name: ACCOUNT };
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
-    await cp.apply({
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata: { name: "outside-admin" },
-      subjects: [subject],
-      roleRef,
-    });
+    await createAccountWith(cp, ns, ACCOUNT, { everywhere: "cluster-admin" });
     const create = { apiVersion: "v1", kind: "Namespace" };
     await tasks.policy(ns, { tasks: [{ name: "escape", create, succeeded: "true" }] });
     await tasks.deletedCluster(ns);

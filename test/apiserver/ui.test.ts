@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRow, policyRef, storeRollout } from "../controlplane/policies.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { ACCOUNT, createAccount, endJob, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { type Lab, showHeld, startLab } from "./operator-lab.ts";
@@ -38,20 +39,7 @@ describe("hookpolicy ui", () => {
 
   /** Of a user who may read, and nothing else. */
   const reader = async (): Promise<string> => {
-    const metadata = { name: "reader", namespace: NS };
-    const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: READS }];
-    const rbac = "rbac.authorization.k8s.io";
-    await lab.cp.apply([
-      { apiVersion: "v1", kind: "ServiceAccount", metadata },
-      { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: { name: "reader" }, rules },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: "ClusterRoleBinding",
-        metadata: { name: "reader" },
-        subjects: [{ kind: "ServiceAccount", ...metadata }],
-        roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "reader" },
-      },
-    ]);
+    await createAccountWith(lab.cp, NS, "reader", { everywhere: [allow("*", "*", ...READS)] });
     return await lab.cp.kubeconfigFor(NS, "reader");
   };
 

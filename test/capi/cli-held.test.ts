@@ -21,6 +21,7 @@ import {
   noRow,
   policyRef,
 } from "../controlplane/policies.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 import { type SharedFleet, isCreated, isNotCreated, sharedFleet } from "./fleet.ts";
 
 const CREATE = "BeforeClusterCreate";
@@ -356,20 +357,11 @@ describe("what is held", () => {
     before(async () => {
       const { cp } = fleet;
       await held("tenant");
-      const rules = [
-        { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list", "watch"] },
-        { apiGroups: ["hookpolicy.dev"], resources: ["hookpolicies"], verbs: ["get", "list", "watch"] },
-      ];
-      const metadata = { namespace: "tenant", name: "reader" };
-      const rbac = "rbac.authorization.k8s.io";
-      await cp.apply({ apiVersion: "v1", kind: "ServiceAccount", metadata });
-      await cp.apply({ apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules });
-      await cp.apply({
-        apiVersion: `${rbac}/v1`,
-        kind: "RoleBinding",
-        metadata,
-        roleRef: { apiGroup: rbac, kind: "Role", name: "reader" },
-        subjects: [{ kind: "ServiceAccount", ...metadata }],
+      await createAccountWith(cp, "tenant", "reader", {
+        inNamespace: [
+          allow("cluster.x-k8s.io", "clusters", "get", "list", "watch"),
+          allow("hookpolicy.dev", "hookpolicies", "get", "list", "watch"),
+        ],
       });
       kubeconfig = await cp.kubeconfigFor("tenant", "reader");
     });

@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import { FLAGS } from "../../src/operator/options.ts";
 import type { KubeObject } from "../controlplane/client.ts";
+import { binding } from "../controlplane/rights.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { createCluster } from "../controlplane/lab.ts";
@@ -87,15 +88,9 @@ describe("what the docs say", () => {
 
   /** With the rights that docs/tenants.md leaves to tenants. */
   async function isNotAllowed(command: string): Promise<void> {
-    const role = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "hookpolicy-edit" };
-    const anna = { apiGroup: role.apiGroup, kind: "User", name: "anna" };
-    await cp.apply({
-      apiVersion: `${role.apiGroup}/v1`,
-      kind: "RoleBinding",
-      metadata: { namespace: TEAM, name: "anna" },
-      roleRef: role,
-      subjects: [anna],
-    });
+    const anna = { kind: "User", name: "anna" };
+    const role = { kind: "ClusterRole", name: "hookpolicy-edit" } as const;
+    await cp.apply(binding({ namespace: TEAM, name: "anna" }, role, anna));
     assert.equal(await sh("kubectl auth can-i update hookpolicies -n team-a --as=anna"), "yes\n");
     assert.equal(await sh(`${command} || test $? = 1`), "no\n");
   }

@@ -37,6 +37,7 @@ import {
   policyRef,
   storePolicy,
 } from "../controlplane/policies.ts";
+import { createAccountWith } from "../controlplane/rights.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const OFF = "ClusterTopology=true,RuntimeSDK=false";
@@ -389,8 +390,7 @@ describe("doctor", () => {
   });
 
   test("cannot look without permission, or without an API server", async () => {
-    const metadata = { name: "nobody", namespace: "default" };
-    await cp.apply({ apiVersion: "v1", kind: "ServiceAccount", metadata });
+    await createAccountWith(cp, "default", "nobody");
     const nobody = await doctor("--kubeconfig", await cp.kubeconfigFor("default", "nobody"), "-o", "json");
     assert.equal(nobody.code, 2, nobody.stdout);
     const states = new Set(JSON.parse(nobody.stdout).checks.map((each: Check) => each.state));

@@ -16,6 +16,7 @@ import {
   resultOf,
   storePolicy,
 } from "../controlplane/policies.ts";
+import { readGrant } from "../controlplane/rights.ts";
 import { type SharedFleet, isCreated, isNotCreated, sharedFleet, topologySays, askedAgain } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
@@ -40,12 +41,7 @@ function standIn({ kind, group, plural }: Kind): KubeObject {
 }
 
 function grant({ group, plural }: Kind): KubeObject {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    metadata: { name: `read-${plural}`, labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-    rules: [{ apiGroups: [group], resources: [plural], verbs: ["get", "list", "watch"] }],
-  };
+  return readGrant(plural, group);
 }
 
 function grantRef(kind: Kind): Ref {

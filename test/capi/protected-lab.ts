@@ -10,6 +10,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/control-pl
 import { registerExtension } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, installLab, provision } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
+import { createAccountWith } from "../controlplane/rights.ts";
 
 const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
 export const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
@@ -31,7 +32,7 @@ export let restorer: Client;
 export async function startProtected(): Promise<void> {
   cp = await startControlPlane({ seed: "clusterApi" });
   await installHookPolicy(cp);
-  await account("capi-system", "capi-manager");
+  await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
   const kubeconfig = await cp.kubeconfigFor("capi-system", "capi-manager");
   const [operator] = await Promise.all([startOperator(cp), installClusterApi(cp, { kubeconfig })]);
   await installLab(cp);
@@ -47,23 +48,9 @@ export async function stopProtected(): Promise<void> {
   await cp?.stop();
 }
 
-/** A ServiceAccount that may do everything. */
-async function account(namespace: string, name: string): Promise<void> {
-  await cp.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata: { name: `${namespace}-${name}` },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-      subjects: [{ kind: "ServiceAccount", namespace, name }],
-    },
-  ]);
-}
-
+/** Of a ServiceAccount that may do everything. */
 async function clientOf(namespace: string, name: string): Promise<Client> {
-  await account(namespace, name);
+  await createAccountWith(cp, namespace, name, { everywhere: "cluster-admin" });
   return cp.as(await cp.tokenFor(namespace, name));
 }
 

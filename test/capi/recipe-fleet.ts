@@ -16,6 +16,7 @@ import { CLUSTER_API, LAB_CLASS, LAB_NAMESPACE } from "../controlplane/lab-kinds
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
 import { policyIsReady } from "../controlplane/policies.ts";
+import { createAccountWith } from "../controlplane/rights.ts";
 import { pathOfPrograms } from "./programs.ts";
 import { blocksOf, commandsOf, transcriptsOf } from "./recipe-pages.ts";
 
@@ -68,19 +69,8 @@ export async function startRecipeFleet(): Promise<RecipeFleet> {
 }
 
 async function managerKubeconfig(cp: ControlPlane): Promise<string> {
-  const [namespace, name] = ["capi-system", "capi-manager"];
-  await cp.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata: { name },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-      subjects: [{ kind: "ServiceAccount", namespace, name }],
-    },
-  ]);
-  return await cp.kubeconfigFor(namespace, name);
+  await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
+  return await cp.kubeconfigFor("capi-system", "capi-manager");
 }
 
 /** Like the lab's, under another name. */

@@ -30,13 +30,13 @@ import {
 } from "../controlplane/lab-kinds.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import { applyPolicy, clusterPolicyRef, statusOf } from "../controlplane/policies.ts";
+import { allow, createAccountWith } from "../controlplane/rights.ts";
 import { isCreated } from "./fleet.ts";
 import { blocksOf, ROOT } from "./recipe-pages.ts";
 
 const NS = "team-a";
 const REFUSAL = /only Cluster API may set spec\.controlPlaneRef and spec\.infrastructureRef/;
 const NAME_REFUSAL = /a naming template may have characters of names and Cluster API's variables/;
-const RBAC = "rbac.authorization.k8s.io";
 
 let cp: ControlPlane;
 /** May write Clusters, ClusterClasses and templates of the namespace, and nothing else. */
@@ -46,42 +46,13 @@ let manager: Client;
 before(async () => {
   cp = await startControlPlane({ seed: "clusterApi" });
   await installHookPolicy(cp);
-  const account = { kind: "ServiceAccount", namespace: "capi-system", name: "capi-manager" };
-  const writer = { kind: "ServiceAccount", namespace: NS, name: "tenant" };
-  const bound = (kind: string, name: string) => ({ apiGroup: RBAC, kind, name });
-  await cp.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system" } },
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: NS } },
-    {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace: "capi-system", name: "capi-manager" },
-    },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: NS, name: "tenant" } },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: "Role",
-      metadata: { namespace: NS, name: "tenant" },
-      rules: [
-        { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters", "clusterclasses"], verbs: ["*"] },
-        { apiGroups: ["*"], resources: ["labclustertemplates", "labcontrolplanetemplates"], verbs: ["*"] },
-      ],
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: "RoleBinding",
-      metadata: { namespace: NS, name: "tenant" },
-      roleRef: bound("Role", "tenant"),
-      subjects: [writer],
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: "ClusterRoleBinding",
-      metadata: { name: "capi-manager" },
-      roleRef: bound("ClusterRole", "cluster-admin"),
-      subjects: [account],
-    },
-  ]);
+  await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
+  await createAccountWith(cp, NS, "tenant", {
+    inNamespace: [
+      allow("cluster.x-k8s.io", ["clusters", "clusterclasses"], "*"),
+      allow("*", ["labclustertemplates", "labcontrolplanetemplates"], "*"),
+    ],
+  });
   const kubeconfig = await cp.kubeconfigFor("capi-system", "capi-manager");
   const [operator] = await Promise.all([startOperator(cp), installClusterApi(cp, { kubeconfig })]);
   await installLab(cp);

@@ -23,6 +23,7 @@ import {
 import { installHookPolicy, NAMESPACE, type Operator, startOperator } from "../controlplane/operator.ts";
 import { applyPolicy, policyRef } from "../controlplane/policies.ts";
 import { type Proxy, type SeenRequest, startProxy } from "../controlplane/proxy.ts";
+import { allow } from "../controlplane/rights.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { ACCOUNT, createAccount, tasksIn } from "../controlplane/tasks.ts";
 import { topologySays } from "./fleet.ts";
@@ -188,11 +189,7 @@ describe("an operator that dies at the worst moments", () => {
 });
 
 const MAY_WRITE_ADDONS = [
-  {
-    apiGroups: ["addons.cluster.x-k8s.io"],
-    resources: ["helmchartproxies"],
-    verbs: ["create", "get", "patch", "delete"],
-  },
+  allow("addons.cluster.x-k8s.io", "helmchartproxies", "create", "get", "patch", "delete"),
 ];
 
 function applied(succeeded: string): TaskSpec {

@@ -13,6 +13,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { APPROVED, applyPolicy, approve, policyRow, policyRef } from "../controlplane/policies.ts";
+import { allow } from "../controlplane/rights.ts";
 import {
   ACCOUNT,
   createAccount,
@@ -26,9 +27,7 @@ import {
 import { isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
-const MAY_WRITE_CONFIG_MAPS = [
-  { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "get", "list", "patch", "delete"] },
-];
+const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "list", "patch", "delete")];
 
 describe("tasks under Cluster API", () => {
   let fleet: SharedFleet;

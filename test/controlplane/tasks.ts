@@ -6,16 +6,15 @@ import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { NAMESPACE } from "./operator.ts";
+import { allow, createAccountWith, grant, type PolicyRule } from "./rights.ts";
 
 export const ACCOUNT = "cluster-tasks";
-
-const RBAC = "rbac.authorization.k8s.io";
 
 export interface AccountOptions {
   readonly name?: string;
   /** Whether the operator may act as it. */
   readonly optIn?: boolean;
-  readonly rules?: readonly object[];
+  readonly rules?: readonly PolicyRule[];
 }
 
 /** What `hookpolicy init tasks` prints. */
@@ -24,42 +23,16 @@ export async function createAccount(
   namespace: string,
   { name = ACCOUNT, optIn = true, rules = MAY_RUN_JOBS }: AccountOptions = {},
 ): Promise<void> {
-  await cp.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } },
-    role(namespace, name, rules),
-    binding(namespace, name, { kind: "ServiceAccount", namespace, name }),
-  ]);
+  await createAccountWith(cp, namespace, name, { inNamespace: rules });
   if (optIn) await allowImpersonation(cp, namespace, name);
 }
 
-const MAY_RUN_JOBS = [
-  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["create", "get", "list", "patch", "delete"] },
-];
+const MAY_RUN_JOBS = [allow("batch", "jobs", "create", "get", "list", "patch", "delete")];
 
 export async function allowImpersonation(cp: ControlPlane, namespace: string, name = ACCOUNT): Promise<void> {
-  const rules = [
-    { apiGroups: [""], resources: ["serviceaccounts"], resourceNames: [name], verbs: ["impersonate"] },
-  ];
+  const rules = [{ ...allow("", "serviceaccounts", "impersonate"), resourceNames: [name] }];
   const operator = { kind: "ServiceAccount", namespace: NAMESPACE, name: "hookpolicy" };
-  await cp.apply([
-    role(namespace, `${name}-operator`, rules),
-    binding(namespace, `${name}-operator`, operator),
-  ]);
-}
-
-function role(namespace: string, name: string, rules: readonly object[]): KubeObject {
-  return { apiVersion: `${RBAC}/v1`, kind: "Role", metadata: { namespace, name }, rules };
-}
-
-function binding(namespace: string, name: string, subject: object): KubeObject {
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind: "RoleBinding",
-    metadata: { namespace, name },
-    roleRef: { apiGroup: RBAC, kind: "Role", name },
-    subjects: [subject],
-  };
+  await cp.apply(grant({ namespace, name: `${name}-operator` }, rules, operator));
 }
 
 export function jobTask(name: string, more: Partial<TaskSpec> = {}): TaskSpec {

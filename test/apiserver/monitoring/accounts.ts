@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Lab, startLab } from "../operator-lab.ts";
 import { objectsOf } from "../../controlplane/client.ts";
 import type { ControlPlane } from "../../controlplane/control-plane.ts";
+import { createAccountWith } from "../../controlplane/rights.ts";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 
@@ -19,15 +20,7 @@ export const STRANGER = "stranger";
 
 /** ServiceAccounts of the namespace monitoring; the role is bound as docs/metrics.md says. */
 async function createAccounts(cp: ControlPlane): Promise<void> {
-  const namespace = "monitoring";
-  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  await cp.apply(
-    [READER, STRANGER].map((name) => ({
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace, name },
-    })),
-  );
+  for (const name of [READER, STRANGER]) await createAccountWith(cp, "monitoring", name);
   const bindings = matchesIn(await readMetricsPage(), /^```yaml\n(apiVersion: rbac.*?)^```$/gms);
   assert.equal(bindings.length, 1);
   await cp.apply(objectsOf(bindings.join()));
