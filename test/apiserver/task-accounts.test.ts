@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
+import type { HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { KubeObject } from "../controlplane/client.ts";
@@ -19,7 +19,6 @@ import { allow } from "../controlplane/rights.ts";
 import {
   ACCOUNT,
   createAccount,
-  endJob,
   HOOK_TASKS,
   jobsIn,
   jobTask,
@@ -80,11 +79,8 @@ describe("the accounts of tasks", () => {
   test("the operator acts as the policy's ServiceAccount, and as no other, reads included", async () => {
     const ns = "audited";
     await createAccount(cp, ns, { name: "other" });
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
+    await tasks.completes(ns);
     const events = audited("jobs", ns);
     assert.deepEqual(new Set(events.map(({ verb }) => verb)), new Set(["create", "get"]));
     const users = new Set(events.map(({ impersonatedUser }) => impersonatedUser?.username));
@@ -137,9 +133,7 @@ describe("the accounts of tasks", () => {
 
   test("a HookTask that the operator did not store never counts, and is never carried out", async () => {
     const ns = "forged";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    const real = await tasks.asksUntilStored(ns);
+    const real = await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await openJob(cp, ns);
     const evil = {
       create: { apiVersion: "batch/v1", kind: "Job", metadata: { name: "evil" }, spec: { template: {} } },
@@ -158,8 +152,7 @@ describe("the accounts of tasks", () => {
     for (let calls = 0; calls < 3; calls += 1) await tasks.isHeld(ns, /task clean runs/);
     assert.equal((await jobsIn(cp, ns)).length, 1);
     assert.deepEqual(await jobsIn(cp, "elsewhere"), []);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
   });
 
   async function forge(
@@ -190,13 +183,8 @@ describe("the accounts of tasks", () => {
 
   test("a thousand tasks of one namespace do not delay those of another", async (t) => {
     const [many, few] = ["many-tasks", "few-tasks"];
-    await tasks.policy(few, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(few);
-    const { spec } = await tasks.asksUntilStored(few).then(async (task): Promise<HookTask> => {
-      await endJob(cp, await openJob(cp, few), "Complete");
-      return task;
-    });
-    await tasks.isReleased(few);
+    const { spec } = await tasks.begins(few, { tasks: [jobTask("clean")] });
+    await tasks.completes(few);
     await tasks.clusterIsGone(few);
     await createAccount(cp, many);
     const all = Array.from({ length: 1000 }, (_, index): KubeObject => {

@@ -1,16 +1,14 @@
 /** Who may patch a HookTask can change its action by two patches, and makes the operator do nothing but hold. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { HookTask } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { RETRY_ANNOTATION } from "../../src/tasks/next-step.ts";
 import type { Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { APPROVED } from "../controlplane/policies.ts";
 import { endJob, HOOK_TASKS, jobsIn, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { TaskLab } from "./task-lab.ts";
+import { startTaskLab } from "./task-lab.ts";
 
 const EVIL = {
   template: { spec: { restartPolicy: "Never", containers: [{ name: "main", image: "example.com/evil:1" }] } },
@@ -18,17 +16,10 @@ const EVIL = {
 const UNTRUSTED =
   /task clean cannot be trusted: its HookTask was changed \((?:see that what it created is gone, then )?kubectl delete hooktask -n/;
 
-describe("a HookTask whose action was changed", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let tasks: TaskLab;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    tasks = new TaskLab(lab);
-  });
-  after(async () => await lab?.stop());
+const { lab, cp, tasks } = await startTaskLab();
+after(async () => await lab.stop());
 
+describe("a HookTask whose action was changed", () => {
   function refOf({ metadata: { namespace = "", name } }: HookTask): Ref {
     return { ...HOOK_TASKS, namespace, name };
   }
@@ -48,9 +39,7 @@ describe("a HookTask whose action was changed", () => {
   /** The task of a Cluster that is not approved yet. */
   async function succeeded(ns: string): Promise<HookTask> {
     const until = [{ name: "approved", annotation: { key: APPROVED } }];
-    await tasks.policy(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
-    await tasks.deletedCluster(ns);
-    const stored = await tasks.asksUntilStored(ns);
+    const stored = await tasks.begins(ns, { until, tasks: [jobTask("clean", { begins: "First" })] });
     await endJob(cp, await openJob(cp, ns), "Complete");
     await taskIs(cp, ns, "Succeeded");
     return stored;
@@ -58,9 +47,7 @@ describe("a HookTask whose action was changed", () => {
 
   test("begins no further attempt, even if it was changed back, and begins again when it is deleted", async () => {
     const ns = "altered-action";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    const stored = await tasks.asksUntilStored(ns);
+    const stored = await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await endJob(cp, await openJob(cp, ns), "Failed");
     await taskIs(cp, ns, "Failed");
     await alter(stored, EVIL);
@@ -110,9 +97,7 @@ describe("a HookTask whose action was changed", () => {
 
   test("has a hash that nobody can change", async () => {
     const ns = "fixed-hash";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    const stored = await tasks.asksUntilStored(ns);
+    const stored = await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await openJob(cp, ns);
     const ref = refOf(stored);
     const { metadata, spec } = await cp.get(ref);

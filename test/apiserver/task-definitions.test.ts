@@ -3,15 +3,13 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { parse } from "yaml";
 import type { KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { conditionIs, policyRef } from "../controlplane/policies.ts";
 import { jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { hookpolicy } from "../unit/cli/resident.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { TaskLab } from "./task-lab.ts";
+import { startTaskLab } from "./task-lab.ts";
 
 const CRDS = join(import.meta.dirname, "../../crds");
 const definitions = new Map(
@@ -20,17 +18,10 @@ const definitions = new Map(
     .map((crd) => [String(crd["spec"].names.kind), crd]),
 );
 
-describe("an operator that is newer than the CRDs of tasks", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let tasks: TaskLab;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    tasks = new TaskLab(lab);
-  });
-  after(async () => await lab?.stop());
+const { lab, cp, tasks } = await startTaskLab();
+after(async () => await lab.stop());
 
+describe("an operator that is newer than the CRDs of tasks", () => {
   type Properties = Record<"spec" | "status", Schema>;
   interface Schema {
     properties: Record<string, Schema>;
@@ -84,9 +75,7 @@ describe("an operator that is newer than the CRDs of tasks", () => {
 
   test("trusts no HookTask while the CRD hides its hash, and trusts it again after that", async () => {
     const ns = "hidden-hash";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await openJob(cp, ns);
     await install("HookTask", withoutHash);
     await cp.waitFor("the API server to drop the hash", async () =>

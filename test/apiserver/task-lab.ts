@@ -3,16 +3,31 @@
 import assert from "node:assert/strict";
 import type { HookTask, RuleSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { APPROVED, applyPolicy, policyRef } from "../controlplane/policies.ts";
-import { ACCOUNT, type AccountOptions, createAccount, taskIs, tasksIn } from "../controlplane/tasks.ts";
+import {
+  ACCOUNT,
+  type AccountOptions,
+  createAccount,
+  endJob,
+  HOOK_TASKS,
+  openJob,
+  taskIs,
+  tasksIn,
+} from "../controlplane/tasks.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import type { Lab } from "./operator-lab.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
 
 export const HOOK = "BeforeClusterDelete";
 const NAME = "c1";
 /** Of the columns of HookTasks. */
 const AGE = 7;
+
+export async function startTaskLab(): Promise<{ lab: Lab; cp: ControlPlane; tasks: TaskLab }> {
+  const lab = await startLab();
+  return { lab, cp: lab.cp, tasks: new TaskLab(lab) };
+}
 
 export class TaskLab {
   readonly #lab: Lab;
@@ -38,6 +53,30 @@ export class TaskLab {
     await createCluster(cp, { namespace, name: NAME, version: FIRST_VERSION, annotations });
     await cp.patch(clusterRef(namespace, NAME), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
     await cp.delete(clusterRef(namespace, NAME));
+  }
+
+  /** The policy is in force, the Cluster is deleted, and its first HookTask is stored. */
+  async begins(
+    namespace: string,
+    rule: Partial<RuleSpec> & { readonly tasks: TaskSpec[] },
+    account: AccountOptions = {},
+  ): Promise<HookTask> {
+    await this.policy(namespace, rule, account);
+    await this.deletedCluster(namespace);
+    return await this.asksUntilStored(namespace);
+  }
+
+  /** The Job that runs succeeds, and the Cluster is released. */
+  async completes(namespace: string): Promise<void> {
+    const { cp } = this.#lab;
+    await endJob(cp, await openJob(cp, namespace), "Complete");
+    await this.isReleased(namespace);
+  }
+
+  /** As `hookpolicy task retry` does. */
+  async retry({ metadata: { namespace = "", name } }: HookTask): Promise<void> {
+    const annotations = { "hookpolicy.dev/retry": new Date().toISOString() };
+    await this.#lab.cp.patch({ ...HOOK_TASKS, namespace, name }, { metadata: { annotations } });
   }
 
   async clusterIsGone(namespace: string): Promise<void> {

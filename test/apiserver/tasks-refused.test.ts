@@ -1,65 +1,43 @@
 /** What keeps a task from what it is to do, on a real API server: each has a sentence, and ends when its cause is removed. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { applyPolicy, conditionIs, policyRow, policyRef, storePolicy } from "../controlplane/policies.ts";
-import { allow, type PolicyRule } from "../controlplane/rights.ts";
+import { allow } from "../controlplane/rights.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import {
   ACCOUNT,
   allowImpersonation,
   createAccount,
   endJob,
-  HOOK_TASKS,
   jobsIn,
   jobTask,
   openJob,
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { HOOK, TaskLab } from "./task-lab.ts";
+import { HOOK, startTaskLab } from "./task-lab.ts";
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 const BACKUP = { apiVersion: "velero.io/v1", kind: "Backup" };
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "patch", "delete")];
 
+const { lab, cp, tasks } = await startTaskLab();
+after(async () => await lab.stop());
+
 describe("a task that is refused", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let tasks: TaskLab;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    tasks = new TaskLab(lab);
-  });
-  after(async () => await lab?.stop());
-
-  async function begins(ns: string, task: TaskSpec, rules?: readonly PolicyRule[]): Promise<HookTask> {
-    await tasks.policy(ns, { tasks: [task] }, rules && { rules });
-    await tasks.deletedCluster(ns);
-    return await tasks.asksUntilStored(ns);
-  }
-
   /** One HookTask, one attempt, one Job: it went on where it was. */
   async function completesOnce(ns: string): Promise<void> {
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
     const all = await tasksIn(cp, ns);
     assert.deepEqual(
       all.map(({ status }) => [status?.phase, status?.begun]),
       [["Succeeded", 1]],
     );
     assert.equal((await jobsIn(cp, ns)).length, 1);
-  }
-
-  async function retry(ns: string, { metadata: { name } }: HookTask): Promise<void> {
-    const annotations = { "hookpolicy.dev/retry": new Date().toISOString() };
-    await cp.patch({ ...HOOK_TASKS, namespace: ns, name }, { metadata: { annotations } });
   }
 
   test("waits while a quota is full, and goes on when it is larger", async () => {
@@ -78,7 +56,7 @@ describe("a task that is refused", () => {
     await createAccount(cp, ns);
     await limit("1");
     await cp.waitFor("the quota to be full", async () => await isRefused(ns, /exceeded quota/));
-    await begins(ns, jobTask("clean"));
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     const sentence =
       /admission refuses it \(correct what it names\): .*exceeded quota: jobs.*used: count\/jobs.batch=1/;
     await tasks.saysEverywhere(ns, "Pending", sentence);
@@ -92,7 +70,7 @@ describe("a task that is refused", () => {
     const ns = "conflict";
     await createAccount(cp, ns);
     lab.proxy.failNext(409, new RegExp(`^POST .*/namespaces/${ns}/jobs`));
-    await begins(ns, jobTask("clean"));
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await completesOnce(ns);
   });
 
@@ -100,7 +78,7 @@ describe("a task that is refused", () => {
     const ns = "forbidden";
     await createAccount(cp, ns);
     await forbid(ns, "Forbidden");
-    await begins(ns, jobTask("clean"));
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await tasks.saysEverywhere(ns, "Pending", /admission refuses it .*no Jobs on Sundays/);
     assert.deepEqual(await jobsIn(cp, ns), []);
     await allowAgain(ns);
@@ -111,14 +89,13 @@ describe("a task that is refused", () => {
     const ns = "found-invalid";
     await createAccount(cp, ns);
     await forbid(ns, "Invalid");
-    await begins(ns, jobTask("clean"));
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     const task = await tasks.saysEverywhere(ns, "Failed", /no Jobs on Sundays/);
     assert.equal(task.status?.attempts?.[0]?.outcome, "Refused");
     await tasks.isHeld(ns, /task clean has failed .hookpolicy task retry/);
     await allowAgain(ns);
-    await retry(ns, task);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.retry(task);
+    await tasks.completes(ns);
     assert.equal((await jobsIn(cp, ns)).length, 1);
   });
 
@@ -147,7 +124,8 @@ describe("a task that is refused", () => {
     const ns = "unknown-kind";
     const succeeded = "object.status.phase == 'Completed'";
     const task = { name: "backup", create: { ...BACKUP, spec: {} }, succeeded };
-    await begins(ns, task, [allow("velero.io", "backups", "create", "get", "delete")]);
+    const rules = [allow("velero.io", "backups", "create", "get", "delete")];
+    await tasks.begins(ns, { tasks: [task] }, { rules });
     const sentence = /the API server has no Backup in velero.io\/v1: install its CustomResourceDefinition/;
     await tasks.saysEverywhere(ns, "Pending", sentence);
     await cp.apply(definition("velero.io", "v1", "Backup"));
@@ -164,13 +142,14 @@ describe("a task that is refused", () => {
   test("ends when its policy is corrected, and the corrected one begins", async () => {
     const ns = "wrong-kind";
     const nope = { apiVersion: "example.com/v1", kind: "Nope" };
-    await begins(ns, { name: "clean", create: { ...nope, spec: {} }, succeeded: "true" });
+    await tasks.begins(ns, {
+      tasks: [{ name: "clean", create: { ...nope, spec: {} }, succeeded: "true" }],
+    });
     await tasks.saysEverywhere(ns, "Pending", /the API server has no Nope in example.com\/v1/);
     await tasks.policy(ns, { tasks: [jobTask("clean")] });
     await taskIs(cp, ns, "Cancelled", ({ status }) => status?.attempts?.[0]?.outcome === "Cancelled");
     await tasks.asksUntilStored(ns, 2);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
     assert.equal((await jobsIn(cp, ns)).length, 1);
   });
 
@@ -188,7 +167,7 @@ describe("a task that is refused", () => {
       if (method === "POST" && path === `/apis/batch/v1/namespaces/${ns}/jobs`) taken.resolve(path);
       return method === "POST" && path.startsWith(`/apis/batch/v1/namespaces/${ns}/`);
     });
-    await begins(ns, jobTask("clean"));
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await taken.promise;
     const [running] = await tasksIn(cp, ns);
     const name = running?.status?.attempts?.[0]?.name ?? assert.fail("no attempt");
@@ -200,7 +179,7 @@ describe("a task that is refused", () => {
       "Failed",
       /Job clean-\w{10} exists already, and this task has not created it/,
     );
-    await retry(ns, failed);
+    await tasks.retry(failed);
     const own = await cp.waitFor("a Job of the task", async () =>
       (await jobsIn(cp, ns)).find(({ metadata }) => metadata.labels?.["hookpolicy.dev/task"] !== undefined),
     );
@@ -213,7 +192,7 @@ describe("a task that is refused", () => {
   test("is judged by what it applied, however others change that, and does not apply it again", async () => {
     const ns = "changed";
     const ref = { ...CONFIG_MAP, namespace: ns, name: "settings" };
-    await begins(ns, settings(), MAY_WRITE_CONFIG_MAPS);
+    await tasks.begins(ns, { tasks: [settings()] }, { rules: MAY_WRITE_CONFIG_MAPS });
     await taskIs(cp, ns, "Running", ({ status }) => /not yet: .*done/.test(status?.message ?? ""));
     const changed = await cp.patch(ref, { metadata: { labels: null }, data: { wanted: "no" } });
     await cp.patch(ref, { data: { done: "yes" } });
@@ -225,13 +204,13 @@ describe("a task that is refused", () => {
   test("has failed when others replace what it applied, and applies it when a person retries", async () => {
     const ns = "replaced";
     const ref = { ...CONFIG_MAP, namespace: ns, name: "settings" };
-    await begins(ns, settings(), MAY_WRITE_CONFIG_MAPS);
+    await tasks.begins(ns, { tasks: [settings()] }, { rules: MAY_WRITE_CONFIG_MAPS });
     await taskIs(cp, ns, "Running", ({ status }) => /not yet: .*done/.test(status?.message ?? ""));
     await cp.delete(ref);
     await cp.create({ ...CONFIG_MAP, metadata: { namespace: ns, name: "settings" }, data: { done: "yes" } });
     const failed = await tasks.saysEverywhere(ns, "Failed", /ConfigMap settings was replaced by another/);
     await tasks.isHeld(ns, /has failed/);
-    await retry(ns, failed);
+    await tasks.retry(failed);
     await tasks.isReleased(ns);
     assert.deepEqual((await cp.get(ref))["data"], { wanted: "yes", done: "yes" });
   });

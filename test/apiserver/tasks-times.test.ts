@@ -1,11 +1,10 @@
 /** What time does to tasks on a real API server, and what kubectl shows of each state. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { renderedHash } from "../../src/policy/tasks/task-identity.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, labCondition } from "../controlplane/lab.ts";
 import { policyRef, untilTime } from "../controlplane/policies.ts";
 import {
@@ -20,28 +19,14 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { HOOK, TaskLab } from "./task-lab.ts";
+import { HOOK, startTaskLab } from "./task-lab.ts";
 
 const HOUR_MS = 3_600_000;
 
+const { lab, cp, tasks } = await startTaskLab();
+after(async () => await lab.stop());
+
 describe("time", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let tasks: TaskLab;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    tasks = new TaskLab(lab);
-  });
-  after(async () => await lab?.stop());
-
-  async function begins(ns: string, task: Parameters<typeof jobTask>[1]): Promise<void> {
-    await tasks.policy(ns, { tasks: [jobTask("clean", task)] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
-  }
-
   /** The last row of kubectl, with its object as this. */
   async function row(ns: string, object: string): Promise<string> {
     const last = (await tasks.listed(ns)).at(-1) ?? "";
@@ -50,7 +35,7 @@ describe("time", () => {
 
   test("ends an attempt whose Job never ends, begins another when that Job is gone, and then none", async () => {
     const ns = "timed-out";
-    await begins(ns, { timeout: "2s", retries: 1 });
+    await tasks.begins(ns, { tasks: [jobTask("clean", { timeout: "2s", retries: 1 })] });
     const first = await openJob(cp, ns);
     assert.equal(first["spec"].activeDeadlineSeconds, 2);
     await taskIs(cp, ns, "Running", ({ status }) => status?.message === "the Job has not finished");
@@ -70,11 +55,7 @@ describe("time", () => {
     assert.equal(await row(ns, name(second)), `${columns} | Failed | OBJECT | ${late}`);
     assert.match(await tasks.described(ns), /Allowed: 2 .*Outcome: TimedOut .*Outcome: TimedOut .*Begun: 2 /);
     await tasks.isHeld(ns, /task clean has failed/);
-    const annotations = { "hookpolicy.dev/retry": "once" };
-    await cp.patch(
-      { ...HOOK_TASKS, namespace: ns, name: failed.metadata.name },
-      { metadata: { annotations } },
-    );
+    await tasks.retry(failed);
     const third = await cp.waitFor("a third Job", async () =>
       (await jobsIn(cp, ns)).find(({ metadata }) => metadata.uid !== second.metadata.uid),
     );
@@ -87,14 +68,13 @@ describe("time", () => {
 
   test("makes a success too old, so that the task runs again before the Cluster is released", async () => {
     const ns = "too-old";
-    await begins(ns, { validFor: "5s" });
+    await tasks.begins(ns, { tasks: [jobTask("clean", { validFor: "5s" })] });
     await endJob(cp, await openJob(cp, ns), "Complete");
     const { status } = await taskIs(cp, ns, "Succeeded");
     const end = new Date(Date.parse(status?.endedAt ?? "") + 5000).toISOString();
     await cp.waitFor("the success to be too old", () => untilTime(end) === 0);
     await tasks.asksUntilStored(ns, 2);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
     const runs = (await tasksIn(cp, ns)).map(
       ({ spec, status: { phase } = {} }) => [spec.run, phase] as const,
     );
@@ -109,8 +89,8 @@ describe("time", () => {
 
   test("removes what a success has created after keep, while its HookTask stays and counts", async () => {
     const [kept, removed] = ["kept", "removed"];
-    await begins(kept, {});
-    await begins(removed, { keep: "0s" });
+    await tasks.begins(kept, { tasks: [jobTask("clean")] });
+    await tasks.begins(removed, { tasks: [jobTask("clean", { keep: "0s" })] });
     for (const ns of [kept, removed]) await endJob(cp, await openJob(cp, ns), "Complete");
     await cp.waitFor("the Job to be removed", async () => (await jobsIn(cp, removed)).length === 0);
     await tasks.isReleased(removed);
@@ -216,12 +196,11 @@ describe("time", () => {
     await is("second", "Failed");
     await tasks.annotate(ns, { [PENDING_HOOKS_ANNOTATION]: null });
     await is("first", "Succeeded", true);
-    const { metadata } = await is("second", "Failed");
+    const second = await is("second", "Failed");
     const waits =
       /^HookTask initialized\/\S+, the one before it, has failed \(hookpolicy task retry initialized\//;
     await taskIs(cp, ns, "Pending", ({ status }) => waits.test(status?.message ?? ""));
-    const annotations = { "hookpolicy.dev/retry": new Date().toISOString() };
-    await cp.patch({ ...HOOK_TASKS, namespace: ns, name: metadata.name }, { metadata: { annotations } });
+    await tasks.retry(second);
     await endJob(cp, await openJob(cp, ns), "Complete");
     await is("second", "Succeeded", true);
     await endJob(cp, await openJob(cp, ns), "Complete");

@@ -1,9 +1,8 @@
 /** Tasks on a real API server: what a call stores, what the leader does about it, and when the Cluster is released. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { TaskSpec } from "../../src/api/hook-policy.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { dies, isTaskStatus } from "../controlplane/dying.ts";
 import { APPROVED, storePolicy } from "../controlplane/policies.ts";
 import { allow, createAccountWith } from "../controlplane/rights.ts";
@@ -19,8 +18,7 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
-import { HOOK, TaskLab } from "./task-lab.ts";
+import { HOOK, startTaskLab } from "./task-lab.ts";
 
 const approved = [{ name: "approved", annotation: { key: APPROVED } }];
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
@@ -31,17 +29,10 @@ const NO_CONTAINERS = {
 };
 const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "list", "patch", "delete")];
 
-describe("tasks", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let tasks: TaskLab;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    tasks = new TaskLab(lab);
-  });
-  after(async () => await lab?.stop());
+const { lab, cp, tasks } = await startTaskLab();
+after(async () => await lab.stop());
 
+describe("tasks", () => {
   test("begin when every gate is met, and hold the Cluster until the Job is complete", async () => {
     const ns = "story";
     await tasks.policy(ns, { until: approved, tasks: [jobTask("clean")] });
@@ -98,16 +89,13 @@ describe("tasks", () => {
 
   test("run one after the other", async () => {
     const ns = "one-by-one";
-    await tasks.policy(ns, { tasks: [jobTask("first"), jobTask("second")] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("first"), jobTask("second")] });
     const first = await openJob(cp, ns);
     await tasks.ask(ns);
     assert.equal((await tasksIn(cp, ns)).length, 1);
     await endJob(cp, first, "Complete");
     await tasks.asksUntilStored(ns, 2);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
     assert.deepEqual(
       (await tasksIn(cp, ns)).map(({ spec }) => spec.task),
       ["first", "second"],
@@ -116,27 +104,20 @@ describe("tasks", () => {
 
   test("hold a Cluster after the last attempt has failed, until a person retries", async () => {
     const ns = "retried";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await endJob(cp, await openJob(cp, ns), "Failed");
-    const { metadata } = await taskIs(cp, ns, "Failed", ({ status }) =>
-      /backoff limit/.test(status?.message ?? ""),
-    );
-    await tasks.isHeld(ns, new RegExp(`task clean has failed .hookpolicy task retry ${ns}/${metadata.name}`));
-    const ref = { ...HOOK_TASKS, namespace: ns, name: metadata.name };
-    await cp.patch(ref, { metadata: { annotations: { "hookpolicy.dev/retry": new Date().toISOString() } } });
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    const task = await taskIs(cp, ns, "Failed", ({ status }) => /backoff limit/.test(status?.message ?? ""));
+    const command = `hookpolicy task retry ${ns}/${task.metadata.name}`;
+    await tasks.isHeld(ns, new RegExp(`task clean has failed .${command}`));
+    await tasks.retry(task);
+    await tasks.completes(ns);
     assert.equal((await tasksIn(cp, ns)).length, 1);
     assert.equal((await jobsIn(cp, ns)).length, 2);
   });
 
   test("let the Cluster proceed after a failure where onFailure says so", async () => {
     const ns = "proceeds";
-    await tasks.policy(ns, { tasks: [jobTask("clean", { onFailure: "Proceed" })] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean", { onFailure: "Proceed" })] });
     await endJob(cp, await openJob(cp, ns), "Failed");
     await taskIs(cp, ns, "Failed");
     await tasks.isReleased(ns);
@@ -144,9 +125,7 @@ describe("tasks", () => {
 
   test("fail when their object is deleted before it is done", async () => {
     const ns = "vanished";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean")] });
     const { metadata } = await openJob(cp, ns);
     await cp.delete({ apiVersion: "batch/v1", kind: "Job", namespace: ns, name: metadata.name });
     const { status } = await taskIs(cp, ns, "Failed");
@@ -156,29 +135,23 @@ describe("tasks", () => {
 
   test("do nothing until the operator may act as their ServiceAccount, and say so", async () => {
     const ns = "no-opt-in";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { optIn: false });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean")] }, { optIn: false });
     await taskIs(cp, ns, "Pending", ({ status }) => /forbidden.*hookpolicy/.test(status?.message ?? ""));
     assert.deepEqual(await jobsIn(cp, ns), []);
     await allowImpersonation(cp, ns);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
   });
 
   test("begin with another ServiceAccount after the one before could do nothing until the time-out", async () => {
     const ns = "corrected";
     const task = jobTask("clean", { timeout: "1s" });
-    await tasks.policy(ns, { tasks: [task] }, { name: "wrong", optIn: false });
-    await tasks.deletedCluster(ns);
-    const first = await tasks.asksUntilStored(ns);
+    const first = await tasks.begins(ns, { tasks: [task] }, { name: "wrong", optIn: false });
     await cp.waitFor("the task to fail", async () =>
       (await tasksIn(cp, ns)).some(({ status }) => status?.attempts?.[0]?.outcome === "TimedOut"),
     );
     await tasks.policy(ns, { tasks: [{ ...task, timeout: "1h" }] });
     await tasks.asksUntilStored(ns, 2);
-    await endJob(cp, await openJob(cp, ns), "Complete");
-    await tasks.isReleased(ns);
+    await tasks.completes(ns);
     assert.equal(
       (await cp.get({ ...HOOK_TASKS, namespace: ns, name: first.metadata.name }))["status"].phase,
       "Failed",
@@ -189,9 +162,7 @@ describe("tasks", () => {
     const ns = "outside";
     await createAccountWith(cp, ns, ACCOUNT, { everywhere: "cluster-admin" });
     const create = { apiVersion: "v1", kind: "Namespace" };
-    await tasks.policy(ns, { tasks: [{ name: "escape", create, succeeded: "true" }] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [{ name: "escape", create, succeeded: "true" }] });
     const { status } = await taskIs(cp, ns, "Failed");
     assert.equal(status?.attempts?.[0]?.outcome, "Refused");
     const namespaces = await cp.list({ apiVersion: "v1", kind: "Namespace" });
@@ -203,12 +174,7 @@ describe("tasks", () => {
 
   test("fail an attempt at once that the API server finds invalid", async () => {
     const ns = "invalid";
-    const task = jobTask("clean");
-    await tasks.policy(ns, {
-      tasks: [{ ...task, create: NO_CONTAINERS }],
-    });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [{ ...jobTask("clean"), create: NO_CONTAINERS }] });
     const { status } = await taskIs(cp, ns, "Failed");
     assert.equal(status?.attempts?.[0]?.outcome, "Refused");
     assert.match(status?.message ?? "", /invalid/);
@@ -216,9 +182,7 @@ describe("tasks", () => {
 
   test("apply an object that stays, and wait until it shows that it is done", async () => {
     const ns = "applied";
-    await tasks.policy(ns, { tasks: [applied("yes")] }, { rules: MAY_WRITE_CONFIG_MAPS });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [applied("yes")] }, { rules: MAY_WRITE_CONFIG_MAPS });
     const ref = { ...CONFIG_MAP, namespace: ns, name: "c1-settings" };
     const found = await cp.waitFor("the ConfigMap to be applied", async () => await cp.find(ref));
     assert.deepEqual(found["data"], { wanted: "yes" });
@@ -269,9 +233,7 @@ describe("tasks", () => {
 
   test("are released by a HookOverride, and begin no attempt that it makes needless", async () => {
     const ns = "overridden";
-    await tasks.policy(ns, { tasks: [jobTask("clean", { retries: 1 })] });
-    await tasks.deletedCluster(ns);
-    await tasks.asksUntilStored(ns);
+    await tasks.begins(ns, { tasks: [jobTask("clean", { retries: 1 })] });
     await openJob(cp, ns);
     const spec = {
       clusterRef: { namespace: ns, name: "c1" },
