@@ -26,7 +26,9 @@ import {
   conditionIs,
   policyRow,
   inSeconds,
+  overrideRef,
   policyRef,
+  storeOverride,
   storePolicy,
 } from "../controlplane/policies.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
@@ -39,23 +41,6 @@ const HOOK = "BeforeClusterDelete";
 const DAY = 86_400;
 
 const NOT_SEEN: ObjectStatus = { status: "Progressing", message: "not seen by the operator yet" };
-
-const overrideRef = (name: string): Ref => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  name,
-});
-
-async function storeOverride(cp: ControlPlane, ref: Ref, seconds: number): Promise<void> {
-  const { apiVersion, kind, name } = ref;
-  const spec = {
-    clusterRef: { namespace: TEAM, name: "prod-1" },
-    hooks: [HOOK],
-    reason: "a test",
-    expiresAt: inSeconds(seconds),
-  };
-  await cp.apply({ apiVersion, kind, metadata: { name }, spec });
-}
 
 describe("in each state", () => {
   const policy = policyRef(TEAM, "protect");
@@ -81,9 +66,14 @@ describe("in each state", () => {
     await storePolicy(cp, wrong, { rules: [unknownZone] });
     await storePolicy(cp, platform, { namespaceSelector: {}, rules: [approvalRule("BeforeClusterCreate")] });
     await storePolicy(cp, wrongPlatform, { namespaceSelector: {}, rules: [unknownZone] });
-    await storeOverride(cp, active, DAY);
-    await storeOverride(cp, expired, -60);
-    await storeOverride(cp, tooLong, 30 * DAY);
+    for (const [{ name }, seconds] of [
+      [active, DAY],
+      [expired, -60],
+      [tooLong, 30 * DAY],
+    ] as const) {
+      const cluster = { namespace: TEAM, name: "prod-1" };
+      await storeOverride(cp, name, { clusterRef: cluster, hooks: [HOOK], expiresAt: inSeconds(seconds) });
+    }
   });
   after(async () => await cp?.stop());
 

@@ -14,9 +14,9 @@ import {
   conditionIs,
   eventAbout,
   policyRow,
-  inSeconds,
   policyRef,
   resultOf,
+  storeOverride,
 } from "../controlplane/policies.ts";
 import { beginUpgrade, type Lab, startLab } from "./operator-lab.ts";
 
@@ -187,15 +187,10 @@ describe("Events", () => {
 
   test("tell once that an override was used, by which operator soever", async () => {
     await held("overridden");
-    const override = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "emergency" };
-    const { name, ...kind } = override;
-    const spec = {
+    const override = await storeOverride(cp, "emergency", {
       clusterRef: { namespace: "overridden", name: "c1" },
       hooks: [HOOK],
-      reason: "a test",
-      expiresAt: inSeconds(600),
-    };
-    await cp.apply({ ...kind, metadata: { name }, spec });
+    });
     await conditionIs(cp, override, "Active", "Active");
     const request = await lab.requestFor("overridden", "c1");
     for (const operator of [lab.operator, second]) {

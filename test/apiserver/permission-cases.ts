@@ -46,7 +46,8 @@ async function newPolicy(ref = policyRef(TEAM, nextName())): Promise<Ref> {
 }
 
 async function newOverride(cluster: string): Promise<Ref> {
-  return await storeOverride(lab.cp, nextName(), { namespace: TEAM, name: cluster });
+  const clusterRef = { namespace: TEAM, name: cluster };
+  return await storeOverride(lab.cp, nextName(), { clusterRef, hooks: ["BeforeClusterUpgrade"] });
 }
 
 /** In mode Audit it holds none of the other tests' Clusters. */

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { may, type Question } from "../controlplane/may.ts";
-import { approvalRule, clusterPolicyRef, storePolicy } from "../controlplane/policies.ts";
+import { approvalRule, clusterPolicyRef, overrideRef, storePolicy } from "../controlplane/policies.ts";
 import { allow, binding, createAccountWith } from "../controlplane/rights.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
@@ -194,20 +194,12 @@ describe("by the command line:", () => {
     );
     const { name } = created.metadata;
     // No operator runs here.
-    await cp.patchStatus(
-      { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name },
-      {
-        conditions: [
-          {
-            type: "Active",
-            status: "True",
-            reason: "InForce",
-            message: "in force",
-            lastTransitionTime: new Date().toISOString(),
-          },
-        ],
-      },
-    );
+    const lastTransitionTime = new Date().toISOString();
+    await cp.patchStatus(overrideRef(name), {
+      conditions: [
+        { type: "Active", status: "True", reason: "InForce", message: "in force", lastTransitionTime },
+      ],
+    });
     const { code, stdout, stderr } = await overriding;
     assert.equal(code, 0, stderr);
     assert.match(stderr, /lifts +.*roles-everywhere/);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import { dies, isTaskStatus } from "../controlplane/dying.ts";
-import { APPROVED, storePolicy } from "../controlplane/policies.ts";
+import { APPROVED, storeOverride } from "../controlplane/policies.ts";
 import { allow, createAccountWith } from "../controlplane/rights.ts";
 import type { SeenRequest } from "../controlplane/proxy.ts";
 import {
@@ -235,13 +235,7 @@ describe("tasks", () => {
     const ns = "overridden";
     await tasks.begins(ns, { tasks: [jobTask("clean", { retries: 1 })] });
     await openJob(cp, ns);
-    const spec = {
-      clusterRef: { namespace: ns, name: "c1" },
-      hooks: [HOOK],
-      reason: "a test",
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-    };
-    await storePolicy(cp, { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: ns }, spec);
+    await storeOverride(cp, ns, { clusterRef: { namespace: ns, name: "c1" }, hooks: [HOOK] });
     await tasks.isReleased(ns);
     await tasks.clusterIsGone(ns);
     await endJob(cp, await openJob(cp, ns), "Failed");

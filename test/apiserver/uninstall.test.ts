@@ -21,9 +21,10 @@ import {
   clusterPolicyRef,
   condition,
   policyRow,
-  inSeconds,
   policyIsReady,
   policyRef,
+  storeOverride,
+  storeRollout,
 } from "../controlplane/policies.ts";
 import { extensionConfigCrd, kustomize, NAMESPACE, output, ROOT } from "../install/tools.ts";
 import { asClusterApi } from "./operator-lab.ts";
@@ -81,23 +82,11 @@ beforeEach(async () => {
     namespaceSelector: {},
     rules: [approvalRule("BeforeClusterCreate")],
   });
-  await cp.apply({
-    apiVersion: OVERRIDE.apiVersion,
-    kind: OVERRIDE.kind,
-    metadata: { name: OVERRIDE.name },
-    spec: {
-      clusterRef: { namespace: TEAM, name: CLUSTER },
-      hooks: ["BeforeClusterCreate"],
-      reason: "a test",
-      expiresAt: inSeconds(3600),
-    },
+  await storeOverride(cp, OVERRIDE.name, {
+    clusterRef: { namespace: TEAM, name: CLUSTER },
+    hooks: ["BeforeClusterCreate"],
   });
-  await cp.apply({
-    apiVersion: ROLLOUT.apiVersion,
-    kind: ROLLOUT.kind,
-    metadata: { name: ROLLOUT.name },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h" },
-  });
+  await storeRollout(cp, ROLLOUT.name, { progressDeadline: "1h" });
   const upgrade = { ...approvalRule("BeforeClusterUpgrade"), name: "upgrade" };
   await applyPolicy(cp, POLICY, { rules: [approvalRule(HOOK), upgrade] });
   await createCluster(cp, { namespace: TEAM, name: CLUSTER });

@@ -36,6 +36,7 @@ import {
   eventAbout,
   policyRef,
   storePolicy,
+  storeOverride,
 } from "../controlplane/policies.ts";
 import { createAccountWith } from "../controlplane/rights.ts";
 
@@ -347,18 +348,9 @@ describe("doctor", () => {
     await follow(await finds("grants", "error", /may not get, list, watch statefulsets\.apps/));
     await cured("grants");
     await cured("policies");
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, "");
-    const spec = {
+    await storeOverride(cp, "o", {
       clusterRef: { namespace: "team-a", name: "c1" },
       hooks: ["BeforeClusterDelete"],
-      reason: "test",
-      expiresAt,
-    };
-    await cp.apply({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookOverride",
-      metadata: { name: "o" },
-      spec,
     });
     const remedy = await finds("overrides", "warning", /o \(team-a\/c1 until /);
     await follow(remedy);

@@ -19,6 +19,7 @@ import {
   policyRef,
   resultOf,
   statusOf,
+  storeOverride,
 } from "../controlplane/policies.ts";
 import { type Fleet, isCreated, isNotCreated, startFleet, askedAgain, EVERY_CALL } from "./fleet.ts";
 
@@ -42,26 +43,9 @@ describe("a HookOverride", () => {
     await proxy?.stop();
   });
 
-  function overrideRef(name: string): Ref {
-    return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name };
-  }
-
   async function override(name: string, spec: Partial<HookOverrideSpec> = {}): Promise<Ref> {
-    const ref = overrideRef(name);
-    const { apiVersion, kind } = ref;
-    await fleet.cp.apply({
-      apiVersion,
-      kind,
-      metadata: { name },
-      spec: {
-        clusterRef: { namespace: name, name: "c1" },
-        hooks: [HOOK],
-        reason: "a test",
-        expiresAt: inSeconds(600),
-        ...spec,
-      },
-    });
-    return ref;
+    const cluster = { namespace: name, name: "c1" };
+    return await storeOverride(fleet.cp, name, { clusterRef: cluster, hooks: [HOOK], ...spec });
   }
 
   /** A Cluster that the policy "p" of the namespace holds before it is created. */

@@ -16,6 +16,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
+import { storeOverride } from "../controlplane/policies.ts";
 import { startTinyExtension } from "../controlplane/tiny-extension.ts";
 import { askedAgain, isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
@@ -151,22 +152,15 @@ describe("a slot is given back", { concurrency: true }, () => {
     const first = await another();
     const second = waiting(first);
     await topologySays(cp, namespace, second, /HookRollout deletions: waits for a free slot/);
-    const override = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" };
-    await cp.apply({
-      ...override,
-      metadata: { name: namespace },
-      spec: {
-        clusterRef: { namespace, name: second },
-        hooks: ["BeforeClusterDelete"],
-        policyRefs: [{ kind: "HookRollout", name: namespace }],
-        reason: "a test",
-        expiresAt: new Date(Date.now() + 600_000).toISOString(),
-      },
+    const override = await storeOverride(cp, namespace, {
+      clusterRef: { namespace, name: second },
+      hooks: ["BeforeClusterDelete"],
+      policyRefs: [{ kind: "HookRollout", name: namespace }],
     });
     assert.equal(await another(first), second);
     const used = await cp.waitFor(
       "the use to be recorded",
-      async () => (await cp.get({ ...override, name: namespace }))["status"]?.used,
+      async () => (await cp.get(override))["status"]?.used,
     );
     assert.deepEqual(used[0].policies, [`HookRollout ${namespace}`]);
 

@@ -2,6 +2,7 @@
 
 import type {
   DecisionRow,
+  HookOverrideSpec,
   HookPolicyStatus,
   HookRolloutSpec,
   RecentResult,
@@ -48,17 +49,18 @@ export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Pro
   return stored;
 }
 
-/** For an hour, at BeforeClusterUpgrade. */
+export function overrideRef(name: string): Ref {
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name };
+}
+
+/** For an hour, unless the spec says otherwise. */
 export async function storeOverride(
   cp: ControlPlane,
   name: string,
-  cluster: { readonly namespace: string; readonly name: string },
+  spec: Pick<HookOverrideSpec, "clusterRef" | "hooks"> & Partial<HookOverrideSpec>,
 ): Promise<Ref> {
-  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name };
-  const expiresAt = inSeconds(3600);
-  const spec = { clusterRef: cluster, hooks: ["BeforeClusterUpgrade"], reason: "a test", expiresAt };
-  await storePolicy(cp, ref, spec);
-  return ref;
+  await storePolicy(cp, overrideRef(name), { reason: "a test", expiresAt: inSeconds(3600), ...spec });
+  return overrideRef(name);
 }
 
 /** Of the upgrades of all Clusters. */

@@ -31,6 +31,7 @@ import {
   policyRef,
   storePolicy,
   storeRollout,
+  storeOverride,
 } from "../../controlplane/policies.ts";
 import { matchesIn, READER, readMetricsPage, ROOT, SECURE, startMonitored, tokenOf } from "./accounts.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
@@ -60,17 +61,8 @@ describe("Monitoring", () => {
   before(async () => {
     lab = await startMonitored();
     cp = lab.cp;
-    await cp.apply({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookOverride",
-      metadata: { name: "emergency" },
-      spec: {
-        clusterRef: { namespace: "elsewhere", name: "c1" },
-        hooks: [HOOK],
-        reason: "a test",
-        expiresAt: inSeconds(3600),
-      },
-    });
+    const elsewhere = { namespace: "elsewhere", name: "c1" };
+    await storeOverride(cp, "emergency", { clusterRef: elsewhere, hooks: [HOOK] });
     await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": join(cp.folder, "audit") } });
     const monitor = await readShipped("servicemonitor.yaml");
     const rule = await readShipped("prometheusrule.yaml");
