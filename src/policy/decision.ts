@@ -39,6 +39,14 @@ export interface Decision {
   readonly basis?: Basis;
   /** The HookRollout that holds an operation which every policy releases. */
   readonly rollout?: RolloutHold;
+  /** The HookRollouts that an override lifts from an operation which every policy releases. */
+  readonly overriddenRollouts?: readonly OverriddenRollout[];
+}
+
+export interface OverriddenRollout {
+  readonly rollout: string;
+  /** The HookOverride. */
+  readonly overriddenBy: string;
 }
 
 export interface RolloutHold {

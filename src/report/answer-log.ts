@@ -92,6 +92,7 @@ function keyOf(clusterUID: string, hook: HookName): string {
 }
 
 function lineOf({ call, cluster }: ClusterCall, { verdict, answer, decision }: Outcome): Line {
+  const { rollout, overriddenRollouts } = decision ?? {};
   const { status, retryAfterSeconds } = answer;
   const { namespace, name } = cluster.metadata;
   const deciding =
@@ -107,6 +108,8 @@ function lineOf({ call, cluster }: ClusterCall, { verdict, answer, decision }: O
       ...(first !== undefined && { policy: policyName(first.policy) }),
       ...(rule !== undefined && { rule: rule.rule }),
       ...(deciding.length > 1 && { morePolicies: deciding.length - 1 }),
+      ...rollout,
+      ...(overriddenRollouts !== undefined && { overriddenRollouts }),
     },
   ];
 }

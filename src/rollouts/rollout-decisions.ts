@@ -16,7 +16,13 @@ import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/wor
 import { joinMessages } from "../policy/message.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
-import { type Confirmation, type Decision, holdsBesideTasks, withoutLastTasks } from "../policy/decision.ts";
+import {
+  type Confirmation,
+  type Decision,
+  holdsBesideTasks,
+  type OverriddenRollout,
+  withoutLastTasks,
+} from "../policy/decision.ts";
 import { isBegun, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, operationOf, targetOf } from "./member.ts";
@@ -128,13 +134,13 @@ export class Rollouts {
    * The decision from memory after every policy: a hold costs no read. Notes for the order of the rollouts that Cluster API
    * calls about the Cluster; nothing else remembers the call.
    */
-  ask(request: DecisionRequest, decision: Decision): Decision {
-    if (holdsBesideTasks(decision) || this.#entries.size === 0 || decision.basis === undefined)
-      return decision;
-    const hold = this.#holdFromMemory(request, decision.basis.world);
+  ask(request: DecisionRequest, given: Decision): Decision {
+    if (holdsBesideTasks(given) || this.#entries.size === 0 || given.basis === undefined) return given;
+    const decision = this.#withOverridden(request, given);
+    const hold = this.#holdFromMemory(request, given.basis.world);
     if (hold !== undefined) return held(decision, hold);
     // Tasks that a person lets run again need a slot again, although nothing is due.
-    const { cluster } = decision.basis.world;
+    const { cluster } = given.basis.world;
     const needsSlot = decision.holds && this.lacksSlot(cluster, request.call.hook);
     return needsSlot ? { ...decision, tasksDue: true } : decision;
   }
@@ -149,9 +155,11 @@ export class Rollouts {
    * For what takes no slot: a deletion with a Cascade, before which Cluster API's call has to have taken them, and a
    * release that has just taken them.
    */
-  withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
-    if (holdsBesideTasks(decision) || decision.basis === undefined) return decision;
-    const { world, since } = decision.basis;
+  withoutSlot(request: DecisionRequest, given: Decision): Decision {
+    if (holdsBesideTasks(given) || given.basis === undefined) return given;
+    const { call } = request;
+    const { world, since } = given.basis;
+    const decision = this.#withOverridden(request, given);
     const now = this.#options.now();
     for (const { entry, place, isIn } of this.#placesOf(call.hook, world, now)) {
       const closed = closedSince(entry, place, { world, call, now, since: since ?? now });
@@ -177,6 +185,20 @@ export class Rollouts {
 
   /** Those that an override lifts for an operation that proceeds; not those in which the Cluster has a slot all the same. */
   lifted(world: Pick<World, "cluster" | "overrides">, hook: HookName): readonly Lifted[] {
+    return this.#overridden(world, hook).map(({ rollout: name, overriddenBy }) => ({
+      holder: policyName({ kind: "HookRollout", name }),
+      override: overriddenBy,
+    }));
+  }
+
+  #withOverridden({ call }: DecisionRequest, decision: Decision): Decision {
+    const { world } = decision.basis ?? {};
+    const overriddenRollouts = world === undefined ? [] : this.#overridden(world, call.hook);
+    return overriddenRollouts.length === 0 ? decision : { ...decision, overriddenRollouts };
+  }
+
+  #overridden(world: Pick<World, "cluster" | "overrides">, hook: HookName): readonly OverriddenRollout[] {
+    if (world.overrides.length === 0) return [];
     const now = this.#options.now();
     const { cluster } = world;
     return this.entries().flatMap((entry) => {
@@ -184,7 +206,7 @@ export class Rollouts {
       if (entry.hook !== hook || rollout.mode !== "Enforce" || hasSlot(entry, cluster, now)) return [];
       const override = liftingOverride(rollout, { world, call: { hook }, now });
       if (override === undefined || entry.member(cluster) === undefined) return [];
-      return [{ holder: policyName({ kind: "HookRollout", name: rollout.name }), override: override.name }];
+      return [{ rollout: rollout.name, overriddenBy: override.name }];
     });
   }
 
@@ -210,25 +232,26 @@ export class Rollouts {
   }
 
   /**
-   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed as of `snapshot`. Never rejects:
+   * Takes a slot of every rollout that selects the Cluster, once the decision is confirmed as of `snapshot`. Never rejects:
    * without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API
    * asks again.
    */
   async takeSlots(
     request: DecisionRequest,
-    decision: Decision,
+    given: Decision,
     snapshot: RolloutSnapshot | undefined,
   ): Promise<Confirmation> {
-    if (holdsBesideTasks(decision) || snapshot === undefined) return { ok: true, decision };
+    if (holdsBesideTasks(given) || snapshot === undefined) return { ok: true, decision: given };
     // A rollout that memory no longer has would hold nothing below, and a policy may hold in its place.
-    if (decision.basis === undefined || !snapshot.isInMemory())
+    if (given.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
     const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
-    const { world, since } = decision.basis;
+    const { world, since } = given.basis;
+    const decision = this.#withOverridden(request, given);
     const now = this.#options.now();
     const wrongClock = clockProblem(api, now, snapshot.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
-    const forTasks = decision.holds;
+    const forTasks = given.holds;
     const situation = { world, call: request.call, now, since: since ?? now, forTasks };
     try {
       return await withinBudget<Confirmation>(budgetMs, { ok: false, reason: "Timeout" }, async () => {

@@ -300,6 +300,28 @@ describe("the log of answers", () => {
     ]);
   });
 
+  test("names the rollout that holds what every policy releases, and rollouts that an override lifts", async () => {
+    const released = {
+      verdict: "Allowed",
+      holds: false,
+      retryAfterSeconds: 0,
+      message: "",
+      trace: [],
+    } as const;
+    const said = async (over: object): Promise<unknown> => {
+      const decision = { ...released, ...over };
+      const source = { ask: () => decision, confirm: async () => ({ ok: true, decision }) as const };
+      const { lines } = await run(source, { bytes: [body] });
+      return lines.find(called)?.[1];
+    };
+    const rollout = { rollout: "prod", reason: "StageClosed", stage: "canary" };
+    const hold = { verdict: "Blocked", holds: true, retryAfterSeconds: 10, message: "HookRollout prod: …" };
+    const cluster = "team-a/prod-1";
+    assert.deepEqual(await said({ ...hold, rollout }), { cluster, verdict: "Blocked", ...rollout });
+    const overriddenRollouts = [{ rollout: "prod", overriddenBy: "now" }];
+    assert.deepEqual(await said({ overriddenRollouts }), { cluster, verdict: "Allowed", overriddenRollouts });
+  });
+
   test("has every call where that is wanted", async () => {
     const { lines } = await run({}, { bytes: [body, body, body], everyCall: true });
     assert.equal(lines.filter(called).length, 3);

@@ -251,6 +251,18 @@ describe("a HookOverride", () => {
     );
   });
 
+  test("is noted in the decision, from memory and confirmed, with the rollouts that it lifts", async () => {
+    const replica = replicaOf(paused);
+    const lifting = [override()];
+    const lifted = [{ rollout: "upgrades", overriddenBy: "now" }];
+    const asked = replica.rollouts.ask(requestOf(A), released(A, lifting));
+    assert.deepEqual(asked.overriddenRollouts, lifted);
+    const confirmed = await confirm(replica, A, lifting);
+    assert.ok(confirmed.ok);
+    assert.deepEqual(confirmed.decision.overriddenRollouts, lifted);
+    assert.equal(replica.rollouts.ask(requestOf(A), released(A)).overriddenRollouts, undefined);
+  });
+
   test("does not once it has expired", () => {
     const replica = replicaOf(paused);
     replica.time.now = new Date(NOW.getTime() + 3_600_000);
