@@ -10,10 +10,9 @@ import {
   topologyMessage,
   waitUntilGone,
 } from "../controlplane/lab.ts";
-import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
-import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { NAMESPACE } from "../controlplane/operator.ts";
+import { type Proxy } from "../controlplane/proxy.ts";
 import {
-  applyPolicy,
   approvalRule,
   approve,
   policyRow,
@@ -21,17 +20,14 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
-import { type Fleet, startFleet, askedAgain, EVERY_CALL } from "./fleet.ts";
+import { askedAgain, behindProxy, type Fleet, heldCluster, restartOperator, startFleet } from "./fleet.ts";
 
 describe("a held Cluster stays", () => {
   let fleet: Fleet;
   let proxy: Proxy;
   before(async () => {
     fleet = await startFleet();
-    // From here on the operator talks to the API server through something that can break.
-    const { cp } = fleet;
-    proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
-    await restart(fleet, await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }));
+    proxy = await behindProxy(fleet);
   });
   after(async () => {
     await fleet?.cp.stop();
@@ -41,12 +37,7 @@ describe("a held Cluster stays", () => {
 
   /** A Cluster with a deletion that the policy holds. */
   async function held(namespace: string): Promise<void> {
-    const { cp } = fleet;
-    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
-    await createCluster(cp, { namespace, name: "c1" });
-    await provision(cp, namespace, "c1");
-    await deleteCluster(cp, namespace, "c1");
-    await policyRow(cp, policyRef(namespace, "protect"), "c1", "BeforeClusterDelete");
+    await heldCluster(fleet.cp, namespace);
     await asked(namespace);
   }
 
@@ -64,8 +55,9 @@ describe("a held Cluster stays", () => {
 
   test("while the operator is killed and started again", async () => {
     await held("killed");
+    const kubeconfig = await fleet.cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
     for (let kill = 0; kill < 3; kill += 1) {
-      await restart(fleet, undefined, "SIGKILL");
+      await restartOperator(fleet, { kubeconfig }, "SIGKILL");
       await stays("killed", 1);
     }
     const policy = await fleet.cp.get(policyRef("killed", "protect"));
@@ -132,22 +124,3 @@ describe("a held Cluster stays", () => {
     await waitUntilGone(fleet.cp, "restarted", "c1");
   });
 });
-
-/** On the same ports, so that Cluster API finds it again. */
-async function restart(
-  fleet: Fleet,
-  kubeconfig?: string,
-  signal: "SIGTERM" | "SIGKILL" = "SIGTERM",
-): Promise<void> {
-  const { cp, operator } = fleet;
-  current.kubeconfig = kubeconfig ?? current.kubeconfig;
-  await operator.daemon.stop(signal);
-  const again = await startOperator(cp, {
-    ports: operator.ports,
-    flags: EVERY_CALL,
-    ...(current.kubeconfig && { kubeconfig: current.kubeconfig }),
-  });
-  Object.assign(fleet, { operator: again });
-}
-
-const current: { kubeconfig: string | undefined } = { kubeconfig: undefined };

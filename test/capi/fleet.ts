@@ -1,18 +1,32 @@
 /** The whole system: control plane, Cluster API and HookPolicy. */
 
+import type { TestContext } from "node:test";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
+import type { Ref } from "../controlplane/client.ts";
 import { type ClusterApi, installClusterApi, type InstallOptions } from "../controlplane/cluster-api.ts";
 import { attachControlPlane, type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
-import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, installLab, topologyMessage } from "../controlplane/lab.ts";
+import { extensionRef, registerExtension } from "../controlplane/extension.ts";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  installLab,
+  provision,
+  topologyMessage,
+  upgrade,
+} from "../controlplane/lab.ts";
 import {
   attachOperator,
   installHookPolicy,
+  NAMESPACE,
   type Operator,
   type OperatorOptions,
   startOperator,
 } from "../controlplane/operator.ts";
+import { applyPolicy, approvalRule, policyRef, policyRow } from "../controlplane/policies.ts";
+import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 import { type FleetAddress, sharedAddress } from "../controlplane/shared.ts";
+import { startTinyExtension, type TinyExtension } from "../controlplane/tiny-extension.ts";
 
 export interface Fleet {
   readonly cp: ControlPlane;
@@ -75,6 +89,67 @@ export async function startSharedFleet(): Promise<SharedFleet> {
 export function addressOf({ cp, operator: { ports, certDir, daemon } }: SharedFleet): FleetAddress {
   const { name, pid, logFile } = daemon;
   return { controlPlane: cp.address(), operator: { ports, certDir, daemon: { name, pid, logFile } } };
+}
+
+/** On the same ports, so that Cluster API finds it again. */
+export async function restartOperator(
+  fleet: Fleet,
+  options: OperatorOptions = {},
+  signal: NodeJS.Signals = "SIGTERM",
+): Promise<void> {
+  const { cp, operator } = fleet;
+  await operator.daemon.stop(signal);
+  const again = await startOperator(cp, { ports: operator.ports, flags: EVERY_CALL, ...options });
+  Object.assign(fleet, { operator: again });
+}
+
+/** From now on the operator talks to the API server through something that can break, with the rights of the manifests. */
+export async function behindProxy(fleet: Fleet): Promise<Proxy> {
+  const { cp } = fleet;
+  const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+  await restartOperator(fleet, {
+    kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }),
+  });
+  return proxy;
+}
+
+/** An extension that Cluster API calls for the Clusters of the namespace alone, until the test ends. */
+export async function extensionBeside(
+  t: TestContext,
+  cp: ControlPlane,
+  namespace: string,
+  names: readonly string[] = [namespace],
+): Promise<TinyExtension> {
+  const extension = await startTinyExtension(cp.authority);
+  t.after(async () => {
+    for (const name of names) await cp.delete(extensionRef(name));
+    extension.stop();
+  });
+  const url = `https://127.0.0.1:${extension.port}/`;
+  const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+  for (const name of names) await registerExtension(cp, { name, url, namespaceSelector });
+  return extension;
+}
+
+/** The policy "protect" of the namespace is for this hook, and c1 runs. */
+export async function protectedCluster(cp: ControlPlane, namespace: string, hook: HookName): Promise<Ref> {
+  const policy = policyRef(namespace, "protect");
+  await applyPolicy(cp, policy, { rules: [approvalRule(hook)] });
+  await createCluster(cp, { namespace, name: "c1" });
+  await provision(cp, namespace, "c1");
+  return policy;
+}
+
+/** The policy "protect" of the namespace holds the deletion or the upgrade of c1. */
+export async function heldCluster(
+  cp: ControlPlane,
+  namespace: string,
+  hook: "BeforeClusterDelete" | "BeforeClusterUpgrade" = "BeforeClusterDelete",
+): Promise<Ref> {
+  const policy = await protectedCluster(cp, namespace, hook);
+  await (hook === "BeforeClusterDelete" ? deleteCluster : upgrade)(cp, namespace, "c1");
+  await policyRow(cp, policy, "c1", hook);
+  return policy;
 }
 
 /** BeforeClusterCreate has let the Cluster go on: the hook that needs the fewest steps to be asked. */

@@ -21,7 +21,7 @@ import {
   statusOf,
   untilTime,
 } from "../controlplane/policies.ts";
-import { type Fleet, isCreated, isNotCreated, startFleet, topologySays } from "./fleet.ts";
+import { type Fleet, isCreated, isNotCreated, restartOperator, startFleet, topologySays } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 /** Longer than any test: only an answer that is bounded by the next edge lets a Cluster go in time. */
@@ -286,9 +286,7 @@ describe("time", () => {
     const ref = await held("killed", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
     const row = await policyRow(cp, ref, "c1", HOOK);
     const deadline = row.earliestRelease ?? "";
-    await fleet.operator.daemon.stop("SIGKILL");
-    const again = await startOperator(cp, { ports: fleet.operator.ports });
-    Object.assign(fleet, { operator: again });
+    await restartOperator(fleet, {}, "SIGKILL");
     assert.ok((await ask("killed")) > 0);
     const adopted = await policyRow(cp, ref, "c1", HOOK);
     assert.deepEqual(adopted, row);

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
-import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,
   createCluster,
@@ -27,8 +26,15 @@ import {
   resultOf,
   statusOf,
 } from "../controlplane/policies.ts";
-import { startTinyExtension } from "../controlplane/tiny-extension.ts";
-import { type SharedFleet, hooksCalled, isCreated, sharedFleet, askedAgain } from "./fleet.ts";
+import {
+  askedAgain,
+  extensionBeside,
+  heldCluster,
+  hooksCalled,
+  isCreated,
+  type SharedFleet,
+  sharedFleet,
+} from "./fleet.ts";
 
 const MOST_CLUSTERS = 16;
 /**
@@ -104,11 +110,7 @@ describe("a Cluster's life", () => {
 
   test("a deletion is held, explained, and released after the annotation", async () => {
     const { cp } = fleet;
-    const ref = policyRef("story", "protect");
-    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterDelete")] });
-    await createCluster(cp, { namespace: "story", name: "c1" });
-    await provision(cp, "story", "c1");
-    await deleteCluster(cp, "story", "c1");
+    const ref = await heldCluster(cp, "story");
     const row = await policyRow(cp, ref, "c1", "BeforeClusterDelete");
     assert.equal(row.firstAsked, (await cp.get(clusterRef("story", "c1"))).metadata.deletionTimestamp);
     await called(fleet, "story/c1", "BeforeClusterDelete");
@@ -172,17 +174,7 @@ describe("a Cluster's life", () => {
     const namespace = "stripped";
     const ref = policyRef(namespace, "protect");
     await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterCreate")] });
-    const extension = await startTinyExtension(cp.authority);
-    t.after(async () => {
-      for (const name of APPROVERS) await cp.delete(extensionRef(name));
-      extension.stop();
-    });
-    for (const name of APPROVERS)
-      await registerExtension(cp, {
-        name,
-        url: `https://127.0.0.1:${extension.port}/`,
-        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-      });
+    const extension = await extensionBeside(t, cp, namespace, APPROVERS);
     const waiting = new Set<string>();
     // Between Cluster API's read of the Cluster, without annotations, and its write.
     extension.doFirst("BeforeClusterCreate", async () => {
@@ -211,12 +203,7 @@ describe("a Cluster's life", () => {
 
   test("an edit of the policy lets the Cluster go", async () => {
     const { cp } = fleet;
-    const ref = policyRef("edited", "protect");
-    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterDelete")] });
-    await createCluster(cp, { namespace: "edited", name: "c1" });
-    await provision(cp, "edited", "c1");
-    await deleteCluster(cp, "edited", "c1");
-    await policyRow(cp, ref, "c1", "BeforeClusterDelete");
+    const ref = await heldCluster(cp, "edited");
     await applyPolicy(cp, ref, { mode: "Audit", rules: [approvalRule("BeforeClusterDelete")] });
     await waitUntilGone(cp, "edited", "c1");
     assert.equal(condition(await cp.get(ref), "Ready")?.status, "True");

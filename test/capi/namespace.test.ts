@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
-import { clusterRef, createCluster, deleteCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
 import {
   applyPolicy,
@@ -13,7 +13,7 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
-import { type Fleet, startFleet, askedAgain } from "./fleet.ts";
+import { askedAgain, type Fleet, protectedCluster, startFleet } from "./fleet.ts";
 
 const FINALIZER = "hookpolicy.dev/hold-clusters";
 
@@ -28,17 +28,15 @@ describe("a namespace with a policy", () => {
     return (await fleet.cp.get(policyRef(namespace, "protect"))).metadata.finalizers ?? [];
   }
 
-  async function protectedCluster(namespace: string): Promise<void> {
+  async function guarded(namespace: string): Promise<void> {
     const { cp } = fleet;
-    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
-    await createCluster(cp, { namespace, name: "c1" });
-    await provision(cp, namespace, "c1");
+    await protectedCluster(cp, namespace, "BeforeClusterDelete");
     await cp.waitFor("the finalizer", async () => (await finalizers(namespace)).includes(FINALIZER));
   }
 
   test("keeps the Cluster until its gate is met, and then goes", async () => {
     const { cp } = fleet;
-    await protectedCluster("team-a");
+    await guarded("team-a");
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "team-a" });
     await policyRow(cp, policyRef("team-a", "protect"), "c1", "BeforeClusterDelete");
     await cp.waitFor("the policy to be deleted, too", async () => {
@@ -58,7 +56,7 @@ describe("a namespace with a policy", () => {
 
   test("lets its owner delete the policy at once while it lives", async () => {
     const { cp } = fleet;
-    await protectedCluster("team-b");
+    await guarded("team-b");
     await deleteCluster(cp, "team-b", "c1");
     await policyRow(cp, policyRef("team-b", "protect"), "c1", "BeforeClusterDelete");
     // The policy holds the Cluster: if it waited for that, it would wait for ever.
@@ -83,7 +81,7 @@ describe("a namespace with a policy", () => {
   test("is kept by two operators that are asked in turn, with one status between them", async () => {
     const { cp, operator } = fleet;
     const second = await startOperator(cp, { name: "second" });
-    await protectedCluster("team-d");
+    await guarded("team-d");
     await deleteCluster(cp, "team-d", "c1");
     await policyRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
     const version = await settled(fleet, "team-d");

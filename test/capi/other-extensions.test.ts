@@ -1,31 +1,19 @@
 /** What users see of HookPolicy beside other extensions (docs/compatibility.md). */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test, type TestContext } from "node:test";
-import type { HookName } from "../../src/api/runtime-hooks.ts";
-import type { Ref } from "../controlplane/client.ts";
-import {
-  clusterRef,
-  createCluster,
-  deleteCluster,
-  provision,
-  upgrade,
-  waitUntilGone,
-} from "../controlplane/lab.ts";
-import { extensionRef, registerExtension } from "../controlplane/extension.ts";
-import {
-  APPROVED,
-  applyPolicy,
-  approvalRule,
-  approve,
-  policyRow,
-  noRow,
-  policyRef,
-  statusOf,
-} from "../controlplane/policies.ts";
-import { startTinyExtension, type TinyExtension } from "../controlplane/tiny-extension.ts";
+import { after, before, describe, test } from "node:test";
+import { clusterRef, deleteCluster, upgrade, waitUntilGone } from "../controlplane/lab.ts";
+import { APPROVED, approve, policyRow, noRow, statusOf } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { askedAgain, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import {
+  askedAgain,
+  extensionBeside,
+  heldCluster,
+  protectedCluster,
+  type SharedFleet,
+  sharedFleet,
+  topologySays,
+} from "./fleet.ts";
 
 const HOOK = "BeforeClusterDelete";
 const NAME = "c1";
@@ -37,42 +25,13 @@ describe("beside another extension", () => {
   });
   after(async () => await fleet?.cp.stop());
 
-  async function startOther(t: TestContext, namespace: string): Promise<TinyExtension> {
-    const { cp } = fleet;
-    const extension = await startTinyExtension(cp.authority);
-    t.after(async () => {
-      await cp.delete(extensionRef(namespace));
-      extension.stop();
-    });
-    await registerExtension(cp, {
-      name: namespace,
-      url: `https://127.0.0.1:${extension.port}/`,
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-    });
-    return extension;
-  }
-
-  async function createProtected(namespace: string, hook: HookName): Promise<Ref> {
-    const { cp } = fleet;
-    const policy = policyRef(namespace, "protect");
-    await applyPolicy(cp, policy, { rules: [approvalRule(hook)] });
-    await createCluster(cp, { namespace, name: NAME });
-    await provision(cp, namespace, NAME);
-    return policy;
-  }
-
-  async function deleteProtected(namespace: string): Promise<Ref> {
-    const policy = await createProtected(namespace, HOOK);
-    await deleteCluster(fleet.cp, namespace, NAME);
-    return policy;
-  }
-
   test("whose Failure ends each round, the condition names that alone, and an approval releases nothing", async (t) => {
     const namespace = "beside-failure";
     const { cp } = fleet;
-    const other = await startOther(t, namespace);
+    const other = await extensionBeside(t, cp, namespace);
     other.fail(HOOK, "still cleaning up");
-    const policy = await deleteProtected(namespace);
+    const policy = await protectedCluster(cp, namespace, HOOK);
+    await deleteCluster(cp, namespace, NAME);
     const message = await topologySays(cp, namespace, NAME, /still cleaning up/);
     assert.doesNotMatch(message, /HookPolicy/);
     await policyRow(cp, policy, NAME, HOOK);
@@ -86,9 +45,9 @@ describe("beside another extension", () => {
   test("whose Failure ends each round of an upgrade, no policy shows the hold, and explain tells it", async (t) => {
     const namespace = "beside-failed-upgrade";
     const { cp } = fleet;
-    const other = await startOther(t, namespace);
+    const other = await extensionBeside(t, cp, namespace);
     other.fail("BeforeClusterUpgrade", "still checking");
-    const policy = await createProtected(namespace, "BeforeClusterUpgrade");
+    const policy = await protectedCluster(cp, namespace, "BeforeClusterUpgrade");
     await upgrade(cp, namespace, NAME);
     await topologySays(cp, namespace, NAME, /still checking/);
     assert.deepEqual(statusOf(await cp.get(policy)).decisions ?? [], []);
@@ -102,11 +61,10 @@ describe("beside another extension", () => {
   test("that works in the hook, its work is done while a policy still holds the Cluster", async (t) => {
     const namespace = "beside-work";
     const { cp } = fleet;
-    const other = await startOther(t, namespace);
+    const other = await extensionBeside(t, cp, namespace);
     let worked = 0;
     other.doFirst(HOOK, async () => void (worked += 1));
-    const policy = await deleteProtected(namespace);
-    await policyRow(cp, policy, NAME, HOOK);
+    await heldCluster(cp, namespace);
     await askedAgain(fleet, `${namespace}/${NAME}`, HOOK);
     assert.ok(worked > 0);
     await approve(cp, namespace, NAME);

@@ -5,8 +5,7 @@ import test, { after, before, describe } from "node:test";
 import type { GateSpec, HookOverrideSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
-import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
-import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { type Proxy } from "../controlplane/proxy.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -21,7 +20,7 @@ import {
   statusOf,
   storeOverride,
 } from "../controlplane/policies.ts";
-import { type Fleet, isCreated, isNotCreated, startFleet, askedAgain, EVERY_CALL } from "./fleet.ts";
+import { askedAgain, behindProxy, type Fleet, isCreated, isNotCreated, startFleet } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 
@@ -30,13 +29,7 @@ describe("a HookOverride", () => {
   let proxy: Proxy;
   before(async () => {
     fleet = await startFleet();
-    // From here on the operator talks to the API server through something that can break.
-    const { cp, operator } = fleet;
-    proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
-    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
-    await operator.daemon.stop();
-    const options = { ports: operator.ports, kubeconfig, flags: EVERY_CALL };
-    Object.assign(fleet, { operator: await startOperator(cp, options) });
+    proxy = await behindProxy(fleet);
   });
   after(async () => {
     await fleet?.cp.stop();

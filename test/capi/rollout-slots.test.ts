@@ -6,7 +6,6 @@ import type { HookRolloutStatus } from "../../src/api/hook-policy.ts";
 import { OK_TO_DELETE_ANNOTATION } from "../../src/api/meta.ts";
 import { ApiError, type Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
-import { registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,
   createCluster,
@@ -17,8 +16,14 @@ import {
 } from "../controlplane/lab.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 import { storeOverride } from "../controlplane/policies.ts";
-import { startTinyExtension } from "../controlplane/tiny-extension.ts";
-import { askedAgain, isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import {
+  askedAgain,
+  extensionBeside,
+  isCreated,
+  type SharedFleet,
+  sharedFleet,
+  topologySays,
+} from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
@@ -33,18 +38,12 @@ describe("a slot is given back", { concurrency: true }, () => {
   test("three minutes after another extension has held the Cluster all the same", async (t) => {
     const { cp } = fleet;
     const [vetoed, other] = ["vetoed", "behind-a-veto"];
-    const extension = await startTinyExtension(cp.authority);
-    t.after(() => extension.stop());
     await createFleet(cp, vetoed, [
       { wave: "vetoed", count: 1 },
       { wave: "next", count: 1, namespace: other },
     ]);
+    const extension = await extensionBeside(t, cp, vetoed);
     extension.hold(UPGRADE, "not today");
-    await registerExtension(cp, {
-      name: "veto",
-      url: `https://127.0.0.1:${extension.port}/`,
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": vetoed } },
-    });
     await applyRollout(cp, "vetoed", [vetoed, other], {});
     const observer = new FleetObserver(cp, vetoed, other);
     observer.run({ upgradeMs: 500 });

@@ -21,9 +21,9 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
-import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
+import { NAMESPACE } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
-import { askedAgain, EVERY_CALL, type Fleet, startFleet, topologySays } from "./fleet.ts";
+import { askedAgain, type Fleet, restartOperator, startFleet, topologySays } from "./fleet.ts";
 import { ROOT } from "./pages.ts";
 import { pathOfPrograms } from "./programs.ts";
 
@@ -37,11 +37,7 @@ describe("a held Cluster of which others delete what it owns", () => {
   before(async () => {
     fleet = await startFleet();
     // With the rights of the manifests, and no more.
-    const { cp, operator } = fleet;
-    await operator.daemon.stop();
-    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy");
-    const options = { ports: operator.ports, kubeconfig, flags: EVERY_CALL };
-    Object.assign(fleet, { operator: await startOperator(cp, options) });
+    await restartOperator(fleet, { kubeconfig: await fleet.cp.kubeconfigFor(NAMESPACE, "hookpolicy") });
   });
   after(async () => fleet?.cp.stop());
 
@@ -223,12 +219,8 @@ describe("a held Cluster of which others delete what it owns", () => {
       ],
     });
     // The operator tries again after minutes only: a hold that begins now finds the right.
-    await fleet.operator.daemon.stop();
-    const { ports } = fleet.operator;
     const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy");
-    Object.assign(fleet, {
-      operator: await startOperator(cp, { name: "again", ports, kubeconfig, flags: EVERY_CALL }),
-    });
+    await restartOperator(fleet, { name: "again", kubeconfig });
     await cp.delete(controlPlane);
     await everythingShows(
       "seen",

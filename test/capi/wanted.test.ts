@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import test, { after, afterEach, before, describe } from "node:test";
-import type { HookName } from "../../src/api/runtime-hooks.ts";
 import {
   clusterRef,
   createCluster,
@@ -15,17 +14,17 @@ import {
 } from "../controlplane/lab.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_API, LAB_CLASS, LAB_CONTROL_PLANE, LAB_NAMESPACE } from "../controlplane/lab-kinds.ts";
-import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
+import { APPROVED, approve } from "../controlplane/policies.ts";
+import { type Proxy } from "../controlplane/proxy.ts";
 import {
-  APPROVED,
-  applyPolicy,
-  approvalRule,
-  approve,
-  policyRow,
-  policyRef,
-} from "../controlplane/policies.ts";
-import { type Proxy, startProxy } from "../controlplane/proxy.ts";
-import { askedAgain, EVERY_CALL, type Fleet, hooksCalled, isCreated, startFleet } from "./fleet.ts";
+  askedAgain,
+  behindProxy,
+  type Fleet,
+  heldCluster,
+  hooksCalled,
+  isCreated,
+  startFleet,
+} from "./fleet.ts";
 
 /** The first read of a confirmation, which begins after the call. The operator waits 3 s for all of them. */
 const FIRST_READ = /^GET \/apis\/hookpolicy\.dev\/v1alpha1\/clusterhookpolicies\?(?!.*watch=)/;
@@ -40,12 +39,7 @@ describe("a release is for what the Cluster still wants", () => {
   let proxy: Proxy;
   before(async () => {
     fleet = await startFleet();
-    const { cp, operator } = fleet;
-    proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
-    await operator.daemon.stop();
-    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
-    const again = await startOperator(cp, { ports: operator.ports, flags: EVERY_CALL, kubeconfig });
-    Object.assign(fleet, { operator: again });
+    proxy = await behindProxy(fleet);
   });
   after(async () => {
     await fleet?.cp.stop();
@@ -104,18 +98,9 @@ describe("a release is for what the Cluster still wants", () => {
     });
   }
 
-  async function held(namespace: string, hook: HookName): Promise<void> {
-    const { cp } = fleet;
-    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule(hook)] });
-    await createCluster(cp, { namespace, name: "c1" });
-    await provision(cp, namespace, "c1");
-    await (hook === "BeforeClusterDelete" ? deleteCluster : upgrade)(cp, namespace, "c1");
-    await policyRow(cp, policyRef(namespace, "protect"), "c1", hook);
-  }
-
   test("an upgrade that is taken back between the call and the reads does not begin", async () => {
     const { cp } = fleet;
-    await held("taken-back", "BeforeClusterUpgrade");
+    await heldCluster(fleet.cp, "taken-back", "BeforeClusterUpgrade");
     const ref = clusterRef("taken-back", "c1");
     await meanwhile(
       "taken-back",
@@ -143,7 +128,7 @@ describe("a release is for what the Cluster still wants", () => {
 
   test("a Cluster that is paused between the call and the reads is not marked ok-to-delete", async () => {
     const { cp } = fleet;
-    await held("paused", "BeforeClusterDelete");
+    await heldCluster(fleet.cp, "paused");
     const ref = clusterRef("paused", "c1");
     const pause = async (paused: boolean): Promise<unknown> => await cp.patch(ref, { spec: { paused } });
     await meanwhile(

@@ -58,9 +58,10 @@ export async function createAccountWith(
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } },
     ...(inNamespace === undefined ? [] : grant({ namespace, name }, inNamespace, subject)),
-    ...(everywhere === "cluster-admin"
+    ...(typeof everywhere === "object" ? grant(unique, everywhere, subject) : []),
+    ...(typeof everywhere === "string"
       ? [binding(unique, { kind: "ClusterRole", name: everywhere }, subject)]
-      : grant(unique, everywhere ?? [], subject)),
+      : []),
   ]);
 }
 
