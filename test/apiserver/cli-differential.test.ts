@@ -23,10 +23,11 @@ import { decide } from "../../src/policy/decide.ts";
 import { afterWords, type Decision, decidingGates, decidingRules } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/lib/truncate.ts";
 import { policyName } from "../../src/policy/policy-ref.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { refOf, objectOf } from "../controlplane/client.ts";
 import { type ControlPlane } from "../controlplane/control-plane.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 import { createCluster, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterPolicyRef, overrideRef, policyRef } from "../controlplane/policies.ts";
 import { readGrant } from "../controlplane/rights.ts";
 import { validPolicy } from "../corpus/arbitraries.ts";
 import { clusterMarks, configMaps, overrideSpec, policySpec } from "../corpus/world-arbitraries.ts";
@@ -139,11 +140,7 @@ describe("the command line's answers are the operator's", () => {
   };
 
   const create = async (world: RandomWorld, namespace: string): Promise<void> => {
-    await cp.apply({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: namespace, ...world.namespace },
-    });
+    await cp.apply(objectOf({ apiVersion: "v1", kind: "Namespace", name: namespace, ...world.namespace }));
     for (const [index, marks] of world.clusters.entries()) {
       const annotations = { ...marks.annotations, ...(index === UPGRADED && UPGRADING) };
       const cluster = { namespace, name: `c${index}`, version: NEXT_VERSION, ...marks, annotations };
@@ -153,30 +150,22 @@ describe("the command line's answers are the operator's", () => {
     await cp.patch(deleted, { metadata: { finalizers: ["example.com/keeps-it"] } });
     await cp.delete(deleted);
     for (const { name, labels: own, data } of world.configMaps) {
-      await cp.create({
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { namespace, name, labels: own },
-        data,
-      });
+      await cp.create(
+        objectOf({ apiVersion: "v1", kind: "ConfigMap", namespace, name, labels: own }, { data }),
+      );
     }
     for (const { cluster, ...spec } of world.overrides) {
       const clusterRef = { namespace, name: cluster };
       const expiresAt = new Date(Date.now() + WEEK_MS / 2).toISOString();
-      const metadata = { name: `${namespace}-${cluster}` };
-      await cp.create({
-        apiVersion: OWN,
-        kind: "HookOverride",
-        metadata,
-        spec: { ...spec, clusterRef, expiresAt },
-      });
+      const override = overrideRef(`${namespace}-${cluster}`);
+      await cp.create(objectOf(override, { spec: { ...spec, clusterRef, expiresAt } }));
     }
     for (const [index, { kind, spec }] of world.policies.entries()) {
       const { namespaceSelector: _, ...own } = spec as Record<string, unknown>;
       const name = `${namespace}-p${index}`;
       const fleetWide = kind === "ClusterHookPolicy";
-      const metadata = fleetWide ? { name } : { namespace, name };
-      await cp.create({ apiVersion: OWN, kind, metadata, spec: fleetWide ? spec : own });
+      const policy = fleetWide ? clusterPolicyRef(name) : policyRef(namespace, name);
+      await cp.create(objectOf(policy, { spec: fleetWide ? spec : own }));
     }
   };
 
@@ -365,10 +354,6 @@ describe("the command line's answers are the operator's", () => {
     assert.deepEqual([...seen].toSorted(), all);
   });
 });
-
-function refOf({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): Ref {
-  return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
-}
 
 function isSame(a: unknown, b: unknown): boolean {
   try {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Ref } from "../controlplane/client.ts";
+import { type Ref, objectOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
@@ -74,8 +74,7 @@ const POLICY = policyRef("team-a", "protect");
 async function createClusters(): Promise<void> {
   for (const name of ["c1", "c2"])
     await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
-  const { apiVersion, kind, ...metadata } = POLICY;
-  await cp.apply({ apiVersion, kind, metadata, spec: { rules: [approvalRule(HOOK)] } });
+  await cp.apply(objectOf(POLICY, { spec: { rules: [approvalRule(HOOK)] } }));
 }
 
 async function ask({ operator }: Replica, name: string): Promise<number | undefined> {

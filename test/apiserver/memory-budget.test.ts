@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { objectOf } from "../controlplane/client.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator } from "../controlplane/operator.ts";
 import {
@@ -46,14 +47,12 @@ describe("a namespace that stores more than its share", () => {
     }
     await approve(cp, "tenant", "c1");
     await inParallel(names(POLICIES), AT_A_TIME, async (name) => {
-      const { apiVersion, kind, namespace = "" } = policyRef("tenant", name);
-      await cp.create({ apiVersion, kind, metadata: { namespace, name, ...ballast }, spec: { rules } });
+      await cp.create(objectOf({ ...policyRef("tenant", name), ...ballast }, { spec: { rules } }));
     });
     await inParallel(names(CLUSTERS), AT_A_TIME, async (name) => {
-      const { apiVersion, kind, namespace = "" } = clusterRef("tenant", name);
       const variables = [{ name: "tier", value: tier }];
       const spec = { topology: { classRef: { name: "some" }, version: NEXT_VERSION, variables } };
-      await cp.create({ apiVersion, kind, metadata: { namespace, name, ...ballast }, spec });
+      await cp.create(objectOf({ ...clusterRef("tenant", name), ...ballast }, { spec }));
     });
     await start();
   });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type Client, objectsOf } from "../controlplane/client.ts";
+import { type Client, objectsOf, objectOf } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import { policyRef } from "../controlplane/policies.ts";
@@ -47,12 +47,8 @@ describe("without the operator", () => {
 
   const write = async (name: string, objects: readonly object[], over: object = {}): Promise<unknown> => {
     const until = objects.map((object, index) => ({ name: `g${index}`, object }));
-    return await author.apply({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookPolicy",
-      metadata: { namespace: TEAM, name, ...over },
-      spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] },
-    });
+    const spec = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] };
+    return await author.apply(objectOf({ ...policyRef(TEAM, name), ...over }, { spec }));
   };
 
   test("a gate on what its author may read is stored", async () => {
@@ -79,9 +75,7 @@ describe("without the operator", () => {
       const spec = {
         rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "any", anyOf }] }],
       };
-      const { apiVersion, kind } = policyRef(TEAM, "refused");
-      const nested = { apiVersion, kind, metadata: { namespace: TEAM, name: "refused" }, spec };
-      await assert.rejects(author.apply(nested), REFUSED);
+      await assert.rejects(author.apply(objectOf(policyRef(TEAM, "refused"), { spec })), REFUSED);
     });
   }
 
@@ -101,8 +95,7 @@ describe("without the operator", () => {
     const until = [{ name: "g", object: { apiVersion: "v1", kind: "Pod", selector: {} } }];
     const spec = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] };
     const ref = policyRef(TEAM, "stored");
-    const { apiVersion, kind, ...metadata } = ref;
-    await cp.apply({ apiVersion, kind, metadata, spec });
+    await cp.apply(objectOf(ref, { spec }));
     await author.patch(ref, { metadata: { labels: { a: "b" } } });
     await assert.rejects(author.patch(ref, { spec: { mode: "Audit" } }), REFUSED);
   });

@@ -8,7 +8,7 @@ import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import { ObjectInformers } from "../../src/objects/object-informers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/watched-objects.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, type Ref, refOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
@@ -98,13 +98,6 @@ function thing({ apiVersion, kind }: ObjectKind, name: string, more: object = {}
 function roleOf({ plural }: Definition): KubeObject {
   return readGrant(plural, "things.example.com");
 }
-
-const refOf = ({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): Ref => ({
-  apiVersion,
-  kind,
-  name,
-  ...(namespace !== undefined && { namespace }),
-});
 
 const namesOf = (found: FoundObjects): string[] | string =>
   found.ok ? found.objects.map(({ metadata }) => metadata.name).toSorted() : found.reason;

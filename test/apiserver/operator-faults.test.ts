@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookName, HookResponse } from "../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH } from "../../src/api/hook-catalog.ts";
-import type { Ref } from "../controlplane/client.ts";
+import { type Ref, objectOf } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
@@ -355,17 +355,15 @@ describe("with a policy that only the operator refuses", () => {
   };
 
   const store = async (name: string, rule: object, spec: object = {}): Promise<void> => {
-    const { apiVersion, kind, ...metadata } = policyRef("invalid", name);
     const rules = [{ ...approvalRule(HOOK), ...rule }];
     await cp.waitFor(`the API server to take ${name}`, async () => {
-      return await cp.create({ apiVersion, kind, metadata, spec: { rules, ...spec } });
+      return await cp.create(objectOf(policyRef("invalid", name), { spec: { rules, ...spec } }));
     });
   };
 
   /** Otherwise the next policy is judged by the old schema. */
   const strictAgain = async (): Promise<void> => {
-    const { apiVersion, kind, ...metadata } = policyRef("invalid", "empty");
-    const empty = JSON.stringify({ apiVersion, kind, metadata, spec: {} });
+    const empty = JSON.stringify(objectOf(policyRef("invalid", "empty"), { spec: {} }));
     const path = "/apis/hookpolicy.dev/v1alpha1/namespaces/invalid/hookpolicies?dryRun=All";
     await cp.waitFor("the API server to be strict again", async () => {
       return await cp.request("POST", path, empty).then(() => false, isRefusal);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { objectOf } from "../controlplane/client.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor } from "../controlplane/operator.ts";
 import {
@@ -157,33 +158,27 @@ describe("the operator", () => {
   test("never lets a Cluster go past a policy that was applied a moment ago", async () => {
     await create("race", "c1");
     const request = await lab.requestFor("race", "c1");
-    const { apiVersion, kind } = policyRef("race", "protect");
+    const spec = { rules: [approvalRule("BeforeClusterUpgrade")] };
     for (let round = 0; round < 20; round += 1) {
-      const metadata = { namespace: "race", name: `protect-${round}` };
-      const spec = { rules: [approvalRule("BeforeClusterUpgrade")] };
-      await cp.create({ apiVersion, kind, metadata, spec });
+      const policy = policyRef("race", `protect-${round}`);
+      await cp.create(objectOf(policy, { spec }));
       const answer = await lab.operator.ask("BeforeClusterUpgrade", request);
       assert.ok(answer.retryAfterSeconds === 5, `applied, round ${round}: ${JSON.stringify(answer)}`);
-      await cp.patch(policyRef("race", metadata.name), { spec: { mode: "Audit" } });
+      await cp.patch(policy, { spec: { mode: "Audit" } });
       await cp.waitFor("Audit to let it go", async () => {
         return (await lab.operator.ask("BeforeClusterUpgrade", request)).retryAfterSeconds === 0;
       });
-      await cp.patch(policyRef("race", metadata.name), { spec: { mode: "Enforce" } });
+      await cp.patch(policy, { spec: { mode: "Enforce" } });
       const enforced = await lab.operator.ask("BeforeClusterUpgrade", request);
       assert.ok(enforced.retryAfterSeconds === 5, `enforced, round ${round}: ${JSON.stringify(enforced)}`);
-      await cp.delete(policyRef("race", metadata.name));
+      await cp.delete(policy);
     }
     await cp.waitFor("no policy to be left in memory", async () => {
       return (await lab.operator.ask("BeforeClusterUpgrade", request)).retryAfterSeconds === 0;
     });
     // The watch most often wins; here it cannot.
     lab.proxy.stallWatches(/ \/apis\/hookpolicy\.dev\//);
-    await cp.create({
-      apiVersion,
-      kind,
-      metadata: { namespace: "race", name: "unseen" },
-      spec: { rules: [approvalRule("BeforeClusterUpgrade")] },
-    });
+    await cp.create(objectOf(policyRef("race", "unseen"), { spec }));
     const unseen = await lab.operator.ask("BeforeClusterUpgrade", request);
     lab.proxy.resume();
     assert.ok(unseen.retryAfterSeconds === 5, JSON.stringify(unseen));

@@ -12,6 +12,7 @@ import type {
   RolloutTarget,
 } from "../../src/api/hook-policy.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { objectOf } from "../controlplane/client.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { many } from "../corpus/largest.ts";
 
@@ -23,7 +24,6 @@ after(async () => await cp?.stop());
 
 describe("a HookRollout", () => {
   const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "rolloutschema" };
-  const { apiVersion, kind, ...metadata } = ref;
   const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
   const spec = {
     operation: "Upgrade",
@@ -32,7 +32,7 @@ describe("a HookRollout", () => {
     stages: [canary, { name: "rest", maxConcurrency: "10%" }],
   };
 
-  before(async () => await cp.create({ apiVersion, kind, metadata, spec }));
+  before(async () => await cp.create(objectOf(ref, { spec })));
 
   test("is in progress until an operator has seen it, and has defaults", async () => {
     const stored = await cp.get(ref);

@@ -6,7 +6,8 @@ import * as fc from "fast-check";
 import { metadataErrors, statusErrors } from "../../src/cli/validate/beyond-schema.ts";
 import { fieldsOf } from "../../src/lib/fields.ts";
 import { changeErrors, validatePolicy } from "../../src/policy/validation/schema.ts";
-import { ApiError, type KubeObject } from "../controlplane/client.ts";
+import { ApiError, type KubeObject, objectOf } from "../controlplane/client.ts";
+import { clusterPolicyRef } from "../controlplane/policies.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
@@ -158,7 +159,6 @@ describe("the API server and validatePolicy agree", () => {
 
 describe("a HookOverride", () => {
   const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "let-prod-1-go" } as const;
-  const { apiVersion, kind, ...metadata } = ref;
   const spec = {
     clusterRef: { namespace: "team-a", name: "prod-1" },
     hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"],
@@ -170,7 +170,10 @@ describe("a HookOverride", () => {
   /** What the API server has against the change, and a suite as well; `undefined`: nothing. */
   async function refusalOf(change: object): Promise<string | undefined> {
     const stored = await cp.get(ref);
-    const [own] = changeErrors(kind, stored, { ...stored, spec: { ...fieldsOf(stored["spec"]), ...change } });
+    const [own] = changeErrors(ref.kind, stored, {
+      ...stored,
+      spec: { ...fieldsOf(stored["spec"]), ...change },
+    });
     const answer = await cp.patch(ref, { spec: change }).then(
       () => undefined,
       (error: Error) => error.message,
@@ -179,7 +182,7 @@ describe("a HookOverride", () => {
     return answer;
   }
 
-  before(async () => await cp.create({ apiVersion, kind, metadata, spec }));
+  before(async () => await cp.create(objectOf(ref, { spec })));
 
   test("cannot be changed", async () => {
     const changes = {
@@ -248,10 +251,8 @@ describe("kubectl", () => {
   ];
 
   before(async () => {
-    const { apiVersion, kind, ...metadata } = ref;
-    await cp.create({ apiVersion, kind, metadata, spec: { rules } });
-    const spec = { namespaceSelector: {}, rules };
-    await cp.create({ apiVersion, kind: "ClusterHookPolicy", metadata: { name: "fleet" }, spec });
+    await cp.create(objectOf(ref, { spec: { rules } }));
+    await cp.create(objectOf(clusterPolicyRef("fleet"), { spec: { namespaceSelector: {}, rules } }));
   });
 
   test("shows a policy that no operator has seen as in progress, with its defaults", async () => {
@@ -352,9 +353,8 @@ describe("kubectl", () => {
   });
 
   test("applies the same policy twice without a change", async () => {
-    const { apiVersion, kind, ...metadata } = ref;
-    const [first] = await cp.apply({ apiVersion, kind, metadata, spec: { rules } });
-    const [second] = await cp.apply({ apiVersion, kind, metadata, spec: { rules } });
+    const [first] = await cp.apply(objectOf(ref, { spec: { rules } }));
+    const [second] = await cp.apply(objectOf(ref, { spec: { rules } }));
     assert.equal(second?.metadata.resourceVersion, first?.metadata.resourceVersion);
   });
 });

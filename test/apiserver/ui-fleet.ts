@@ -1,7 +1,7 @@
 /** A fleet in the middle of a day, as an operator has left it: for pages and pictures, without an operator. */
 
 import type { DecisionRow, HookRolloutStatus } from "../../src/api/hook-policy.ts";
-import type { KubeObject } from "../controlplane/client.ts";
+import { type KubeObject, refOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 
@@ -263,18 +263,18 @@ export async function createFleet(cp: ControlPlane): Promise<void> {
     clusters.set(`${namespace}/${name}`, await shown(cp, namespace, name));
   }
   for (const each of POLICIES) {
-    const { apiVersion, kind, metadata } = await cp.create(each);
-    const { namespace = "", name, generation } = metadata;
+    const stored = await cp.create(each);
+    const { namespace = "", name, generation } = stored.metadata;
     const held = HELD[`${namespace}/${name}`] ?? [];
     const decisions = held.flatMap((one) => {
       const cluster = clusters.get(`${namespace}/${one.cluster}`);
       return cluster === undefined ? [] : [row(cluster, one)];
     });
-    await cp.patchStatus(
-      { apiVersion, kind, name, ...(namespace !== "" && { namespace }) },
-      { observedGeneration: generation, blocked: decisions.length, decisions },
-    );
+    await cp.patchStatus(refOf(stored), {
+      observedGeneration: generation,
+      blocked: decisions.length,
+      decisions,
+    });
   }
-  const { apiVersion, kind, metadata } = await cp.create(ROLLOUT);
-  await cp.patchStatus({ apiVersion, kind, name: metadata.name }, rolloutStatus(clusters));
+  await cp.patchStatus(refOf(await cp.create(ROLLOUT)), rolloutStatus(clusters));
 }

@@ -8,7 +8,7 @@ import test, { after, before, describe } from "node:test";
 import { Ajv } from "ajv";
 import { diagnose } from "../../src/cli/doctor/command.ts";
 import type { Check } from "../../src/cli/doctor/finding.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, type Ref, objectOf } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
 import { type ClusterApi, FEATURE_GATES, installClusterApi } from "../controlplane/cluster-api.ts";
@@ -189,11 +189,9 @@ describe("doctor", () => {
   });
 
   test("and the policy itself say that nobody asks", async () => {
-    await cp.apply({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: "team-a", labels: { hooks: "on" } },
-    });
+    await cp.apply(
+      objectOf({ apiVersion: "v1", kind: "Namespace", name: "team-a", labels: { hooks: "on" } }),
+    );
     await applyPolicy(cp, PROTECT, { rules: [approvalRule("BeforeWorkersUpgrade")] });
     await conditionIs(cp, PROTECT, "NotCalled", "NotRegistered");
     const event = await eventAbout(cp, PROTECT, "NotCalled");

@@ -19,6 +19,7 @@ import {
   policyIsReady,
   policyRef,
   statusOf,
+  storePolicy,
 } from "../controlplane/policies.ts";
 import { askedAgain, behindProxy, type Fleet, heldCluster, restartOperator, startFleet } from "./fleet.ts";
 
@@ -82,13 +83,7 @@ describe("a held Cluster stays", () => {
     await createCluster(cp, { namespace: "stalled", name: "c1" });
     await provision(cp, "stalled", "c1");
     proxy.stallWatches();
-    const { kind, apiVersion } = policyRef("stalled", "protect");
-    await cp.apply({
-      apiVersion,
-      kind,
-      metadata: { namespace: "stalled", name: "protect" },
-      spec: { rules: [approvalRule("BeforeClusterDelete")] },
-    });
+    await storePolicy(cp, policyRef("stalled", "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
     await deleteCluster(cp, "stalled", "c1");
     await cp.waitFor(
       "the release not to be confirmed",

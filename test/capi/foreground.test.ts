@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
+import { ApiError, type KubeObject, type Ref, objectOf } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
@@ -59,8 +59,7 @@ async function isSeenByCollector(ns: string): Promise<void> {
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   const absent = { apiVersion: "v1", kind: "ConfigMap", name: "absent", uid: randomUUID() };
   const orphans = BLOCKING.map(([apiVersion, kind]) => ({ apiVersion, kind, namespace, name: "orphan" }));
-  for (const { apiVersion, kind, ...metadata } of orphans)
-    await cp.apply({ apiVersion, kind, metadata: { ...metadata, ownerReferences: [absent] } });
+  for (const orphan of orphans) await cp.apply(objectOf({ ...orphan, ownerReferences: [absent] }));
   await cp.waitFor("the garbage collector to have seen the parts", async () => {
     const found = await Promise.all(orphans.map(async (each) => await cp.find(each)));
     return found.every((each) => each === undefined);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
+import { objectOf } from "../controlplane/client.ts";
 import {
   clusterRef,
   createCluster,
@@ -154,15 +155,9 @@ describe("a Cluster's life", () => {
       namespaceSelector: { matchLabels: { team: "frozen" } },
       rules: [{ name: "freeze", hooks: ["BeforeClusterCreate"], until, retryAfterSeconds: 5 }],
     });
-    await cp.apply({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: "frozen", labels: { team: "frozen" } },
-    });
-    await cp.create({
-      ...(await templateOf(fleet)),
-      metadata: { namespace: "frozen", name: "c1" },
-    });
+    const labels = { team: "frozen" };
+    await cp.apply(objectOf({ apiVersion: "v1", kind: "Namespace", name: "frozen", labels }));
+    await cp.create({ ...(await templateOf(fleet)), metadata: { namespace: "frozen", name: "c1" } });
     assert.equal((await policyRow(cp, ref, "c1", "BeforeClusterCreate")).reason, "WaitingForLabel");
     await cp.kubectl("label", "namespace", "frozen", "freeze=over");
     await isCreated(cp, "frozen", "c1");

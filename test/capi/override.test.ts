@@ -18,6 +18,7 @@ import {
   policyRef,
   resultOf,
   statusOf,
+  storePolicy,
   storeOverride,
 } from "../controlplane/policies.ts";
 import { askedAgain, behindProxy, type Fleet, isCreated, isNotCreated, startFleet } from "./fleet.ts";
@@ -100,10 +101,7 @@ describe("a HookOverride", () => {
         { name: "unknown", object: { apiVersion: "example.com/v1", kind: "Nothing", selector: {} } },
       ];
       const policy = policyRef("broken", "p");
-      await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "broken" } });
-      const { apiVersion, kind } = policy;
-      const spec = { rules: [{ ...approvalRule(HOOK), until }] };
-      await cp.apply({ apiVersion, kind, metadata: { namespace: "broken", name: "p" }, spec });
+      await storePolicy(cp, policy, { rules: [{ ...approvalRule(HOOK), until }] });
       await createCluster(cp, { namespace: "broken", name: "c1" });
       assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "NotEvaluable");
       await override("broken");

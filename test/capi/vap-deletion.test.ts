@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { objectOf } from "../controlplane/client.ts";
 import { createCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import {
@@ -107,11 +108,7 @@ describe("the refusal to delete", { concurrency: true }, () => {
   });
 
   test("of a Namespace with the label keeps everything in it", async () => {
-    await cp.apply({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: "whole", labels: PRODUCTION },
-    });
+    await cp.apply(objectOf({ ...namespaceRef("whole"), labels: PRODUCTION }));
     const message = await refused(person.delete(namespaceRef("whole")), /Namespace whole is protected/);
     await person.patch(namespaceRef("whole"), annotations({ [DELETE_APPROVED]: "another-uid" }));
     await refused(person.delete(namespaceRef("whole")), /Namespace whole is protected/);

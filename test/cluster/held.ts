@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { objectOf } from "../controlplane/client.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 
@@ -9,10 +10,9 @@ const HOOK = "BeforeClusterDelete";
 
 /** The API server asks the operator before it stores a policy: one whose expression is incomplete is not stored. */
 export async function refusesFaulty(cp: ControlPlane, namespace: string): Promise<void> {
-  const { apiVersion, kind, ...metadata } = policyRef(namespace, "faulty");
   const until = [{ name: "approved", expression: "cluster." }];
   const rules = [{ name: "held", hooks: [HOOK], until, message: "wait" }];
-  const faulty = { apiVersion, kind, metadata, spec: { clusterSelector: {}, rules } };
+  const faulty = objectOf(policyRef(namespace, "faulty"), { spec: { clusterSelector: {}, rules } });
   await assert.rejects(cp.create(faulty), /admission webhook .* denied the request/);
 }
 

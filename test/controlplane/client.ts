@@ -35,6 +35,15 @@ export interface Ref {
   readonly namespace?: string;
 }
 
+/** The object of that name; its metadata may say more. */
+export function objectOf({ apiVersion, kind, ...metadata }: Ref & Metadata, rest: object = {}): KubeObject {
+  return { apiVersion, kind, metadata, ...rest };
+}
+
+export function refOf({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): Ref {
+  return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+}
+
 export type ListRef = Omit<Ref, "name"> & { readonly labelSelector?: string };
 
 export interface PatchOptions {

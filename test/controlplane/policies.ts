@@ -9,7 +9,7 @@ import type {
   RuleSpec,
 } from "../../src/api/hook-policy.ts";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
-import type { KubeObject, Ref } from "./client.ts";
+import { type KubeObject, type Ref, objectOf, refOf } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { clusterRef } from "./lab.ts";
 
@@ -40,12 +40,11 @@ export async function applyPolicy(cp: ControlPlane, ref: Ref, spec: object): Pro
 
 /** Creates the namespace, too. Whether the policy can be in force is another question. */
 export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Promise<KubeObject> {
-  const { apiVersion, kind, ...metadata } = ref;
   if (ref.namespace !== undefined) {
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: ref.namespace } });
   }
-  const [stored] = await cp.apply({ apiVersion, kind, metadata, spec });
-  if (stored === undefined) throw new Error(`${kind} ${ref.name} was not stored`);
+  const [stored] = await cp.apply(objectOf(ref, { spec }));
+  if (stored === undefined) throw new Error(`${ref.kind} ${ref.name} was not stored`);
   return stored;
 }
 
@@ -76,15 +75,16 @@ export async function storeRollout(
 }
 
 /** In force, in this generation or a later one. */
-export async function policyIsReady(
-  cp: ControlPlane,
-  { apiVersion, kind, metadata: { namespace, name, generation = 0 } }: KubeObject,
-): Promise<KubeObject> {
-  const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
-  return await cp.waitFor(`${kind} ${name} to be Ready`, async () => {
+export async function policyIsReady(cp: ControlPlane, stored: KubeObject): Promise<KubeObject> {
+  const ref = refOf(stored);
+  return await cp.waitFor(`${ref.kind} ${ref.name} to be Ready`, async () => {
     const policy = await cp.get(ref);
     const ready = condition(policy, "Ready");
-    return policy.status?.observedGeneration >= generation && ready?.status === "True" && policy;
+    return (
+      policy.status?.observedGeneration >= (stored.metadata.generation ?? 0) &&
+      ready?.status === "True" &&
+      policy
+    );
   });
 }
 

@@ -12,6 +12,7 @@ import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { objectOf } from "../controlplane/client.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import {
@@ -82,8 +83,7 @@ describe("clusterctl move", () => {
 
   async function provisioned(cluster: Ref, more = {}): Promise<void> {
     const spec = { controlPlaneEndpoint: { host: "127.0.0.1", port: 6443 } };
-    const { apiVersion, kind, name } = cluster;
-    await source.create({ apiVersion, kind, metadata: { namespace: TEAM, name, ...more }, spec });
+    await source.create(objectOf({ ...cluster, ...more }, { spec }));
     // cmd/clusterctl/client/cluster/mover.go, checkProvisioningCompleted
     const initialization = { infrastructureProvisioned: true, controlPlaneInitialized: true };
     const conditions = ["InfrastructureReady", "ControlPlaneInitialized"].map((type) => {

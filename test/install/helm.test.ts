@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { startOperator, type Operator } from "../controlplane/operator.ts";
@@ -246,8 +246,7 @@ describe("with helm", () => {
       await assert.rejects(runUninstallJob(cp), /nothing was changed, because Helm is not seen to uninstall/);
       for (const ref of [EXTENSION, WEBHOOKS]) assert.ok(await cp.find(ref), ref.kind);
       assert.notEqual((await cp.get(DEPLOYMENT))["spec"].replicas, 0);
-      for (const { apiVersion, kind, metadata } of objects)
-        await cp.delete({ apiVersion, kind, ...metadata });
+      for (const object of objects) await cp.delete(refOf(object));
     }
   });
 
