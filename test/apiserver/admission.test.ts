@@ -8,7 +8,7 @@ import type { GateSpec, ObjectGateSpec } from "../../src/api/hook-policy.ts";
 import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
 import { type AdmissionClient, createAdmissionClient } from "./admission-client.ts";
-import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref, isRefused, refusalOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { may, type Question } from "../controlplane/may.ts";
@@ -82,13 +82,8 @@ async function untilCaBundle(wanted: string): Promise<void> {
 
 /** The API server needs a moment to see that a configuration is new. */
 async function untilCalled(): Promise<void> {
-  await cp.waitFor("a broken policy to be refused", async () => {
-    const applied = apply(policy([{ name: "broken", expression: "clustr" }]), "--dry-run=server");
-    return await applied.then(
-      () => false,
-      () => true,
-    );
-  });
+  const broken = policy([{ name: "broken", expression: "clustr" }]);
+  await cp.waitFor("a broken policy to be refused", async () => isRefused(apply(broken, "--dry-run=server")));
 }
 
 async function bind(user: string, name: string, ...rules: readonly PolicyRule[]): Promise<void> {
@@ -134,10 +129,7 @@ async function apply(object: KubeObject, ...flags: readonly string[]): Promise<s
 
 /** What kubectl warns of. The object is stored all the same. */
 async function warningsOf(object: KubeObject, ...flags: readonly string[]): Promise<string[]> {
-  const complaint = await apply(object, "--warnings-as-errors", ...flags).then(
-    () => "",
-    (error: unknown) => String(error),
-  );
+  const complaint = (await refusalOf(apply(object, "--warnings-as-errors", ...flags))) ?? "";
   assert.doesNotMatch(complaint, /denied/);
   return complaint.split("\n").flatMap((line) => /Warning: (.*)/.exec(line)?.[1] ?? []);
 }
@@ -306,15 +298,8 @@ test("without the operator policies are admitted, and with failurePolicy Fail fi
     type: "json",
   });
   await cp.waitFor("a change of the spec to be refused", async () => {
-    const refused = cp.patch(ref, { spec: { mode: "Audit" } });
-    return await refused.then(
-      () =>
-        cp.patch(ref, { spec: { mode: "Enforce" } }).then(
-          () => false,
-          () => true,
-        ),
-      () => true,
-    );
+    if (await isRefused(cp.patch(ref, { spec: { mode: "Audit" } }))) return true;
+    return await isRefused(cp.patch(ref, { spec: { mode: "Enforce" } }));
   });
   await cp.patch(ref, { metadata: { labels: { a: "b" }, finalizers: ["hookpolicy.dev/hold-clusters"] } });
   await cp.patchStatus(ref, { matchedClusters: 7 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
-import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
+import { type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
@@ -75,13 +75,9 @@ const auditLog = (replica: string): string => join(cp.folder, `${replica}-audit.
 async function untilCalled(): Promise<void> {
   await applyPolicy(cp, policyRef("probe", "protect"), { rules: [deny("BeforeClusterDelete")] });
   await createCluster("probe", "c1");
-  await cp.waitFor("a deletion to be refused", async () => {
-    const path = `${pathOf("probe", "c1")}?dryRun=All`;
-    return await cp.request("DELETE", path).then(
-      () => false,
-      (error: unknown) => error instanceof ApiError && error.code === 403,
-    );
-  });
+  await cp.waitFor("a deletion to be refused", async () =>
+    isRefused(cp.request("DELETE", `${pathOf("probe", "c1")}?dryRun=All`), 403),
+  );
 }
 
 function deny(hook: RuleSpec["hooks"][number], over: Partial<RuleSpec> = {}): RuleSpec {
@@ -423,10 +419,5 @@ test("with one replica killed every deletion is still refused; without any, by t
   await cp.patch(ref, { metadata: { labels: { "example.com/others": "pass" } } });
   // By hand: docs/admission.md.
   await cp.kubectl("delete", "validatingwebhookconfiguration", "hookpolicy-clusters");
-  await cp.waitFor("the deletion to pass", async () => {
-    return await deletes(ref).then(
-      () => true,
-      () => false,
-    );
-  });
+  await cp.waitFor("the deletion to pass", async () => !(await isRefused(deletes(ref))));
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type Client, objectsOf, objectOf } from "../controlplane/client.ts";
+import { type Client, objectsOf, objectOf, isRefused } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import { policyRef } from "../controlplane/policies.ts";
@@ -33,15 +33,10 @@ describe("without the operator", () => {
     author = cp.as(await cp.tokenFor(TEAM, "author"));
     // One that is stored before it counts is not asked about again: its spec does not change.
     let probes = 0;
-    await cp.waitFor("the policy to count", async () => {
-      const refused = await write(`probe-${++probes}`, [
-        { apiVersion: "v1", kind: "Pod", selector: {} },
-      ]).then(
-        () => false,
-        (error: unknown) => REFUSED.test(String(error)),
-      );
-      return refused;
-    });
+    const pods = { apiVersion: "v1", kind: "Pod", selector: {} };
+    await cp.waitFor("the policy to count", async () =>
+      isRefused(write(`probe-${++probes}`, [pods]), REFUSED),
+    );
   });
   after(async () => await cp?.stop());
 

@@ -8,7 +8,7 @@ import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import { ObjectInformers } from "../../src/objects/object-informers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/watched-objects.ts";
-import { type KubeObject, type Ref, refOf } from "../controlplane/client.ts";
+import { type KubeObject, type Ref, refOf, isRefused } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
@@ -124,10 +124,7 @@ async function createClusterScoped({ kind, plural }: Definition, name: string): 
   const object = { ...kind, metadata: { name } };
   await cp.waitFor(`${name} to be created`, async () => {
     const created = cp.request("POST", `/apis/${kind.apiVersion}/${plural}`, JSON.stringify(object));
-    return await created.then(
-      () => true,
-      () => false,
-    );
+    return !(await isRefused(created));
   });
 }
 

@@ -2,7 +2,7 @@
 
 import type { HookName, HookResponse } from "../../src/api/runtime-hooks.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
+import { ApiError, type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import type { SeedName } from "../controlplane/seed.ts";
@@ -150,16 +150,11 @@ export async function removeDefinition(cp: ControlPlane, definition: Ref): Promi
   await cp.waitFor(`${definition.name} to be gone`, isGone, DEFINITION_GONE_MS);
   // For a moment the API server still lists what is not defined any more, and says that there is none.
   await cp.waitFor(`${definition.name} to be served no more`, async () => {
-    const unserved = await Promise.all(paths.map(async (path) => await isNotFound(cp.request("GET", path))));
+    const unserved = await Promise.all(
+      paths.map(async (path) => await isRefused(cp.request("GET", path), 404)),
+    );
     return !unserved.includes(false);
   });
-}
-
-async function isNotFound(request: Promise<unknown>): Promise<boolean> {
-  return await request.then(
-    () => false,
-    (error: unknown) => error instanceof ApiError && error.code === 404,
-  );
 }
 
 /** What the operator has written so far to paths that begin so. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { NAMESPACE, scrapeSecurely } from "../controlplane/operator.ts";
 import {
@@ -169,10 +169,7 @@ const unconfirmed: Case["shows"] = async (operator) => {
 };
 
 const notServing: Case["shows"] = async ({ ports }) =>
-  await fetch(`http://127.0.0.1:${ports.health}/healthz`).then(
-    () => false,
-    () => true,
-  );
+  await isRefused(fetch(`http://127.0.0.1:${ports.health}/healthz`));
 
 const loads = (kind: string): Case => ({
   when: "start",

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
-import { ApiError, type KubeObject } from "../controlplane/client.ts";
+import { type KubeObject, isRefused } from "../controlplane/client.ts";
 import { applyPolicy, conditionIs, policyRow, policyRef, storePolicy } from "../controlplane/policies.ts";
 import { allow } from "../controlplane/rights.ts";
 import { definition } from "../controlplane/stand-in.ts";
@@ -55,7 +55,7 @@ describe("a task that is refused", () => {
     };
     await createAccount(cp, ns);
     await limit("1");
-    await cp.waitFor("the quota to be full", async () => await isRefused(ns, /exceeded quota/));
+    await cp.waitFor("the quota to be full", async () => await refusesJob(ns, /exceeded quota/));
     await tasks.begins(ns, { tasks: [jobTask("clean")] });
     const sentence =
       /admission refuses it \(correct what it names\): .*exceeded quota: jobs.*used: count\/jobs.batch=1/;
@@ -268,14 +268,11 @@ describe("a task that is refused", () => {
   }
 
   /** Creates no object: whether the API server refuses a Job, with these words. */
-  async function isRefused(ns: string, words: RegExp): Promise<boolean> {
+  async function refusesJob(ns: string, words: RegExp): Promise<boolean> {
     const { create } = jobTask("try");
     const job = { ...create, metadata: { namespace: ns, name: "try" } };
     const path = `/apis/batch/v1/namespaces/${ns}/jobs?dryRun=All`;
-    return await cp.request("POST", path, JSON.stringify(job)).then(
-      () => false,
-      (error: unknown) => error instanceof ApiError && words.test(error.message),
-    );
+    return await isRefused(cp.request("POST", path, JSON.stringify(job)), words);
   }
 
   async function forbid(ns: string, reason: "Forbidden" | "Invalid"): Promise<void> {
@@ -298,12 +295,12 @@ describe("a task that is refused", () => {
         spec: { policyName: ns, validationActions: ["Deny"], matchResources: { namespaceSelector } },
       },
     ]);
-    await cp.waitFor("the policy to deny", async () => await isRefused(ns, /Sundays/));
+    await cp.waitFor("the policy to deny", async () => await refusesJob(ns, /Sundays/));
   }
 
   async function allowAgain(ns: string): Promise<void> {
     await cp.delete({ apiVersion: ADMISSION, kind: "ValidatingAdmissionPolicyBinding", name: ns });
-    await cp.waitFor("the policy not to deny", async () => !(await isRefused(ns, /Sundays/)));
+    await cp.waitFor("the policy not to deny", async () => !(await refusesJob(ns, /Sundays/)));
   }
 });
 

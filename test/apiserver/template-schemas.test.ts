@@ -8,6 +8,7 @@ import { fieldsOf } from "../../src/lib/fields.ts";
 import { SPECS, WIDGET, WIDGETS } from "../corpus/widgets.ts";
 import { clusterApiManifests } from "../controlplane/binaries.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { refusalOf } from "../controlplane/client.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { folder } from "../unit/cli/program.ts";
 import { task, taskRule } from "../unit/policy/tasks/fixtures.ts";
@@ -64,10 +65,7 @@ describe("of a template, --schema and the API server agree", () => {
       const { errors, unjudged } = check([taskRule([task({ create: object, succeeded: "true" })])]);
       assert.equal(unjudged, 0);
       const create = ["create", "--dry-run=server", "--validate=strict", "-f", `${dir}/object.json`];
-      const refusal = await cp.kubectl(...create).then(
-        () => undefined,
-        (error: unknown) => String(error),
-      );
+      const refusal = await refusalOf(cp.kubectl(...create));
       assert.equal(
         errors.length > 0,
         refusal !== undefined,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { objectsOf } from "../controlplane/client.ts";
+import { objectsOf, isRefused } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
 import {
@@ -41,12 +41,9 @@ describe("a Cluster whose rules speak at admission", () => {
     await isCreated(cp, TEAM, NAME);
     await provision(cp, TEAM, NAME);
     const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, NAME, "--dry-run=server"];
-    await cp.waitFor("the API server to call the webhook", async () => {
-      return await cp.kubectl(...tried).then(
-        () => false,
-        (error: unknown) => /cannot be deleted yet/.test(String(error)),
-      );
-    });
+    await cp.waitFor("the API server to call the webhook", async () =>
+      isRefused(cp.kubectl(...tried), /cannot be deleted yet/),
+    );
   });
   after(async () => await fleet?.cp.stop());
 

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { ApiError, type KubeObject, type Ref, objectOf } from "../controlplane/client.ts";
+import { ApiError, type KubeObject, type Ref, objectOf, isRefused } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
@@ -99,12 +99,10 @@ async function setOptOut(ref: Ref, allowed: boolean): Promise<void> {
   const { namespace = "" } = ref;
   const labels = { [OPT_OUT]: allowed ? "allowed" : null };
   await fleet.cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
-  await fleet.cp.waitFor("the label to count", async () => {
-    return await remove(ref, IN_FOREGROUND, { dryRun: true }).then(
-      () => allowed,
-      () => !allowed,
-    );
-  });
+  await fleet.cp.waitFor(
+    "the label to count",
+    async () => (await isRefused(remove(ref, IN_FOREGROUND, { dryRun: true }))) !== allowed,
+  );
 }
 
 /** As clients send it: without a body, where there are no options. The Cluster as it is then. */

@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { blocksOf, ROOT } from "./recipe-pages.ts";
-import { ApiError, type Client, type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import {
+  ApiError,
+  type Client,
+  type KubeObject,
+  objectsOf,
+  type Ref,
+  isRefused,
+} from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
@@ -84,10 +91,7 @@ async function inForce(): Promise<void> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     await cp.waitFor(`${method} ${path} to be refused`, async () => {
       const type = "application/merge-patch+json";
-      return await person.request(method, `${path}?dryRun=All`, text, type).then(
-        () => false,
-        (error: unknown) => error instanceof ApiError && error.code === 403,
-      );
+      return await isRefused(person.request(method, `${path}?dryRun=All`, text, type), 403);
     });
   }
 }

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref, isRefused } from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
@@ -225,13 +225,9 @@ export class Recipe {
 
   /** The API server takes up admission policies within a second or so. */
   async refusedWhenTried(...command: readonly string[]): Promise<void> {
-    await this.cp.waitFor(`kubectl ${command.join(" ")} to be refused`, async () => {
-      const tried = this.cp.kubectl(...command, "--dry-run=server");
-      return await tried.then(
-        () => false,
-        (error: unknown) => String(error).includes("ValidatingAdmissionPolicy"),
-      );
-    });
+    await this.cp.waitFor(`kubectl ${command.join(" ")} to be refused`, async () =>
+      isRefused(this.cp.kubectl(...command, "--dry-run=server"), /ValidatingAdmissionPolicy/),
+    );
   }
 
   #command(containing: string): string {

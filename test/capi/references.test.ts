@@ -9,7 +9,15 @@ import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
-import { ApiError, type Client, type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import {
+  ApiError,
+  type Client,
+  type KubeObject,
+  objectsOf,
+  type Ref,
+  isRefused,
+  refOf,
+} from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import {
@@ -200,10 +208,7 @@ test("a Cluster that refers to the parts of another one is refused, because its 
   const spec = { controlPlaneRef, infrastructureRef };
   const thief = JSON.stringify({ apiVersion: CLUSTER_API, kind: "Cluster", metadata, spec });
   const tried = async (): Promise<boolean> =>
-    await tenant.request("POST", `${base}?dryRun=All`, thief).then(
-      () => true,
-      () => false,
-    );
+    !(await isRefused(tenant.request("POST", `${base}?dryRun=All`, thief)));
   await cp.waitFor("protect-marks to be in force", async () => !(await tried()));
   await refused(tenant.request("POST", base, thief));
   const changed = { spec: { controlPlaneRef: { ...controlPlaneRef, name: "another" } } };
@@ -246,15 +251,12 @@ const UNSAFE = [
 ];
 
 test("a class that can choose a name is refused, because Cluster API would take over what has that name", async () => {
-  const tried = async (): Promise<boolean> =>
-    await tenant.create(classOf("tried", { controlPlane: "prod" })).then(
-      async () => {
-        await cp.delete({ apiVersion: CLUSTER_API, kind: "ClusterClass", namespace: NS, name: "tried" });
-        return true;
-      },
-      () => false,
-    );
-  await cp.waitFor("protect-names to be in force", async () => !(await tried()));
+  const tried = classOf("tried", { controlPlane: "prod" });
+  await cp.waitFor("protect-names to be in force", async () => {
+    if (await isRefused(tenant.create(tried))) return true;
+    await cp.delete(refOf(tried));
+    return false;
+  });
   for (const [i, template] of UNSAFE.entries()) {
     for (const place of ["infrastructure", "controlPlane", "machines", "pool"])
       await refused(tenant.create(classOf(`unsafe-${i}`, { [place]: template })), NAME_REFUSAL);

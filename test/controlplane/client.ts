@@ -63,6 +63,20 @@ export class ApiError extends Error {
   }
 }
 
+/** Why it was refused; `undefined`: it was not. */
+export async function refusalOf(tried: Promise<unknown>): Promise<string | undefined> {
+  return await tried.then(() => undefined, String);
+}
+
+/** Whether it is refused, in such words or with this code of the API server. */
+export async function isRefused(tried: Promise<unknown>, how: RegExp | number = /^/): Promise<boolean> {
+  return await tried.then(
+    () => false,
+    (error: unknown) =>
+      typeof how === "number" ? error instanceof ApiError && error.code === how : how.test(String(error)),
+  );
+}
+
 export interface ClientOptions {
   readonly url: string;
   /** PEM */

@@ -12,7 +12,7 @@ import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
-import { objectOf } from "../controlplane/client.ts";
+import { objectOf, isRefused } from "../controlplane/client.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import {
@@ -69,15 +69,11 @@ describe("clusterctl move", () => {
   const deletes = (cp: ControlPlane): Promise<string> =>
     cp.kubectl("delete", "clusters.cluster.x-k8s.io", "-n", TEAM, CLUSTER.name, "--wait=false");
 
-  async function isRefused(cp: ControlPlane): Promise<void> {
-    await cp.waitFor("the deletion to be refused", async () => {
-      return await cp
-        .kubectl("delete", "clusters.cluster.x-k8s.io", "-n", TEAM, "--all", "--dry-run=server")
-        .then(
-          () => false,
-          (error: unknown) => /cannot be deleted yet/.test(String(error)),
-        );
-    });
+  async function refusesDeletion(cp: ControlPlane): Promise<void> {
+    const all = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, "--all", "--dry-run=server"];
+    await cp.waitFor("the deletion to be refused", async () =>
+      isRefused(cp.kubectl(...all), /cannot be deleted yet/),
+    );
     await assert.rejects(deletes(cp), /prod-1 cannot be deleted yet/);
   }
 
@@ -114,13 +110,13 @@ describe("clusterctl move", () => {
         admission: "Deny" as const,
       })),
     });
-    await isRefused(source);
+    await refusesDeletion(source);
 
     await clusterctlIn(source, config, "move", "-n", TEAM, "--to-kubeconfig", target.adminKubeconfig);
     assert.equal(await source.find(CLUSTER), undefined);
     const moved = await target.get(CLUSTER);
     assert.deepEqual([moved["spec"].paused, moved.metadata.deletionTimestamp], [undefined, undefined]);
-    await isRefused(target);
+    await refusesDeletion(target);
   });
 
   test("forgets that a Cluster was being deleted, and copies each ClusterHookPolicy, unless its name is there", async () => {
@@ -162,14 +158,14 @@ describe("clusterctl move", () => {
   test("and clusterctl delete leaves it; only kubectl delete crd takes it along, which no webhook sees", async () => {
     const remove = ["delete", "--core", "cluster-api"];
     await clusterctlIn(target, config, ...remove);
-    await isRefused(target);
+    await refusesDeletion(target);
     // As clusterctl labels the definitions that it installs.
     await target.patch(CLUSTER_DEFINITION, {
       metadata: { labels: { "cluster.x-k8s.io/provider": "cluster-api" } },
     });
     await init(target);
     await assert.rejects(clusterctlIn(target, config, ...remove, "--include-crd"), /found existing objects/);
-    await isRefused(target);
+    await refusesDeletion(target);
     await target.kubectl("delete", "crd", "clusters.cluster.x-k8s.io", "--wait=false");
     await target.waitFor("the Cluster to be gone", async () => (await target.find(CLUSTER)) === undefined);
   });
