@@ -12,9 +12,9 @@ import formats from "ajv-formats";
 import type { AuditEntry } from "../../src/report/audit-entry.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { flags } from "../controlplane/processes.ts";
 import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
+import { flagsOf } from "./child-operator.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -132,17 +132,8 @@ describe("The audit log", () => {
   /** On the ports of the one that runs, with output that the test reads itself. */
   function startOnPipes(): ChildProcess {
     const { ports, certDir } = lab.operator;
-    const given = {
-      "webhook-host": "127.0.0.1",
-      "webhook-port": ports.webhook,
-      "admission-port": ports.admission,
-      "health-addr": `127.0.0.1:${ports.health}`,
-      "diagnostics-address": `127.0.0.1:${ports.metrics}`,
-      "webhook-cert-dir": certDir,
-      kubeconfig: lab.kubeconfig,
-      "audit-log": "-",
-    };
-    return spawn(process.execPath, [join(ROOT, "dist/main.js"), "run", ...flags(given)], {
+    const args = flagsOf({ kubeconfig: lab.kubeconfig, certDir, ports }, { "audit-log": "-" });
+    return spawn(process.execPath, [join(ROOT, "dist/main.js"), "run", ...args], {
       stdio: ["ignore", "pipe", "pipe"],
     });
   }

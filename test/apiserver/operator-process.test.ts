@@ -1,31 +1,31 @@
 /** The operator as a process: certificates, probes, metrics, start and end. */
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { Agent, request as post } from "node:https";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
 import { TLSSocket } from "node:tls";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { hookPath } from "../../src/api/hook-catalog.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import {
-  holdsFor,
-  issueServingCertificate,
-  type Operator,
-  operatorPorts,
-  writeServingCertificate,
-} from "../controlplane/operator.ts";
-import { environment, flags } from "../controlplane/processes.ts";
+import { holdsFor, issueServingCertificate, type Operator } from "../controlplane/operator.ts";
 import { portOf } from "../controlplane/ports.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
+import {
+  type ChildOperator,
+  flagsOf,
+  killChildren,
+  run,
+  type Setup,
+  setUp,
+  startChild,
+} from "./child-operator.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
 const HOOK = "BeforeClusterUpgrade";
 /** Calls about one Cluster would share the reads that confirm them. */
 const FREE = ["free", "free-1", "free-2", "free-3", "free-4", "free-5"];
@@ -121,59 +121,7 @@ test("answers probes and tells Prometheus what it does", async () => {
   assert.doesNotMatch(page, /="(held|free)"/, "no series names a Cluster");
 });
 
-interface Outcome {
-  readonly code: number | null;
-  readonly output: string;
-}
-
-interface OperatorProcess {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  readonly ended: Promise<Outcome>;
-}
-
-const children = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of children) child.kill("SIGKILL");
-  children.clear();
-});
-
-/** Not as one of the control plane's daemons, for which an end is a failure. */
-function run(...args: readonly string[]): OperatorProcess {
-  const child = spawn(process.execPath, [MAIN, "run", ...args], {
-    env: environment(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  children.add(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
-  const ended = once(child, "close").then(([code]) => ({ code, output }));
-  return { child, output: () => output, ended };
-}
-
-interface Setup {
-  readonly kubeconfig: string;
-  readonly certDir: string;
-  readonly ports: Operator["ports"];
-}
-
-async function setup(name: string): Promise<Setup> {
-  const certDir = join(lab.cp.folder, name);
-  await writeServingCertificate(certDir, await issueServingCertificate(lab.cp));
-  return { certDir, kubeconfig: lab.kubeconfig, ports: await operatorPorts() };
-}
-
-function flagsOf({ kubeconfig, certDir, ports }: Setup): string[] {
-  return flags({
-    kubeconfig,
-    "webhook-cert-dir": certDir,
-    "webhook-host": "127.0.0.1",
-    "webhook-port": ports.webhook,
-    "admission-port": ports.admission,
-    "health-addr": `127.0.0.1:${ports.health}`,
-    "diagnostics-address": `127.0.0.1:${ports.metrics}`,
-  });
-}
+afterEach(killChildren);
 
 describe("says in one line why it cannot start:", () => {
   const taken = createServer();
@@ -234,8 +182,8 @@ describe("says in one line why it cannot start:", () => {
   };
   for (const [name, { spoil, line }] of Object.entries(cases)) {
     test(name, async () => {
-      const good = await setup(name.replaceAll(/\W+/g, "-"));
-      const { code, output } = await run(...flagsOf(await spoil(good))).ended;
+      const good = await setUp(lab, name.replaceAll(/\W+/g, "-"));
+      const { code, output } = await run(flagsOf(await spoil(good))).ended;
       const errors = output
         .trimEnd()
         .split("\n")
@@ -250,7 +198,7 @@ describe("says in one line why it cannot start:", () => {
 
   test("an unknown flag or value, with another exit code", async () => {
     for (const flag of ["--no-such-flag", "--capi-version=latest"]) {
-      const { code, output } = await run(flag).ended;
+      const { code, output } = await run([flag]).ended;
       assert.equal(code, 2);
       assert.match(output, /^error: .*hookpolicy run --help'\n$/);
     }
@@ -261,12 +209,10 @@ describe("says in one line why it cannot start:", () => {
 async function inFlight(
   name: string,
   delayMs: number,
-): Promise<OperatorProcess & { answers: Promise<Observation>[] }> {
+): Promise<ChildOperator & { answers: Promise<Observation>[] }> {
   const { cp, proxy } = lab;
-  const good = await setup(name);
-  const running = run(...flagsOf(good));
-  await cp.waitFor("it to have loaded everything", () => running.output().includes("Loaded policies"));
-  const operator: Operator = { ...lab.operator, url: `https://127.0.0.1:${good.ports.webhook}/` };
+  const running = await startChild(lab, name);
+  const operator: Operator = { ...lab.operator, url: `https://127.0.0.1:${running.ports.webhook}/` };
   const requests = await Promise.all(FREE.map(async (free) => await lab.requestFor("team-a", free)));
   proxy.forget();
   const confirmation = /^GET \/apis\/cluster\.x-k8s\.io\/.*\/clusters\/free(-\d)?$/;

@@ -1,27 +1,17 @@
 /** The start and the end of the operator as a process; the end asked for, asked for twice, and by a bug. */
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { Agent, request as post } from "node:https";
-import { join, resolve } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { hookPath } from "../../src/api/hook-catalog.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import {
-  issueServingCertificate,
-  type OperatorPorts,
-  operatorPorts,
-  writeServingCertificate,
-} from "../controlplane/operator.ts";
-import { environment, flags } from "../controlplane/processes.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
+import { killChildren, startChild } from "./child-operator.ts";
 import { type Lab, showHeld, startLab } from "./operator-lab.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
 const HOOK = "BeforeClusterUpgrade";
 const POLICY = policyRef("team-a", "protect");
 /** More than a test needs: each ends it by a second signal. */
@@ -37,52 +27,11 @@ before(async () => {
 });
 after(async () => await lab?.stop());
 
-const children = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of children) child.kill("SIGKILL");
-  children.clear();
-});
+type Running = Awaited<ReturnType<typeof startChild>>;
 
-interface OperatorProcess {
-  readonly child: ChildProcess;
-  readonly ports: OperatorPorts;
-  readonly output: () => string;
-  readonly code: Promise<number | null>;
-}
+afterEach(killChildren);
 
-/** Not as one of the control plane's daemons, for which an end is a failure. Resolves when it is ready. */
-async function run(
-  name: string,
-  more: Readonly<Record<string, string>>,
-  nodeFlags: readonly string[] = [],
-): Promise<OperatorProcess> {
-  const { cp, kubeconfig } = lab;
-  const certDir = join(cp.folder, name);
-  await writeServingCertificate(certDir, await issueServingCertificate(cp));
-  const ports = await operatorPorts();
-  const args = flags({
-    kubeconfig,
-    "webhook-cert-dir": certDir,
-    "webhook-host": "127.0.0.1",
-    "webhook-port": ports.webhook,
-    "admission-port": ports.admission,
-    "health-addr": `127.0.0.1:${ports.health}`,
-    "diagnostics-address": `127.0.0.1:${ports.metrics}`,
-    ...more,
-  });
-  const child = spawn(process.execPath, [...nodeFlags, MAIN, "run", ...args], {
-    env: environment(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  children.add(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
-  const code = once(child, "close").then(([exitCode]) => exitCode as number | null);
-  await cp.waitFor("it to have loaded everything", () => output.includes("Loaded policies"));
-  return { child, ports, output: () => output, code };
-}
-
-const probe = async ({ ports }: OperatorProcess, path: string): Promise<number> =>
+const probe = async ({ ports }: Running, path: string): Promise<number> =>
   (await fetch(`http://127.0.0.1:${ports.health}${path}`)).status;
 
 interface Observation {
@@ -90,7 +39,7 @@ interface Observation {
   readonly connection: string | undefined;
 }
 
-async function ask({ ports }: OperatorProcess, name: string, agent: Agent): Promise<Observation> {
+async function ask({ ports }: Running, name: string, agent: Agent): Promise<Observation> {
   const body = JSON.stringify(await lab.requestFor("team-a", name));
   const response = await new Promise<IncomingMessage>((resolveResponse, reject) => {
     const options = { method: "POST", agent, ca: lab.cp.authority.certificate };
@@ -105,7 +54,7 @@ async function ask({ ports }: OperatorProcess, name: string, agent: Agent): Prom
 test("at its start it lists every kind once, in pages, and then watches", async () => {
   const { cp, proxy } = lab;
   proxy.forget();
-  await run("started", {});
+  await startChild(lab, "started");
   const plurals = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "clusters", "namespaces"];
   await cp.waitFor("a watch of every kind", () =>
     plurals.every((plural) => proxy.requests.some(({ watch, path }) => watch && path.endsWith(`/${plural}`))),
@@ -121,7 +70,7 @@ test("at its start it lists every kind once, in pages, and then watches", async 
 });
 
 test("from SIGTERM on it is not ready, and answers as before for the whole delay", async (t) => {
-  const running = await run("delayed", { "shutdown-delay-duration": LONG });
+  const running = await startChild(lab, "delayed", { "shutdown-delay-duration": LONG });
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(() => kept.destroy());
   assert.equal((await ask(running, "c1", kept)).connection, "keep-alive");
@@ -150,18 +99,18 @@ test("from SIGTERM on it is not ready, and answers as before for the whole delay
 });
 
 test("the delay ends by itself, and everything after it with 0", async () => {
-  const running = await run("short", { "shutdown-delay-duration": "1s", "leader-elect": "true" });
+  const running = await startChild(lab, "short", { "shutdown-delay-duration": "1s", "leader-elect": "true" });
   running.child.kill("SIGTERM");
-  assert.equal(await running.code, 0, running.output());
+  assert.equal((await running.ended).code, 0, running.output());
   assert.match(running.output(), /Stopped\n$/);
 });
 
 test("a second signal does not wait for the delay", async () => {
-  const running = await run("impatient", { "shutdown-delay-duration": LONG });
+  const running = await startChild(lab, "impatient", { "shutdown-delay-duration": LONG });
   running.child.kill("SIGTERM");
   await lab.cp.waitFor("the first to be noticed", () => running.output().includes("Stopping"));
   running.child.kill("SIGINT");
-  assert.equal(await running.code, 1);
+  assert.equal((await running.ended).code, 1);
 });
 
 for (const [name, bug] of Object.entries({
@@ -171,9 +120,9 @@ for (const [name, bug] of Object.entries({
   test(`${name} ends the process with one log line and 1`, async () => {
     const code = `process.on("SIGUSR2", () => { ${bug}; })`;
     const importing = ["--import", `data:text/javascript,${encodeURIComponent(code)}`];
-    const running = await run(name.replaceAll(" ", "-"), {}, importing);
+    const running = await startChild(lab, name.replaceAll(" ", "-"), {}, importing);
     running.child.kill("SIGUSR2");
-    assert.equal(await running.code, 1);
+    assert.equal((await running.ended).code, 1);
     const errors = running
       .output()
       .split("\n")
