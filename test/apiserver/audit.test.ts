@@ -72,7 +72,7 @@ describe("The audit log", () => {
     const [policy] = blocked.decision.policies;
     assert.deepEqual([policy?.uid, policy?.generation, policy?.rules[0]?.rule], [policyUID, 1, "approval"]);
     await approve(cp, "held", "c1");
-    await cp.waitFor("the release", async () => (await lab.ask(HOOK, "held", "c1")).retryAfterSeconds === 0);
+    await lab.releases("the release", HOOK, "held", "c1");
     await lab.ask(HOOK, "held", "c1");
     const lines = await entries(file, 2);
     const released = lines.at(-1);
@@ -155,9 +155,7 @@ describe("The audit log", () => {
       assert.match(text.err, / INFO +Serving Cluster API's lifecycle hooks/);
       child.stdout?.destroy();
       await approve(cp, "piped", "c1");
-      await cp.waitFor("the release", async () => {
-        return (await lab.ask(HOOK, "piped", "c1")).retryAfterSeconds === 0;
-      });
+      await lab.releases("the release", HOOK, "piped", "c1");
       await cp.waitFor("the failure to be told", () => text.err.includes("Cannot write the audit log"));
     } finally {
       child.kill("SIGTERM");

@@ -143,10 +143,7 @@ describe("docs/tasks.md", () => {
     await says("hookpolicy explain team-a/prod-1", /task remove-load-balancers: has succeeded/);
     await type("hookpolicy task list");
     await type("hookpolicy explain");
-    await cp.waitFor("the Cluster to be released", async () => {
-      const { retryAfterSeconds = 0 } = await lab.ask("BeforeClusterDelete", TEAM, "prod-1");
-      return retryAfterSeconds === 0;
-    });
+    await lab.releases("the Cluster to be released", "BeforeClusterDelete", TEAM, "prod-1");
     const completed = await sh("hookpolicy __complete task retry ''");
     assert.equal(completed.output, `team-a/${name}\n:4\n`);
   });

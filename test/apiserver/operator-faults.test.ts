@@ -191,7 +191,7 @@ describe("without Cluster API", () => {
     assert.equal((await lab.ask(HOOK, "capi", "held")).retryAfterSeconds, 5);
     await policyRow(cp, policyOf("capi"), "held", HOOK);
     await approve(cp, "capi", "held");
-    await cp.waitFor("it to go", async () => (await lab.ask(HOOK, "capi", "held")).retryAfterSeconds === 0);
+    await lab.releases("it to go", HOOK, "capi", "held");
   });
 });
 
@@ -259,9 +259,7 @@ describe("without the right to", () => {
     }
     const { pid } = lab.operator.daemon;
     await healed?.();
-    await cp.waitFor("the approved Cluster to be let go", async () => {
-      return (await lab.ask(HOOK, "rights", "approved")).retryAfterSeconds === 0;
-    });
+    await lab.releases("the approved Cluster to be let go", HOOK, "rights", "approved");
     assert.equal((await lab.ask(HOOK, "rights", "held")).retryAfterSeconds, 5);
     assert.equal(lab.operator.daemon.pid, pid);
     assert.ok(lab.operator.daemon.running());

@@ -55,6 +55,11 @@ export class Lab {
     return await this.operator.ask(hook, await this.requestFor(namespace, name));
   }
 
+  /** Waits for the hook to be released. */
+  async releases(what: string, hook: HookName, namespace: string, name: string): Promise<void> {
+    await this.cp.waitFor(what, async () => (await this.ask(hook, namespace, name)).retryAfterSeconds === 0);
+  }
+
   /** Good for every hook: the Cluster without status and managedFields, and all versions. */
   async requestFor(namespace: string, name: string): Promise<object> {
     const { status: _, ...cluster } = await this.cp.get(clusterRef(namespace, name));

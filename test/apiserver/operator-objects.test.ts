@@ -125,9 +125,7 @@ describe("object gates", () => {
     const gate = { ...CONFIG_MAP, namespace: "default", name: "elsewhere" };
     await policyIsReady(cp, await gated(wide, gate));
     await cp.delete(own);
-    await cp.waitFor("the Cluster to be let go", async () => {
-      return (await lab.ask(HOOK, "reach", "c1")).retryAfterSeconds === 0;
-    });
+    await lab.releases("the Cluster to be let go", HOOK, "reach", "c1");
     await cp.delete(wide);
   });
 
@@ -194,8 +192,6 @@ describe("object gates", () => {
     await cp.apply(readGrant("configmaps"));
     await policyIsReady(cp, await cp.get(ref));
     await noRow(cp, ref, "c1", HOOK);
-    await cp.waitFor("the Cluster to be let go", async () => {
-      return (await lab.ask(HOOK, "revoked", "c1")).retryAfterSeconds === 0;
-    });
+    await lab.releases("the Cluster to be let go", HOOK, "revoked", "c1");
   });
 });

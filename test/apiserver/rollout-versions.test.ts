@@ -36,7 +36,7 @@ test("a Cluster with such a version is held, and does not keep a rollout from it
   };
   await applyRollout(cp, ROLLOUT, ROLLOUT, {});
   await createCluster(cp, { namespace: ROLLOUT, name: "begins", version: NEXT_VERSION });
-  await cp.waitFor("a release", async () => (await lab.ask(HOOK, ROLLOUT, "begins")).retryAfterSeconds === 0);
+  await lab.releases("a release", HOOK, ROLLOUT, "begins");
   await beginUpgrade(cp, ROLLOUT, "begins");
   await cp.waitFor("the upgrade to be seen", async () => {
     return (await rolloutStatus(cp, ROLLOUT)).running?.[0]?.markedAt !== undefined;

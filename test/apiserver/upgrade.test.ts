@@ -122,9 +122,7 @@ for (const version of VERSIONS) {
     test("the operator goes on by itself, and reads them all", async () => {
       await cp.waitFor("it to be loaded", async () => (await probes()).includes("readyz check passed"));
       // A confirmation that the machine is too slow for holds, and the next call asks for another.
-      await cp.waitFor("the gates that are met to release", async () => {
-        return ((await lab.ask("BeforeClusterUpgrade", TEAM, "prod-1")).retryAfterSeconds ?? 0) === 0;
-      });
+      await lab.releases("the gates that are met to release", "BeforeClusterUpgrade", TEAM, "prod-1");
       for (const old of stored) {
         const found = await cp.waitFor(`${old.metadata.name} to be judged`, async () => {
           const object = await now(old);
