@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
 import { chartReadme, valuesOf } from "../../release/chart-readme.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { folder } from "../unit/cli/program.ts";
 import { deploymentOf, nameOf, template } from "./chart.ts";
 import { CHART, helm, IMAGE, kustomize, kustomizeWith, NAMESPACE, ROOT } from "./tools.ts";
 
@@ -50,66 +50,44 @@ test("the chart is what the manifests are", async () => {
   }
 });
 
-test("with cert-manager the chart is what its component makes of the manifests", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
-  try {
-    const wanted = await kustomizeWith(folder, ["cert-manager"]);
-    const rendered = await template(
-      "--set",
-      "certificates.issuer=cert-manager",
-      "--set",
-      `image.repository=${IMAGE}`,
-    );
+test("with cert-manager the chart is what its component makes of the manifests", async (t) => {
+  const dir = await folder(t, {});
+  const wanted = await kustomizeWith(dir, ["cert-manager"]);
+  const rendered = await template("--set", `certificates.issuer=cert-manager,image.repository=${IMAGE}`);
+  assert.deepEqual(comparable(rendered), comparable(wanted));
+});
+
+test("with the webhook of Clusters the chart is what its component makes of the manifests", async (t) => {
+  const dir = await folder(t, {});
+  for (const [components, flags] of [
+    [["cluster-admission"], []],
+    [
+      ["cluster-admission", "cert-manager"],
+      ["--set", "certificates.issuer=cert-manager"],
+    ],
+  ] as const) {
+    const wanted = await kustomizeWith(dir, components);
+    const args = ["--set", "admission.clusters=true", "--set", `image.repository=${IMAGE}`, ...flags];
+    const rendered = await template(...args);
     assert.deepEqual(comparable(rendered), comparable(wanted));
-  } finally {
-    await rm(folder, { recursive: true });
+    const webhooks = wanted.filter(({ kind }) => kind === "ValidatingWebhookConfiguration");
+    assert.deepEqual(
+      webhooks.map(({ metadata: { name, annotations = {} } }) => [name, Object.keys(annotations).length]),
+      ["hookpolicy", "hookpolicy-clusters"].map((name) => [name, components.length - 1]),
+    );
   }
 });
 
-test("with the webhook of Clusters the chart is what its component makes of the manifests", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
-  try {
-    for (const [components, flags] of [
-      [["cluster-admission"], []],
-      [
-        ["cluster-admission", "cert-manager"],
-        ["--set", "certificates.issuer=cert-manager"],
-      ],
-    ] as const) {
-      const wanted = await kustomizeWith(folder, components);
-      const args = ["--set", "admission.clusters=true", "--set", `image.repository=${IMAGE}`, ...flags];
-      const rendered = await template(...args);
-      assert.deepEqual(comparable(rendered), comparable(wanted));
-      const webhooks = wanted.filter(({ kind }) => kind === "ValidatingWebhookConfiguration");
-      assert.deepEqual(
-        webhooks.map(({ metadata: { name, annotations = {} } }) => [name, Object.keys(annotations).length]),
-        ["hookpolicy", "hookpolicy-clusters"].map((name) => [name, components.length - 1]),
-      );
-    }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
-
-test("with monitoring the chart is what its component makes of the manifests", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
-  try {
-    const wanted = (await kustomizeWith(folder, ["monitoring"])).map((object) =>
-      object.kind === "ConfigMap" ? { ...object, metadata: unhashed(object.metadata) } : object,
-    );
-    const rendered = await template("--set", "monitoring.enabled=true", "--set", `image.repository=${IMAGE}`);
-    assert.deepEqual(comparable(rendered), comparable(wanted));
-    const labelled = await template(
-      "--set",
-      "monitoring.enabled=true",
-      "--set",
-      "monitoring.labels.release=prometheus",
-    );
-    const kinds = labelled.filter((object) => object.metadata.labels?.["release"] === "prometheus");
-    assert.deepEqual(kinds.map(({ kind }) => kind).toSorted(), ["PrometheusRule", "ServiceMonitor"]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+test("with monitoring the chart is what its component makes of the manifests", async (t) => {
+  const dir = await folder(t, {});
+  const wanted = (await kustomizeWith(dir, ["monitoring"])).map((object) =>
+    object.kind === "ConfigMap" ? { ...object, metadata: unhashed(object.metadata) } : object,
+  );
+  const rendered = await template("--set", "monitoring.enabled=true", "--set", `image.repository=${IMAGE}`);
+  assert.deepEqual(comparable(rendered), comparable(wanted));
+  const labelled = await template("--set", "monitoring.enabled=true,monitoring.labels.release=prometheus");
+  const kinds = labelled.filter((object) => object.metadata.labels?.["release"] === "prometheus");
+  assert.deepEqual(kinds.map(({ kind }) => kind).toSorted(), ["PrometheusRule", "ServiceMonitor"]);
 });
 
 /** kustomize ends the names of generated objects with a hash of what is in them. */
@@ -186,12 +164,7 @@ test("on the nodes' network an update frees a node first, and no NetworkPolicy p
 
 test("an authority that the chart writes is none that the operator may write", async () => {
   const pem = "-----BEGIN CERTIFICATE-----";
-  const objects = await template(
-    "--set",
-    "certificates.issuer=none",
-    "--set",
-    `certificates.caBundle=${pem}`,
-  );
+  const objects = await template("--set", `certificates.issuer=none,certificates.caBundle=${pem}`);
   const webhook = objects.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
   assert.ok(webhook);
   const { caBundle } = webhook["webhooks"][0].clientConfig;
@@ -226,17 +199,10 @@ test("the chart passes helm's linter, strictly", async () => {
 });
 
 test("the namespace of the release is everywhere", async () => {
-  const args = [
-    "template",
-    "hookpolicy",
-    CHART,
-    "--namespace",
-    "elsewhere",
-    "--set",
-    "monitoring.enabled=true",
-  ];
+  const args = ["template", "hookpolicy", CHART, "--namespace", "elsewhere"];
   for (const issuer of ["self", "cert-manager"]) {
-    const objects = objectsOf(await helm(...args, "--set", `certificates.issuer=${issuer}`));
+    const values = `monitoring.enabled=true,certificates.issuer=${issuer}`;
+    const objects = objectsOf(await helm(...args, "--set", values));
     assert.doesNotMatch(JSON.stringify(objects), new RegExp(NAMESPACE));
   }
 });
@@ -377,20 +343,16 @@ test("values that an earlier chart did not have, as with --reuse-values, are as 
   assert.deepEqual(await template(...args, ...absent), await template(...args));
 });
 
-test("an umbrella chart switches it on and off by its condition, with values that are global", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-umbrella-"));
-  try {
-    await cp(CHART, join(folder, "charts/hookpolicy"), { recursive: true });
-    const dependency = { name: "hookpolicy", version: metadata.version, condition: "hookpolicy.enabled" };
-    const chart = { apiVersion: "v2", name: "platform", version: "1.0.0", dependencies: [dependency] };
-    await writeFile(join(folder, "Chart.yaml"), JSON.stringify(chart));
-    const rendered = async (isEnabled: boolean): Promise<string> =>
-      await helm("template", "p", folder, "--set", `hookpolicy.enabled=${isEnabled},global.imageRegistry=x`);
-    assert.ok(objectsOf(await rendered(true)).some(({ kind }) => kind === "Deployment"));
-    assert.equal((await rendered(false)).trim(), "");
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+test("an umbrella chart switches it on and off by its condition, with values that are global", async (t) => {
+  const dir = await folder(t, {});
+  await cp(CHART, join(dir, "charts/hookpolicy"), { recursive: true });
+  const dependency = { name: "hookpolicy", version: metadata.version, condition: "hookpolicy.enabled" };
+  const chart = { apiVersion: "v2", name: "platform", version: "1.0.0", dependencies: [dependency] };
+  await writeFile(join(dir, "Chart.yaml"), JSON.stringify(chart));
+  const rendered = async (isEnabled: boolean): Promise<string> =>
+    await helm("template", "p", dir, "--set", `hookpolicy.enabled=${isEnabled},global.imageRegistry=x`);
+  assert.ok(objectsOf(await rendered(true)).some(({ kind }) => kind === "Deployment"));
+  assert.equal((await rendered(false)).trim(), "");
 });
 
 test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of that version, and the hooks of Cluster API 1.10", async () => {
