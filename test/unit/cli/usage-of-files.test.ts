@@ -3,16 +3,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "./program.ts";
+import { rawCluster } from "./raw.ts";
 import { hookpolicy } from "./resident.ts";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1" },
-};
-
 test("arguments that cannot be meant are usage errors", async (t) => {
-  const cwd = await folder(t, { "fleet/clusters.yaml": JSON.stringify(CLUSTER) });
+  const cwd = await folder(t, { "fleet/clusters.yaml": JSON.stringify(rawCluster()) });
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["simulate", "-f", "-", "--against", "-"], /both read standard input/],
     [["simulate", "--against", "fleet", "-f", "fleet", "--to-version", "1.35"], /did you mean v1\.35\.0\?/],

@@ -19,23 +19,18 @@ import {
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 import { printed } from "../printed.ts";
+import { rawCluster, rawFleetPolicy, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
 const DELETE = "BeforeClusterDelete";
 const FIRST_ASKED = "2026-11-21T11:00:00Z";
 
-function rawCluster(metadata: object = {}): RawObject {
-  return {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "7", ...metadata },
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-  };
-}
+const clusterWith = (metadata: object = {}): RawObject =>
+  rawCluster({ uid: "u1", resourceVersion: "7", ...metadata });
 
 const CREATED = { infrastructureRef: { kind: "LabCluster", name: "prod-1" } };
 
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", uid: "n1" } };
+const NAMESPACE = rawNamespace({ uid: "n1" });
 
 function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRADE, asked = true): RawObject {
   const row = {
@@ -49,10 +44,7 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
     verdict: "Blocked",
   };
   return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name, uid: `uid-${name}` },
-    spec: { rules: [{ name: "r", hooks: [hook], until }] },
+    ...rawPolicy({ name, uid: `uid-${name}` }, { rules: [{ name: "r", hooks: [hook], until }] }),
     status: { decisions: asked ? [row] : [] },
   };
 }
@@ -60,7 +52,7 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
 function plan(
   objects: readonly RawObject[],
   hook?: HookName,
-  cluster = rawCluster(),
+  cluster = clusterWith(),
   may: Partial<ApprovalScope> = {},
 ): ApprovalPlan {
   const fleet = new Fleet([cluster, NAMESPACE, ...objects], {
@@ -115,7 +107,7 @@ const VALUES: Record<string, { gate: GateSpec; mark: string; named?: string }> =
 for (const [name, { gate, mark, named }] of Object.entries(VALUES)) {
   test(`an approval sets what the gate waits for: ${name}`, () => {
     const may = named === undefined ? {} : { namespaceMarks: [named] };
-    const given = plan([policy("p", [gate])], undefined, rawCluster(), may);
+    const given = plan([policy("p", [gate])], undefined, clusterWith(), may);
     assert.deepEqual(marks(given), [mark]);
     assert.deepEqual(given.operations[0]?.obstacles, []);
     assert.deepEqual(given.operations[0].releasedAt, NOW);
@@ -153,7 +145,7 @@ test("two gates that want different values of one key cannot both be approved", 
 });
 
 test("an older approval is replaced, and the command by hand says so", () => {
-  const cluster = rawCluster({ annotations: { "example.com/ok": "v1.34.0" } });
+  const cluster = clusterWith({ annotations: { "example.com/ok": "v1.34.0" } });
   const given = plan([policy("p", [annotation({ valueFrom: "TargetVersion" })])], undefined, cluster);
   assert.equal(given.marks[0]?.replaces, "v1.34.0");
   assert.equal(
@@ -168,19 +160,9 @@ test("what does not hold the Cluster is not approved: Audit, an override, gates 
     plan([{ ...audit, spec: { ...(audit["spec"] as object), mode: "Audit" } }]).operations,
     [],
   );
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "o" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: [UPGRADE],
-      reason: "r",
-      expiresAt: "2026-11-22T00:00:00Z",
-    },
-  };
+  const override = rawOverride("o", { hooks: [UPGRADE], expiresAt: "2026-11-22T00:00:00Z" });
   assert.deepEqual(plan([audit, override]).operations, []);
-  const marked = rawCluster({ annotations: { "example.com/ok": "true" } });
+  const marked = clusterWith({ annotations: { "example.com/ok": "true" } });
   assert.deepEqual(plan([audit], undefined, marked).operations, []);
 });
 
@@ -188,7 +170,7 @@ test("of one hook only; other operations that the same marks release are listed"
   const STEP = "BeforeControlPlaneUpgrade";
   const upgrading = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
   const objects = [policy("p", [annotation()], STEP), policy("d", [annotation()], "AfterClusterUpgrade")];
-  const given = plan(objects, STEP, rawCluster(upgrading));
+  const given = plan(objects, STEP, clusterWith(upgrading));
   assert.deepEqual(
     [given.operations, given.alsoReleases].map((calls) => calls.length),
     [1, 1],
@@ -199,7 +181,7 @@ test("of one hook only; other operations that the same marks release are listed"
     /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
   );
   assert.match(text, /\nalso releases: AfterClusterUpgrade: /);
-  assert.equal(plan(objects, undefined, rawCluster(upgrading)).operations.length, 2);
+  assert.equal(plan(objects, undefined, clusterWith(upgrading)).operations.length, 2);
 });
 
 test("a future operation is listed, too, if the same mark will release it by time alone", () => {
@@ -215,7 +197,7 @@ test("a future operation is listed, too, if the same mark will release it by tim
     text,
     /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
   );
-  const created = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), ...CREATED } };
+  const created = { ...clusterWith(), spec: { ...(clusterWith()["spec"] as object), ...CREATED } };
   const again = plan(
     [{ ...both, spec: { rules: [{ name: "r", hooks, until: [annotation(), later] }] } }],
     undefined,
@@ -238,14 +220,14 @@ test("only what was shown is carried out: no other mark, operation, version or C
   const none = new Set<string>();
   assert.ok(isWithin(shown, shown, none));
   assert.ok(isWithin(plan([]), shown, none), "it may be less");
-  const deletion = rawCluster({ deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] });
+  const deletion = clusterWith({ deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] });
   const more = [policy("p", [annotation()]), policy("d", [annotation()], DELETE, false)];
   const other = plan([policy("p", [annotation({ value: "b" })])]);
-  const elsewhere = plan([policy("p", [annotation()])], undefined, rawCluster({ uid: "u2" }));
+  const elsewhere = plan([policy("p", [annotation()])], undefined, clusterWith({ uid: "u2" }));
   const replaced = plan(
     [policy("p", [annotation({ value: "b" })])],
     undefined,
-    rawCluster({ annotations: { "example.com/ok": "x" } }),
+    clusterWith({ annotations: { "example.com/ok": "x" } }),
   );
   for (const seen of [plan(more), plan(more, undefined, deletion), other, elsewhere, replaced]) {
     assert.ok(!isWithin(seen, shown, none));
@@ -259,7 +241,7 @@ test("only what was shown is carried out: no other mark, operation, version or C
 
 test("the version of an upgrade is shown, too, unless it is still to come", () => {
   const none = new Set<string>();
-  const next = { ...rawCluster(), spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } } };
+  const next = { ...clusterWith(), spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } } };
   const hooks: HookName[] = [UPGRADE, DELETE];
   const both = {
     ...policy("p", [annotation()]),
@@ -276,7 +258,7 @@ test("an upgrade without a call has the version that the topology wants, or none
   assert.deepEqual(marks(plan([policy("p", [gate], UPGRADE, false)], UPGRADE)), [
     "Cluster annotation example.com/ok=v1.35.0",
   ]);
-  const given = plan([policy("p", [gate], UPGRADE, false)], UPGRADE, { ...rawCluster(), spec: {} });
+  const given = plan([policy("p", [gate], UPGRADE, false)], UPGRADE, { ...clusterWith(), spec: {} });
   assert.deepEqual(marks(given), []);
   assert.match(given.operations[0]?.obstacles[0]?.text ?? "", /the call names no version/);
   const from = policy(
@@ -291,8 +273,8 @@ test("an upgrade without a call has the version that the topology wants, or none
 test("the plan says why Cluster API calls no extension, and that a status leaves rows out", () => {
   const held = policy("p", [annotation()]);
   assert.deepEqual([plan([held]).notCalled, plan([held]).omitted], [undefined, undefined]);
-  assert.match(plan([held], undefined, { ...rawCluster(), spec: {} }).notCalled ?? "", /no spec.topology/);
-  const paused = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), paused: true } };
+  assert.match(plan([held], undefined, { ...clusterWith(), spec: {} }).notCalled ?? "", /no spec.topology/);
+  const paused = { ...clusterWith(), spec: { ...(clusterWith()["spec"] as object), paused: true } };
   assert.match(plan([held], undefined, paused).notCalled ?? "", /while it is paused/);
   const full = { ...held, status: { decisions: [], decisionsOmitted: 3 } };
   assert.match(plan([full]).omitted ?? "", /more operations can wait: ask with --hook/);
@@ -326,7 +308,7 @@ test("a deletion that is still to come is approved as Cluster API will ask about
 
 test("an override of a deletion that is still to come lifts what will hold it then", () => {
   const freed: GateSpec = { name: "free", expression: "!has(cluster.metadata.deletionTimestamp)" };
-  const fleet = new Fleet([rawCluster(), NAMESPACE, policy("d", [freed], DELETE, false)], {
+  const fleet = new Fleet([clusterWith(), NAMESPACE, policy("d", [freed], DELETE, false)], {
     served: ALL_HOOKS,
     maxOverrideMs: 168 * 3_600_000,
     now: NOW,
@@ -351,15 +333,15 @@ test("how an operation ends shows in the Cluster", () => {
     return endingOf(operation, fleet.cluster("team-a", "prod-1"), ALL_HOOKS);
   };
   const pending = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
-  assert.equal(ending(rawCluster()), undefined);
-  assert.equal(ending(rawCluster({ annotations: pending })), "WentOn");
+  assert.equal(ending(clusterWith()), undefined);
+  assert.equal(ending(clusterWith({ annotations: pending })), "WentOn");
   const back = { spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } } };
-  assert.equal(ending({ ...rawCluster(), ...back }), "NotWanted");
-  assert.deepEqual([ending(undefined), ending(rawCluster({ uid: "u2" }))], ["Gone", "Gone"]);
+  assert.equal(ending({ ...clusterWith(), ...back }), "NotWanted");
+  assert.deepEqual([ending(undefined), ending(clusterWith({ uid: "u2" }))], ["Gone", "Gone"]);
   const deletion = plan(
     [policy("d", [annotation()], DELETE, false)],
     undefined,
-    rawCluster({ deletionTimestamp: FIRST_ASKED }),
+    clusterWith({ deletionTimestamp: FIRST_ASKED }),
   ).operations[0];
   assert.ok(deletion);
   assert.equal(endingOf(deletion, undefined, ALL_HOOKS), "WentOn");
@@ -385,16 +367,10 @@ test("an override is for this very Cluster, and its name is one, however long th
 });
 
 test("a policy is found by name and by kind and name, if a rule of it is on the hook", () => {
-  const spec = { namespaceSelector: {}, rules: [{ name: "r", hooks: [DELETE], until: [annotation()] }] };
-  const both = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "ClusterHookPolicy",
-    metadata: { name: "p" },
-    spec,
-  };
+  const both = rawFleetPolicy("p", { rules: [{ name: "r", hooks: [DELETE], until: [annotation()] }] });
   const fleet = new Fleet(
     [
-      rawCluster(),
+      clusterWith(),
       NAMESPACE,
       both,
       policy("p", [later], DELETE),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
 import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
@@ -56,17 +57,12 @@ for (const [message, why] of [
   test(`approve that waits in vain says why: ${message}`, async (t) => {
     const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
     const cluster = {
-      apiVersion: "cluster.x-k8s.io/v1beta2",
-      kind: "Cluster",
-      metadata: {
-        namespace: "team-a",
-        name: "prod-1",
+      ...rawCluster({
         uid: "uid-1",
         resourceVersion: "1",
         deletionTimestamp: "2026-01-01T00:00:00Z",
         finalizers: ["cluster.cluster.x-k8s.io"],
-      },
-      spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+      }),
       status: { conditions: [{ type: "TopologyReconciled", status: "False", message }] },
     };
     const rule = {
@@ -74,12 +70,10 @@ for (const [message, why] of [
       hooks: ["BeforeClusterDelete"],
       until: [{ name: "g", annotation: { key: "example.com/go" } }],
     };
-    const policy = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookPolicy",
-      metadata: { namespace: "team-a", name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
-      spec: { rules: [rule] },
-    };
+    const policy = rawPolicy(
+      { name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
+      { rules: [rule] },
+    );
     const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
     const own = "/apis/hookpolicy.dev/v1alpha1";
     const { kubeconfig } = await answering(t, {

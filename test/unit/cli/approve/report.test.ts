@@ -8,6 +8,7 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { rawCluster, rawNamespace, rawPolicy } from "../raw.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const LATER = {
@@ -18,19 +19,9 @@ const LATER = {
 function lines(until: readonly object[]): readonly string[] {
   const fleet = new Fleet(
     [
-      {
-        apiVersion: "cluster.x-k8s.io/v1beta2",
-        kind: "Cluster",
-        metadata: { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "7" },
-        spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-      },
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", uid: "n1" } },
-      {
-        apiVersion: "hookpolicy.dev/v1alpha1",
-        kind: "HookPolicy",
-        metadata: { namespace: "team-a", name: "p", uid: "p" },
-        spec: { rules: [{ name: "r", hooks: [HOOK], until }] },
-      },
+      rawCluster({ uid: "u1", resourceVersion: "7" }),
+      rawNamespace({ uid: "n1" }),
+      rawPolicy({ name: "p", uid: "p" }, { rules: [{ name: "r", hooks: [HOOK], until }] }),
     ],
     { served: ALL_HOOKS, maxOverrideMs: 1, now: NOW },
   );

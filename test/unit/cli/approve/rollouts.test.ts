@@ -5,13 +5,11 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { rawCluster, rawPolicy, rawRollout } from "../raw.ts";
 
 test("a rollout that holds the Cluster is an obstacle, with or without a policy", () => {
   const upgrades: RawObject = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", paused: true },
+    ...rawRollout("upgrades", { progressDeadline: "1h", paused: true }),
     status: {
       observedGeneration: 0,
       conditions: [{ type: "Ready", status: "True", reason: "Paused", message: "" }],
@@ -21,9 +19,7 @@ test("a rollout that holds the Cluster is an obstacle, with or without a policy"
   const condition = { type: "TopologyReconciled", status: "False", reason: "LifecycleHookBlocking" };
   const message = `Following hooks are blocking upgrade: ${held}`;
   const waiting: RawObject = {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "7" },
+    ...rawCluster({ uid: "u1", resourceVersion: "7" }),
     spec: {
       topology: { classRef: { name: "lab" }, version: "v1.35.0" },
       infrastructureRef: { kind: "LabCluster", name: "prod-1" },
@@ -31,12 +27,10 @@ test("a rollout that holds the Cluster is an obstacle, with or without a policy"
     status: { conditions: [{ ...condition, message }] },
   };
   const until = [{ name: "ok", annotation: { key: "example.com/ok" } }];
-  const policy: RawObject = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "p", uid: "p" },
-    spec: { rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until }] },
-  };
+  const policy: RawObject = rawPolicy(
+    { name: "p", uid: "p" },
+    { rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until }] },
+  );
   for (const policies of [[], [policy]]) {
     const fleet = new Fleet([waiting, ...policies, upgrades], {
       served: ALL_HOOKS,

@@ -6,6 +6,7 @@ import type { Evidence, ReadResult } from "../../../../src/cli/doctor/finding.ts
 import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/crd-schemas.ts";
+import { rawOverride } from "../raw.ts";
 import {
   found,
   absent,
@@ -207,17 +208,11 @@ describe("protected", () => {
     {},
     { conditions: [{ type: "NotCalled", status: "True", reason: "NotDiscovered", message: "see it" }] },
   );
-  const override = (expiresAt: string, uid?: string): RawObject => ({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "o", uid: "o", creationTimestamp: new Date().toISOString() },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "c1", uid },
-      hooks: ["BeforeClusterDelete"],
-      reason: "r",
-      expiresAt,
-    },
-  });
+  const override = (expiresAt: string, uid?: string): RawObject =>
+    rawOverride(
+      { name: "o", uid: "o", creationTimestamp: new Date().toISOString() },
+      { clusterRef: { namespace: "team-a", name: "c1", uid }, expiresAt },
+    );
   const marked = (name: string, annotations: object, more: object = {}): RawObject => {
     const object = cluster(name);
     return { ...object, metadata: { namespace: "team-a", name, uid: name, annotations, ...more } };

@@ -11,6 +11,7 @@ import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
 import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { viewRegistration } from "../../../../src/registration/registration.ts";
 import { createCertificateAuthority } from "../../../controlplane/certificates.ts";
+import { rawCluster, rawNamespace, rawPolicy } from "../raw.ts";
 
 export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";
 const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
@@ -67,25 +68,11 @@ export const extension = (over: object = {}, status: object = {}, name = "hookpo
 export const cluster = (
   name: string,
   spec: object = { topology: { classRef: { name: "c" }, version: "v1.34.0" } },
-): RawObject => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name, uid: name },
-  spec,
-});
-const NAMESPACE: RawObject = {
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name: "team-a", labels: { a: "b" } },
-};
+): RawObject => ({ ...rawCluster({ name, uid: name }), spec });
+const NAMESPACE: RawObject = rawNamespace({ labels: { a: "b" } });
+const RULE = { name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "g", annotation: { key: "k" } }] };
 export const policy = (over: object = {}, status: object = {}, name = "p"): RawObject => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { namespace: "team-a", name, uid: name, generation: 1 },
-  spec: {
-    rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "g", annotation: { key: "k" } }] }],
-    ...over,
-  },
+  ...rawPolicy({ name, uid: name, generation: 1 }, { rules: [RULE], ...over }),
   status: { observedGeneration: 1, conditions: [{ type: "Ready", status: "True" }], ...status },
 });
 

@@ -3,14 +3,10 @@
 import { describe } from "node:test";
 import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { rawCluster } from "../raw.ts";
 import { forbidden, found, policy, table } from "./evidence-fixture.ts";
 
-const RUNNING = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "c1", uid: "u1" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const RUNNING = rawCluster({ name: "c1", uid: "u1" });
 const FOREGROUND = { finalizers: ["cluster.cluster.x-k8s.io", "foregroundDeletion"] };
 const held = { ...RUNNING, metadata: { ...RUNNING.metadata, deletionTimestamp: "2026-11-21T12:00:00Z" } };
 const TORN = {

@@ -5,6 +5,7 @@ import type { Evidence } from "../../../../src/cli/doctor/finding.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";
+import { rawRollout } from "../raw.ts";
 import {
   absent,
   cluster,
@@ -18,15 +19,14 @@ import {
 
 const READY = { type: "Ready", status: "True", message: "" };
 
-function rollout(spec: object = {}, conditions: readonly object[] = [READY], meta: object = {}): RawObject {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades", uid: "r", generation: 1, ...meta },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...spec },
-    status: { observedGeneration: 1, conditions },
-  };
-}
+const rollout = (
+  spec: object = {},
+  conditions: readonly object[] = [READY],
+  meta: object = {},
+): RawObject => ({
+  ...rawRollout({ name: "upgrades", uid: "r", generation: 1, ...meta }, spec),
+  status: { observedGeneration: 1, conditions },
+});
 
 const has =
   (...list: RawObject[]) =>

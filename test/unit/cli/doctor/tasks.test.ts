@@ -8,6 +8,7 @@ import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import { compiled, DELETE, NOW } from "../../builders.ts";
 import { stored, task, taskWorld, withTasks } from "../../policy/tasks/fixtures.ts";
 import { answering } from "../api-server.ts";
+import { rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { absent, check, deployment, forbidden, found, OURS, webhookOf } from "./evidence-fixture.ts";
 
@@ -139,7 +140,7 @@ describe("the check tasks", () => {
 test("the check tasks warns of failures that hold Clusters, with the command for another attempt", () => {
   const failing = (onFailure: "Hold" | "Proceed"): Evidence["policies"] => {
     const { metadata, spec } = withTasks([task({ onFailure })]);
-    return found([{ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec }]);
+    return found([rawPolicy(metadata, spec)]);
   };
   const [intent] = decide([compiled(withTasks([task()]))], taskWorld(), DELETE, NOW).begins ?? [];
   const failed = stored(intent ?? assert.fail("no task begins"), { phase: "Failed", name: "prod-1-backup" });

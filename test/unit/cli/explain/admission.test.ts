@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import { outputSchema } from "../program.ts";
+import { rawCluster } from "../raw.ts";
 import { NOW, policy, run } from "./explained.ts";
 
 const TOPOLOGY = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
 
-function cluster(meta: object = {}, spec: object = TOPOLOGY): object {
-  const metadata = { namespace: "team-a", name: "prod-1", uid: "5d2c", ...meta };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
-}
+const cluster = (meta: object = {}, spec: object = TOPOLOGY): object => ({
+  ...rawCluster({ uid: "5d2c", ...meta }),
+  spec,
+});
 
 const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
 const night = {

@@ -3,14 +3,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const CLUSTER = rawCluster({ uid: "5d2c" });
 const FLEET = { "fleet.yaml": JSON.stringify(CLUSTER) };
 
 test("a Cluster is named as by kubectl, too", async (t) => {

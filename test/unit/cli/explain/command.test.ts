@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawOverride } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import {
   DELETING,
@@ -194,18 +195,10 @@ test("an approval that is there, and one of several gates, are told as they are"
 test("why a policy says nothing is told: selectors, match conditions, modes and overrides", async (t) => {
   const canary = { name: "canary", expression: "cluster.metadata.name.startsWith('canary')" };
   const selector = { matchExpressions: [{ key: "env", operator: "In", values: ["prod", "int"] }] };
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "let-go" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "lifted" }],
-      reason: "incident",
-      expiresAt: "2026-11-22T12:00:00Z",
-    },
-  };
+  const override = rawOverride("let-go", {
+    policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "lifted" }],
+    expiresAt: "2026-11-22T12:00:00Z",
+  });
   const stdout = await explained(t, [
     cluster(DELETING),
     override,
@@ -405,17 +398,10 @@ test("the first lines tell that a wait follows", async (t) => {
 });
 
 test("the first lines name an override that is in force and its end", async (t) => {
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "let-go", creationTimestamp: "2026-11-21T11:00:00Z" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      reason: "why",
-      expiresAt: "2026-11-21T13:00:00Z",
-    },
-  };
+  const override = rawOverride(
+    { name: "let-go", creationTimestamp: "2026-11-21T11:00:00Z" },
+    { expiresAt: "2026-11-21T13:00:00Z" },
+  );
   const objects = [cluster(DELETING), policy("protect", [deletion([approved])]), override];
   const [head = "", tree = ""] = (await explained(t, objects)).split("\n\n");
   assert.match(

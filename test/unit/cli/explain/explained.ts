@@ -3,31 +3,23 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { folder, type Outcome } from "../program.ts";
+import { rawCluster, rawFleetPolicy, rawNamespace, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 export const NOW = "2026-11-21T12:00:00Z";
-export const NAMESPACE = {
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name: "team-a", labels: { env: "dev" } },
-};
+export const NAMESPACE = rawNamespace({ labels: { env: "dev" } });
 export const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
 
 export function cluster(meta: object = {}, spec: object = { topology: TOPOLOGY }): object {
   const labels = { tier: "production" };
-  const metadata = { namespace: "team-a", name: "prod-1", uid: "5d2c", labels, ...meta };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+  return { ...rawCluster({ uid: "5d2c", labels, ...meta }), spec };
 }
 export const DELETING = { deletionTimestamp: "2026-11-21T10:00:00Z" };
 
-export function policy(name: string, rules: readonly object[], over: object = {}): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
-}
-export function fleetWide(name: string, rules: readonly object[], over: object = {}): object {
-  const spec = { namespaceSelector: {}, rules, ...over };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata: { name }, spec };
-}
+export const policy = (name: string, rules: readonly object[], over: object = {}): object =>
+  rawPolicy(name, { rules, ...over });
+export const fleetWide = (name: string, rules: readonly object[], over: object = {}): object =>
+  rawFleetPolicy(name, { rules, ...over });
 
 export const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
 const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };

@@ -11,12 +11,11 @@ import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { detailLines, treeLines } from "../../../../src/cli/terminal/tree.ts";
 import { ALL_HOOKS, at, gated, NOW } from "../../builders.ts";
 import { printed } from "../printed.ts";
+import { rawCluster, rawRollout } from "../raw.ts";
 
 const WEEK_MS = 7 * 86_400_000;
 const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "u", deletionTimestamp: NOW.toISOString() },
+  ...rawCluster({ uid: "u", deletionTimestamp: NOW.toISOString() }),
   spec: { topology: { version: "v1.35.0" } },
 };
 
@@ -79,12 +78,7 @@ test("commands are about the cluster that was asked", () => {
 
 test("commands within words are about the cluster that was asked, and stay whole", () => {
   const { deletionTimestamp: _, ...metadata } = CLUSTER.metadata;
-  const rollout = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", paused: true },
-  };
+  const rollout = rawRollout("upgrades", { paused: true });
   const marked = (key: string): object => ({
     ...CLUSTER,
     metadata: { ...metadata, annotations: { [key]: "" } },

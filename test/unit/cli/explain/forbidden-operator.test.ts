@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
@@ -15,12 +16,7 @@ const named = (name: string, more: object = {}): object => ({
   ...more,
 });
 const VERSION = "cluster.x-k8s.io/v1beta2";
-const CLUSTER = {
-  apiVersion: VERSION,
-  kind: "Cluster",
-  metadata: named("prod-1"),
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const CLUSTER = rawCluster(named("prod-1"));
 const FORBIDDEN =
   'the operator may not read configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
 const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };

@@ -8,14 +8,10 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS } from "../../builders.ts";
 import { folder } from "../program.ts";
+import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const cluster = (annotations: object): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c", generation: 1, annotations },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-});
+const cluster = (annotations: object): object => rawCluster({ uid: "5d2c", generation: 1, annotations });
 
 async function explained(
   t: test.TestContext,

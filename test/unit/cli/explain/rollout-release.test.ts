@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { plan } from "../rollout/planned-fleet.ts";
 import { cluster, explained, NAMESPACE, night, policy } from "./explained.ts";
@@ -11,12 +12,7 @@ import { cluster, explained, NAMESPACE, night, policy } from "./explained.ts";
 const UPGRADE = ["--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0"] as const;
 const held = (until: readonly object[]): object =>
   policy("p", [{ name: "r", hooks: ["BeforeClusterUpgrade"], until }]);
-const rollout = (spec: object = {}): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookRollout",
-  metadata: { name: "upgrades" },
-  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...spec },
-});
+const rollout = (spec: object = {}): object => rawRollout("upgrades", spec);
 const stages = [
   { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } },
   { name: "rest", clusterSelector: { matchLabels: { tier: "production" } } },

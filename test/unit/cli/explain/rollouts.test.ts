@@ -8,17 +8,16 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS } from "../../builders.ts";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawNamespace, rawOverride, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const NOW = "2026-11-21T12:00:00Z";
 const VERSION = "v1.35.1";
 
-const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const namespace = rawNamespace();
 /** Cluster API waits for BeforeClusterUpgrade. */
 const cluster = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c", generation: 2 },
+  ...rawCluster({ uid: "5d2c", generation: 2 }),
   spec: {
     topology: { classRef: { name: "lab" }, version: VERSION },
     infrastructureRef: { name: "prod-1" },
@@ -57,15 +56,13 @@ const next = (name: string, of = "team-a"): object => ({
   since: "2026-11-21T11:00:00Z",
 });
 
-function rollout(spec: object = {}, status: object = {}, annotations: object = {}): object {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades", uid: "r", generation: 1, annotations },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", ...spec },
-    status: { observedGeneration: 1, conditions: [ready], targets: all, ...status },
-  };
-}
+const rollout = (spec: object = {}, status: object = {}, annotations: object = {}): object => ({
+  ...rawRollout(
+    { name: "upgrades", uid: "r", generation: 1, annotations },
+    { progressDeadline: "1h", ...spec },
+  ),
+  status: { observedGeneration: 1, conditions: [ready], targets: all, ...status },
+});
 
 async function explained(
   t: test.TestContext,
@@ -331,17 +328,10 @@ describe("a rollout", () => {
   });
 
   test("is lifted by a HookOverride that names no policy", async (t) => {
-    const override = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookOverride",
-      metadata: { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
-      spec: {
-        clusterRef: { namespace: "team-a", name: "prod-1" },
-        hooks: ["BeforeClusterUpgrade"],
-        expiresAt: "2026-11-21T12:30:00Z",
-        reason: "why",
-      },
-    };
+    const override = rawOverride(
+      { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
+      { hooks: ["BeforeClusterUpgrade"], expiresAt: "2026-11-21T12:30:00Z" },
+    );
     const stdout = await explained(t, [rollout({ paused: true }), override]);
     assert.match(stdout, /^Allowed: [^]*Allowed \(Overridden\)\n +because +overridden by HookOverride now/);
   });

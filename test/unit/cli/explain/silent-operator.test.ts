@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
@@ -23,7 +24,7 @@ async function explained(
   t: test.TestContext,
   { status = {}, meta = {}, policies = [], leases = [], clock }: Given,
 ): Promise<string> {
-  const cluster = { apiVersion: VERSION, kind: "Cluster", metadata: { ...metadata, ...meta }, spec, status };
+  const cluster = { ...rawCluster({ ...metadata, ...meta }), spec, status };
   const answers = {
     ...SERVES_CLUSTERS,
     [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),

@@ -3,24 +3,16 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawFleetPolicy, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const cluster = (
   metadata: object,
   topology: object = { classRef: { name: "s" }, version: "v1.34.0" },
-): string =>
-  JSON.stringify({
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { name: "prod-1", namespace: "team-a", ...metadata },
-    spec: { topology },
-  });
+): string => JSON.stringify({ ...rawCluster(metadata), spec: { topology } });
 
-const POLICY = JSON.stringify({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { name: "p", namespace: "team-a" },
-  spec: {
+const POLICY = JSON.stringify(
+  rawPolicy("p", {
     clusterSelector: { matchLabels: { tier: "production" } },
     rules: [
       {
@@ -29,14 +21,9 @@ const POLICY = JSON.stringify({
         until: [{ name: "a", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }],
       },
     ],
-  },
-});
-const ROLLOUT = JSON.stringify({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookRollout",
-  metadata: { name: "r" },
-  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", stages: [{ name: "all" }] },
-});
+  }),
+);
+const ROLLOUT = JSON.stringify(rawRollout("r", { progressDeadline: "1h", stages: [{ name: "all" }] }));
 
 const BASE = cluster({ labels: { tier: "production" } });
 const BUILD = /build it first, and use the output: kubectl kustomize fleet\/prod$/m;
@@ -137,12 +124,8 @@ describe("an object that stands twice in files, with differences,", () => {
       metadata: { name: "prod-1", namespace: "velero" },
       status: { phase },
     });
-  const GATE = JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "ClusterHookPolicy",
-    metadata: { name: "backups" },
-    spec: {
-      namespaceSelector: {},
+  const GATE = JSON.stringify(
+    rawFleetPolicy("backups", {
       rules: [
         {
           name: "backup",
@@ -161,8 +144,8 @@ describe("an object that stands twice in files, with differences,", () => {
           ],
         },
       ],
-    },
-  });
+    }),
+  );
   const files = {
     "fleet/a.yaml": BASE,
     "fleet/b.yaml": backup("Completed"),

@@ -4,8 +4,10 @@ import { Fleet, type FleetOptions } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { newOperation } from "../../../../src/operations/operation.ts";
+import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { RAW_POLICIES, rawCluster, rawNamespace, rawOverride } from "../raw.ts";
 
 const DAY = 86_400_000;
 
@@ -13,22 +15,15 @@ function fleet(objects: readonly RawObject[], more: Partial<FleetOptions> = {}):
   return new Fleet(objects, { served: ALL_HOOKS, maxOverrideMs: 7 * DAY, now: NOW, ...more });
 }
 
-const rawCluster = (metadata: object = {}, spec: object = {}): RawObject => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { name: "prod-1", namespace: "team-a", ...metadata },
+const clusterWith = (metadata: object = {}, spec: object = {}): RawObject => ({
+  ...rawCluster(metadata),
   spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" }, ...spec },
 });
 
-const rawPolicy = (name: string, until: readonly object[], kind = "HookPolicy"): RawObject => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind,
-  metadata: { name, ...(kind === "HookPolicy" && { namespace: "team-a" }) },
-  spec: {
-    ...(kind === "ClusterHookPolicy" && { namespaceSelector: {} }),
+const policyWith = (name: string, until: readonly object[], kind: PolicyKind = "HookPolicy"): RawObject =>
+  RAW_POLICIES[kind](name, {
     rules: [{ name: "held", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], until }],
-  },
-});
+  });
 
 const byUID = { name: "approved", annotation: { key: "approved", valueFrom: "ClusterUID" } };
 
@@ -40,12 +35,12 @@ function verdict(world: Fleet, call: HookCall = { hook: "BeforeClusterDelete" })
 }
 
 test("policies are in the order of the server, and those of a namespace only for it", () => {
-  const other = { ...rawPolicy("z", [byUID]), metadata: { name: "z", namespace: "team-b" } };
+  const other = { ...policyWith("z", [byUID]), metadata: { name: "z", namespace: "team-b" } };
   const world = fleet([
-    rawPolicy("b", [byUID]),
+    policyWith("b", [byUID]),
     other,
-    rawPolicy("c", [byUID], "ClusterHookPolicy"),
-    rawPolicy("a", [byUID]),
+    policyWith("c", [byUID], "ClusterHookPolicy"),
+    policyWith("a", [byUID]),
   ]);
   const names = (namespace: string): string[] => world.policiesFor(namespace).map(({ ref }) => ref.name);
   assert.deepEqual(names("team-a"), ["c", "a", "b"]);
@@ -53,15 +48,14 @@ test("policies are in the order of the server, and those of a namespace only for
 });
 
 test("an empty annotation approves no Cluster that has no uid yet", () => {
-  const world = fleet([rawPolicy("a", [byUID]), rawCluster({ annotations: { approved: "" } })]);
+  const world = fleet([policyWith("a", [byUID]), clusterWith({ annotations: { approved: "" } })]);
   assert.equal(verdict(world).verdict, "Blocked");
 });
 
 test("a Namespace that is not given is not known", () => {
-  const freeze = rawPolicy("freeze", [byUID], "ClusterHookPolicy");
-  assert.equal(verdict(fleet([freeze, rawCluster()])).verdict, "NotEvaluable");
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
-  assert.equal(verdict(fleet([freeze, rawCluster(), namespace])).verdict, "Blocked");
+  const freeze = policyWith("freeze", [byUID], "ClusterHookPolicy");
+  assert.equal(verdict(fleet([freeze, clusterWith()])).verdict, "NotEvaluable");
+  assert.equal(verdict(fleet([freeze, clusterWith(), rawNamespace()])).verdict, "Blocked");
 });
 
 const noBackup = {
@@ -71,8 +65,7 @@ const noBackup = {
 const backup = { apiVersion: "velero.io/v1", kind: "Backup", metadata: { name: "b", namespace: "team-a" } };
 
 test("a kind of which no object is given is not evaluable, unless the objects are all there are", () => {
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
-  const objects = [rawPolicy("a", [noBackup]), rawCluster(), namespace];
+  const objects = [policyWith("a", [noBackup]), clusterWith(), rawNamespace()];
   assert.equal(verdict(fleet(objects)).verdict, "NotEvaluable");
   assert.equal(verdict(fleet(objects, { complete: true })).verdict, "Allowed");
   assert.equal(verdict(fleet([...objects, backup], { complete: true })).verdict, "Blocked");
@@ -81,24 +74,15 @@ test("a kind of which no object is given is not evaluable, unless the objects ar
 test("objects of other namespaces are not found", () => {
   const elsewhere = { ...backup, metadata: { name: "b", namespace: "team-b" } };
   const wanted = { name: "one", object: { apiVersion: "velero.io/v1", kind: "Backup", name: "b" } };
-  assert.equal(verdict(fleet([rawPolicy("a", [wanted]), rawCluster(), elsewhere])).verdict, "Blocked");
-  assert.equal(verdict(fleet([rawPolicy("a", [wanted]), rawCluster(), backup])).verdict, "Allowed");
+  assert.equal(verdict(fleet([policyWith("a", [wanted]), clusterWith(), elsewhere])).verdict, "Blocked");
+  assert.equal(verdict(fleet([policyWith("a", [wanted]), clusterWith(), backup])).verdict, "Allowed");
 });
 
-const override = (expiresAt: string, metadata: object = {}): RawObject => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name: "o", ...metadata },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "prod-1" },
-    hooks: ["BeforeClusterDelete"],
-    reason: "r",
-    expiresAt,
-  },
-});
+const override = (expiresAt: string, metadata: object = {}): RawObject =>
+  rawOverride({ name: "o", ...metadata }, { expiresAt });
 
 test("an override that is not created yet counts from now, and one that lasts too long has no effect", () => {
-  const objects = [rawPolicy("a", [byUID]), rawCluster()];
+  const objects = [policyWith("a", [byUID]), clusterWith()];
   assert.equal(verdict(fleet([...objects, override("2026-11-27T12:00:00Z")])).verdict, "Allowed");
   assert.equal(verdict(fleet([...objects, override("2026-11-29T12:00:00Z")])).verdict, "Blocked");
   const old = { creationTimestamp: "2026-11-01T12:00:00Z" };
@@ -107,7 +91,7 @@ test("an override that is not created yet counts from now, and one that lasts to
 
 test("an override that the operator has refused as too long has no effect, until it is another one", () => {
   const refused = { type: "Active", status: "False", reason: "TooLong", message: "m", observedGeneration: 2 };
-  const objects = [rawPolicy("a", [byUID]), rawCluster()];
+  const objects = [policyWith("a", [byUID]), clusterWith()];
   const given = (generation: number, conditions: unknown): string =>
     verdict(
       fleet([...objects, { ...override("2026-11-27T12:00:00Z", { generation }), status: { conditions } }]),
@@ -120,8 +104,8 @@ test("an override that the operator has refused as too long has no effect, until
 
 test("objects without a namespace are in the one that kubectl would use", () => {
   const objects = [
-    rawCluster({ namespace: undefined }),
-    { ...rawPolicy("a", [byUID]), metadata: { name: "a" } },
+    clusterWith({ namespace: undefined }),
+    { ...policyWith("a", [byUID]), metadata: { name: "a" } },
   ];
   assert.ok(fleet(objects).cluster("default", "prod-1") !== undefined);
   assert.deepEqual(
@@ -133,8 +117,8 @@ test("objects without a namespace are in the one that kubectl would use", () => 
 });
 
 test("of objects with one name the last one counts, whatever its version", () => {
-  const last = { ...rawCluster({ labels: { last: "yes" } }), apiVersion: "cluster.x-k8s.io/v1beta1" };
-  const found = fleet([rawCluster(), last]).clusters();
+  const last = { ...clusterWith({ labels: { last: "yes" } }), apiVersion: "cluster.x-k8s.io/v1beta1" };
+  const found = fleet([clusterWith(), last]).clusters();
   assert.deepEqual(
     found.map(({ metadata }) => metadata.labels),
     [{ last: "yes" }],
@@ -142,13 +126,13 @@ test("of objects with one name the last one counts, whatever its version", () =>
 });
 
 test("a policy with errors holds, and one that is null in places is like one without", () => {
-  const broken = { ...rawPolicy("a", []), spec: { rules: "no" } };
-  assert.equal(verdict(fleet([broken, rawCluster()])).verdict, "NotEvaluable");
+  const broken = { ...policyWith("a", []), spec: { rules: "no" } };
+  assert.equal(verdict(fleet([broken, clusterWith()])).verdict, "NotEvaluable");
   const nulls = {
-    ...rawPolicy("a", []),
+    ...policyWith("a", []),
     spec: { rules: [{ name: "x", hooks: ["BeforeClusterDelete"], until: null, matchConditions: null }] },
   };
-  assert.equal(verdict(fleet([nulls, rawCluster()])).verdict, "Observed");
+  assert.equal(verdict(fleet([nulls, clusterWith()])).verdict, "Observed");
 });
 
 const row = (over: object = {}): object => ({
@@ -167,7 +151,7 @@ const narrowed = (policy: RawObject, selectors: object): RawObject => ({
   spec: { ...(policy["spec"] as object), ...selectors },
 });
 const withRows = (name: string, ...decisions: readonly object[]): RawObject => ({
-  ...rawPolicy(name, [byUID]),
+  ...policyWith(name, [byUID]),
   status: { decisions },
 });
 
@@ -182,7 +166,7 @@ test("what waits is in the rows of policies, once, since it was asked first; of 
     withRows("b", row({ firstAsked: "2026-11-20T11:00:00Z" })),
   ];
   const waiting = (metadata: object): readonly (readonly [string, string])[] => {
-    const world = fleet([rawCluster({ uid: "u1", ...metadata }), ...rows]);
+    const world = fleet([clusterWith({ uid: "u1", ...metadata }), ...rows]);
     return world
       .clusters()
       .flatMap((cluster) => world.pendingOperations(cluster))
@@ -196,7 +180,7 @@ test("what waits is in the rows of policies, once, since it was asked first; of 
 
 test("what the Cluster shows to have gone on does not wait any more", () => {
   const world = fleet([
-    rawCluster({
+    clusterWith({
       uid: "u1",
       annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" },
     }),
@@ -209,9 +193,9 @@ test("what the Cluster shows to have gone on does not wait any more", () => {
 
 test("a row about a Cluster that its policy does not match, or no longer matches, tells of nothing", () => {
   const waitingFor = (selectors: object): readonly string[] => {
-    const policy = { ...rawPolicy("a", [byUID]), status: { decisions: [row()] } };
+    const policy = { ...policyWith("a", [byUID]), status: { decisions: [row()] } };
     const world = fleet([
-      rawCluster({ uid: "u1", labels: { tier: "production" } }),
+      clusterWith({ uid: "u1", labels: { tier: "production" } }),
       narrowed(policy, selectors),
     ]);
     return world
@@ -226,7 +210,7 @@ test("a row about a Cluster that its policy does not match, or no longer matches
 
 test("of several rows about one operation the first one counts, as in the operator", () => {
   const rows = withRows("a", row(), row({ firstAsked: "2026-11-19T12:00:00Z" }));
-  const world = fleet([rawCluster({ uid: "u1" }), rows]);
+  const world = fleet([clusterWith({ uid: "u1" }), rows]);
   const [cluster] = world.clusters();
   assert.ok(cluster !== undefined);
   assert.deepEqual(
@@ -237,28 +221,28 @@ test("of several rows about one operation the first one counts, as in the operat
 
 test("a Namespace of a file has the label that the API server gives it, for selectors, gates and objects", () => {
   const selector = { matchLabels: { "kubernetes.io/metadata.name": "team-a" } };
-  const freeze = rawPolicy("freeze", [byUID], "ClusterHookPolicy");
+  const freeze = policyWith("freeze", [byUID], "ClusterHookPolicy");
   const own = { ...freeze, spec: { ...(freeze["spec"] as object), namespaceSelector: selector } };
   for (const labels of [undefined, { team: "a" }, { "kubernetes.io/metadata.name": "other" }]) {
-    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } };
-    assert.equal(verdict(fleet([own, rawCluster(), namespace])).verdict, "Blocked");
+    const namespace = rawNamespace({ labels });
+    assert.equal(verdict(fleet([own, clusterWith(), namespace])).verdict, "Blocked");
     const found = { name: "found", object: { apiVersion: "v1", kind: "Namespace", selector, absent: true } };
-    const world = fleet([rawPolicy("gone", [found], "ClusterHookPolicy"), rawCluster(), namespace]);
+    const world = fleet([policyWith("gone", [found], "ClusterHookPolicy"), clusterWith(), namespace]);
     assert.equal(verdict(world).verdict, "Blocked");
   }
 });
 
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const NAMESPACE = rawNamespace();
 const objectGate = (object: object): object => ({ name: "looks", object });
 /** The reasons of the gates of one policy. */
 const reasons = (
   given: readonly RawObject[],
   gate: object,
-  kind?: string,
+  kind?: PolicyKind,
   call?: HookCall,
 ): readonly string[] =>
   verdict(
-    fleet([rawPolicy("a", [gate], kind), rawCluster(), ...given], { complete: true }),
+    fleet([policyWith("a", [gate], kind), clusterWith(), ...given], { complete: true }),
     call,
   ).trace.flatMap(({ rules }) =>
     rules.flatMap(({ gates, reason }) =>
@@ -269,11 +253,11 @@ const reasons = (
 test("a gate that looks at Clusters sees that of the call as Cluster API calls about it", () => {
   const clusters = { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", selector: {} };
   const upgrade = { hook: "BeforeClusterUpgrade", toKubernetesVersion: "v1.36.0" } as const;
-  const other = rawCluster({ name: "prod-2" });
+  const other = clusterWith({ name: "prod-2" });
   const two = objectGate({ ...clusters, minCount: 2 });
   assert.deepEqual(reasons([NAMESPACE, other], two), ["WaitingForObject"]);
   assert.deepEqual(reasons([NAMESPACE, other], two, "HookPolicy", upgrade), ["Holds"]);
-  const going = rawCluster({ name: "prod-2", deletionTimestamp: "2026-11-21T11:00:00Z" });
+  const going = clusterWith({ name: "prod-2", deletionTimestamp: "2026-11-21T11:00:00Z" });
   const one = objectGate({ ...clusters, expression: "has(object.metadata.deletionTimestamp)", maxCount: 1 });
   assert.deepEqual(reasons([NAMESPACE, going], one), ["TooManyObjects"]);
   const own = { ...clusters, selector: undefined, name: "prod-1" };
@@ -288,7 +272,7 @@ test("the Cluster of a call about another version has that version", () => {
     hook: "BeforeClusterUpgrade",
     toKubernetesVersion,
   });
-  const world = fleet([rawPolicy("a", [tested]), rawCluster()]);
+  const world = fleet([policyWith("a", [tested]), clusterWith()]);
   assert.deepEqual(
     [to("v1.35.0"), to("v1.36.0")].map((call) => verdict(world, call).verdict),
     ["Allowed", "Blocked"],
@@ -303,8 +287,8 @@ test("a version without v is as Cluster API's webhook stores it, also for gates 
     name: "prod-1",
     expression: stored,
   });
-  const given = rawCluster({}, { topology: { classRef: { name: "lab" }, version: "1.36.0" } });
-  const world = fleet([rawPolicy("a", [gate]), given, NAMESPACE]);
+  const given = clusterWith({}, { topology: { classRef: { name: "lab" }, version: "1.36.0" } });
+  const world = fleet([policyWith("a", [gate]), given, NAMESPACE]);
   assert.equal(world.cluster("team-a", "prod-1")?.topology?.version, "v1.36.0");
   assert.equal(verdict(world, { hook: "BeforeClusterUpgrade" }).verdict, "Allowed");
 });
@@ -315,8 +299,8 @@ test("objects are found whatever version of their group they are given as", () =
   const deleted = { object: { ...noBackup.object, expression: "object.metadata.name == 'other'" } };
   assert.deepEqual(reasons([NAMESPACE, older], { ...noBackup, ...deleted }), ["Holds"]);
   const world = fleet([
-    rawPolicy("a", [noBackup]),
-    rawCluster(),
+    policyWith("a", [noBackup]),
+    clusterWith(),
     NAMESPACE,
     { ...older, kind: "BackupList", items: [] },
   ]);
@@ -328,12 +312,12 @@ function assertUnclear(
   given: readonly RawObject[],
   gate: object,
   message: RegExp,
-  kind = "ClusterHookPolicy",
+  kind: PolicyKind = "ClusterHookPolicy",
 ): void {
   assert.deepEqual(reasons(given, gate, kind), ["ObjectsUnclear"]);
-  const policy = rawPolicy("a", [gate], kind);
+  const policy = policyWith("a", [gate], kind);
   const ignoring = { ...policy, spec: { ...(policy["spec"] as object), failurePolicy: "Ignore" } };
-  const found = verdict(fleet([ignoring, rawCluster(), ...given], { complete: true }));
+  const found = verdict(fleet([ignoring, clusterWith(), ...given], { complete: true }));
   assert.ok(found.holds);
   assert.match(found.message, message);
 }
@@ -357,7 +341,7 @@ test("an object without a namespace is in that of kubectl apply if its kind has 
   const approval = { apiVersion: "example.com/v1", kind: "Approval", metadata: { name: "ok" } };
   const gate = (over: object): object =>
     objectGate({ apiVersion: "example.com/v1", kind: "Approval", name: "ok", ...over });
-  const platform = { apiVersion: "v1", kind: "Namespace", metadata: { name: "platform" } };
+  const platform = rawNamespace("platform");
   const named = gate({ namespace: "platform" });
   assertUnclear(
     [NAMESPACE, platform, approval],
@@ -396,7 +380,7 @@ test("objects in a namespace that a gate may select are unclear without its Name
     none,
     /Backup team-b\/b is in a namespace that a gate may select: add Namespace team-b, with its labels/,
   );
-  const teamB = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-b", labels: { env: "lab" } } };
+  const teamB = rawNamespace({ name: "team-b", labels: { env: "lab" } });
   assert.deepEqual(reasons([NAMESPACE, elsewhere, teamB], none, "ClusterHookPolicy"), ["Holds"]);
   const others = gate({ selector: { matchLabels: { tier: "two" } }, absent: true });
   assert.deepEqual(reasons([NAMESPACE, elsewhere], others, "ClusterHookPolicy"), ["Holds"]);

@@ -5,31 +5,20 @@ import test from "node:test";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import { objectReader } from "../../../../src/cli/fleet/given-objects.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 import { DELETE, policy as protecting, runSteps } from "../suite/suites.ts";
+import { RAW_POLICIES, rawCluster, rawNamespace } from "../raw.ts";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { name: "prod-1", namespace: "team-a" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
-};
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const CLUSTER = { ...rawCluster(), spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } } };
+const NAMESPACE = rawNamespace();
 
-function policy(kind: "HookPolicy" | "ClusterHookPolicy", object: object): RawObject {
-  const until = [{ name: "looks", object }];
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind,
-    metadata: { name: "looking", ...(kind === "HookPolicy" && { namespace: "team-a" }) },
-    spec: {
-      ...(kind === "ClusterHookPolicy" && { namespaceSelector: {} }),
-      failurePolicy: "Ignore",
-      rules: [{ name: "held", hooks: ["BeforeClusterDelete"], until }],
-    },
-  };
-}
+const policy = (kind: PolicyKind, object: object): RawObject =>
+  RAW_POLICIES[kind]("looking", {
+    failurePolicy: "Ignore",
+    rules: [{ name: "held", hooks: ["BeforeClusterDelete"], until: [{ name: "looks", object }] }],
+  });
 
 /** Of the policies in the order of the operator: those of all namespaces first. */
 function verdicts(objects: readonly RawObject[]): readonly string[] {

@@ -6,6 +6,7 @@ import { ageText, until } from "../../../../src/lib/age.ts";
 import { heldJson, heldLines, heldStream, type HeldView } from "../../../../src/cli/get/report.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { printed } from "../printed.ts";
+import { rawPolicy, rawRollout } from "../raw.ts";
 
 const NOW = new Date("2026-11-21T12:00:00Z");
 const annotation = { key: "example.com/ok" };
@@ -21,20 +22,15 @@ const GATES = [
   { name: "later", window: {} },
 ];
 
-function policy(
+const policy = (
   name: string,
   decisions: readonly object[],
   over: object = {},
   status: object = {},
-): RawObject {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name },
-    spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: GATES }], ...over },
-    status: { decisions, ...status },
-  };
-}
+): RawObject => ({
+  ...rawPolicy(name, { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: GATES }], ...over }),
+  status: { decisions, ...status },
+});
 
 function row(cluster: string, over: object = {}): object {
   return {
@@ -66,15 +62,7 @@ test("the oldest question comes first, whichever policy holds it", () => {
 });
 
 /** As the operator writes it; `operation` and `mode` are of its spec. */
-function rollout(spec: object, status: object): RawObject {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "r" },
-    spec,
-    status,
-  };
-}
+const rollout = (spec: object, status: object): RawObject => ({ ...rawRollout("r", spec), status });
 
 const BEHIND = {
   namespace: "team-a",

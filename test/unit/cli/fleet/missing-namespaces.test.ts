@@ -3,25 +3,17 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { folder } from "../program.ts";
+import { rawFleetPolicy, rawNamespace } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { clusterOf, rolloutOf } from "../rollout/planned-fleet.ts";
 
-const NAMESPACE = {
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name: "fleet", labels: { env: "prod" } },
-};
+const NAMESPACE = rawNamespace({ name: "fleet", labels: { env: "prod" } });
 const PROD = { namespaceSelector: { matchLabels: { env: "prod" } } };
 const window = { timeZone: "UTC", deny: [{ from: "2026-12-01", to: "2026-12-10" }] };
-const FREEZE = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "ClusterHookPolicy",
-  metadata: { name: "freeze" },
-  spec: {
-    ...PROD,
-    rules: [{ name: "freeze", hooks: ["BeforeClusterUpgrade"], until: [{ name: "over", window }] }],
-  },
-};
+const FREEZE = rawFleetPolicy("freeze", {
+  ...PROD,
+  rules: [{ name: "freeze", hooks: ["BeforeClusterUpgrade"], until: [{ name: "over", window }] }],
+});
 const CLUSTERS = [clusterOf("a", "rest"), clusterOf("b", "canary")];
 const AT = "2026-12-02T00:00:00Z";
 

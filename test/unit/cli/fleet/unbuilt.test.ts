@@ -4,35 +4,21 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { stringify } from "yaml";
 import { folder } from "../program.ts";
+import { rawCluster, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const cluster = (name: string, labels: object = {}): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { name, namespace: "team-a", labels },
+  ...rawCluster({ name, labels }),
   spec: { topology: { classRef: { name: "s" }, version: "v1.34.0" } },
 });
-const policy = (name = "p", extra: object = {}): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { name, namespace: "team-a", labels: { for: "deletion" } },
-  spec: {
-    rules: [
-      {
-        name: "d",
-        hooks: ["BeforeClusterDelete"],
-        until: [{ name: "a", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }],
-      },
-    ],
-    ...extra,
-  },
-});
-const ROLLOUT = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookRollout",
-  metadata: { name: "r" },
-  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", stages: [{ name: "all" }] },
+const rule = {
+  name: "d",
+  hooks: ["BeforeClusterDelete"],
+  until: [{ name: "a", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }],
 };
+const policy = (name = "p", extra: object = {}): object =>
+  rawPolicy({ name, labels: { for: "deletion" } }, { rules: [rule], ...extra });
+const ROLLOUT = rawRollout("r", { progressDeadline: "1h", stages: [{ name: "all" }] });
 const SUITE = {
   apiVersion: "cli.hookpolicy.dev/v1alpha1",
   kind: "HookPolicyTest",
@@ -42,7 +28,7 @@ const SUITE = {
     policies: ["in/"],
     rollouts: ["in/"],
     clusters: [cluster("c")],
-    namespaces: [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } }],
+    namespaces: [rawNamespace()],
     steps: [{ call: { hook: "BeforeClusterDelete", cluster: "team-a/c" }, expect: { verdict: "Blocked" } }],
   },
 };
@@ -59,12 +45,6 @@ const files = (kustomization: object, more: Record<string, object> = {}): Record
   "suite.yaml": stringify(SUITE),
   ...Object.fromEntries(Object.entries(more).map(([name, object]) => [name, stringify(object)])),
 });
-const patchOf = (spec: object): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { name: "p", namespace: "team-a" },
-  spec,
-});
 
 const COMMANDS = [
   ["simulate", "-f", "in", "--against", "fleet.yaml"],
@@ -77,16 +57,16 @@ const COMMANDS = [
 const CHANGED: Readonly<Record<string, Record<string, string>>> = {
   "a patch in a file": files(
     { patches: [{ path: "loose.yaml" }] },
-    { "in/prod/loose.yaml": patchOf({ ...OBSERVE, rules: [] }) },
+    { "in/prod/loose.yaml": rawPolicy("p", { ...OBSERVE, rules: [] }) },
   ),
-  "a patch in the kustomization": files({ patches: [{ patch: stringify(patchOf(OBSERVE)) }] }),
+  "a patch in the kustomization": files({ patches: [{ patch: stringify(rawPolicy("p", OBSERVE)) }] }),
   "a JSON patch with a target": files({
     patches: [{ target: { kind: "Hook(Policy|Rollout)" }, patch: JSON_PATCH }],
   }),
   "a JSON patch for labels": files({
     patches: [{ target: { labelSelector: "for=deletion" }, patch: JSON_PATCH }],
   }),
-  patchesStrategicMerge: files({ patchesStrategicMerge: [stringify(patchOf(OBSERVE))] }),
+  patchesStrategicMerge: files({ patchesStrategicMerge: [stringify(rawPolicy("p", OBSERVE))] }),
   patchesJson6902: files({
     patchesJson6902: [
       {
@@ -169,7 +149,7 @@ test("windows lists nothing of a policy that is not what is applied", async (t) 
     { name: "w", window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "8h" }] } },
   ];
   const given = files(
-    { patches: [{ patch: stringify(patchOf(OBSERVE)) }] },
+    { patches: [{ patch: stringify(rawPolicy("p", OBSERVE)) }] },
     { "in/base/p.yaml": policy("p", { rules: [{ name: "d", hooks: ["BeforeClusterDelete"], until }] }) },
   );
   const cwd = await folder(t, given);
@@ -199,7 +179,7 @@ test("one line names how many Clusters a patch is for, and no others", async (t)
 });
 
 test("validate warns of it, and fails with --strict", async (t) => {
-  const cwd = await folder(t, files({ patches: [{ patch: stringify(patchOf(OBSERVE)) }] }));
+  const cwd = await folder(t, files({ patches: [{ patch: stringify(rawPolicy("p", OBSERVE)) }] }));
   const { code, stdout } = await hookpolicy(["validate", "in"], { cwd });
   assert.equal(code, 0, stdout);
   assert.match(
@@ -212,7 +192,7 @@ test("validate warns of it, and fails with --strict", async (t) => {
 
 test("validate checks no patch as if it were a policy, but what is applied as well", async (t) => {
   const patches = { patches: [{ path: "patch.yaml" }] };
-  const patch = { "in/prod/patch.yaml": patchOf(OBSERVE) };
+  const patch = { "in/prod/patch.yaml": rawPolicy("p", OBSERVE) };
   const alone = await hookpolicy(["validate", "in"], { cwd: await folder(t, files(patches, patch)) });
   assert.equal(alone.code, 0, alone.stdout);
   assert.match(alone.stdout, /not-built/);

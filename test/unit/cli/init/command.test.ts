@@ -7,6 +7,7 @@ import { Ajv } from "ajv";
 import { parse } from "yaml";
 import { folder, hookpolicy as built } from "../program.ts";
 import { editorSchema } from "../../../../src/cli/init/editor-schema.ts";
+import { rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const FILES = [
@@ -94,12 +95,7 @@ test("the pipelines check what is beside the policies, and fail for a warning", 
   const gitlab = await read(cwd, ".gitlab-ci.yml");
   const validate = gitlab.hookpolicy.script.find((line: string) => line.startsWith("hookpolicy validate"));
   await mkdir(join(cwd, "rollouts"));
-  const rollout = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { namespaceSelector: {}, operation: "Upgrade", progressDeadline: "6h", maxConcurrency: 0 },
-  };
+  const rollout = rawRollout("upgrades", { maxConcurrency: 0 });
   await writeFile(join(cwd, "rollouts/upgrades.yaml"), JSON.stringify(rollout));
   const { code, stdout } = await hookpolicy(argsOf(validate), { cwd });
   assert.equal(code, 1, stdout);

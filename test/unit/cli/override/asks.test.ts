@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { MAIN } from "../program.ts";
+import { rawCluster } from "../raw.ts";
 import { onTerminal } from "../terminal/pseudo-terminal.ts";
 
 const VERSION = "cluster.x-k8s.io/v1beta2";
@@ -14,7 +15,7 @@ const list = (...items: readonly object[]): object => ({ metadata: { resourceVer
 function clusterAnswers(version: string, uid = "uid-1"): Record<string, object> {
   const metadata = { namespace: "team-a", name: "prod-1", uid, resourceVersion: "1" };
   const spec = { topology: { classRef: { name: "lab" }, version } };
-  const cluster = { apiVersion: VERSION, kind: "Cluster", metadata, spec, status: {} };
+  const cluster = { ...rawCluster(metadata), spec, status: {} };
   return {
     [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
     [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,

@@ -3,18 +3,9 @@ import test from "node:test";
 import type { KubeClient } from "../../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../../src/kube/kube-error.ts";
 import { createOverride } from "../../../../src/cli/override/new-override.ts";
+import { hookOverride } from "../../builders.ts";
 
-const override: Parameters<typeof createOverride>[1] = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name: "o" },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "prod-1" },
-    hooks: ["BeforeClusterDelete"],
-    reason: "INC-1",
-    expiresAt: "2026-11-22T00:00:00Z",
-  },
-};
+const override = hookOverride({}, { name: "o" });
 const refused = new KubeError("list: internal error", { code: 500, reason: "InternalError" });
 
 test("an override that is created is not said to have failed, whatever cannot be read of it then", async () => {

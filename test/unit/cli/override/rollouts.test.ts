@@ -14,37 +14,28 @@ import {
 import { liftedLines } from "../../../../src/cli/override/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { rawCluster, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
 const DELETE = "BeforeClusterDelete";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "u1" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const CLUSTER = rawCluster({ uid: "u1" });
+const NAMESPACE = rawNamespace();
 
 function rollout(name: string, spec: object = {}): RawObject {
   const ready = { type: "Ready", status: "True", reason: "Loaded", message: "", lastTransitionTime: "" };
   return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name, uid: name, generation: 1 },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", paused: true, ...spec },
+    ...rawRollout({ name, uid: name, generation: 1 }, { progressDeadline: "1h", paused: true, ...spec }),
     status: { observedGeneration: 1, conditions: [ready] },
   };
 }
 
 function freeze(): RawObject {
   const until = [{ name: "never", expression: "false" }];
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "freeze", uid: "freeze" },
-    spec: { rules: [{ name: "frozen", hooks: [UPGRADE], until }] },
-  };
+  return rawPolicy(
+    { name: "freeze", uid: "freeze" },
+    { rules: [{ name: "frozen", hooks: [UPGRADE], until }] },
+  );
 }
 
 function known(...objects: readonly RawObject[]) {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { answering, FORBIDDEN } from "../api-server.ts";
 import { folder } from "../program.ts";
+import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { checkOutput, clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
@@ -88,15 +89,11 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
   });
 
   test("waits for the windows of policies, and names what never begins or needs an action", async (t) => {
-    const policy = (name: string, gate: object, wave: string): object => ({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookPolicy",
-      metadata: { namespace: "fleet", name },
-      spec: {
+    const policy = (name: string, gate: object, wave: string): object =>
+      rawPolicy(`fleet/${name}`, {
         clusterSelector: { matchLabels: { wave } },
         rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", ...gate }] }],
-      },
-    });
+      });
     const window = { window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] } };
     const { stdout } = await plan(t, [
       ...FLEET,
@@ -188,7 +185,7 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
         ],
       },
     });
-    const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } };
+    const NAMESPACE = rawNamespace("fleet");
     const rest = (table: string): string => /^rest .*$/m.exec(table)?.[0] ?? "";
 
     test("a stage whose Clusters have the version has succeeded, with or without --to-version", async (t) => {
@@ -387,24 +384,12 @@ test("files beside the rollout count over the Clusters of the API server", async
     "GET /api/v1/namespaces": { metadata, items: [{ metadata: { name: "prod", uid: "n" } }] },
     [`${own}/clusterhookpolicies`]: { metadata, items: [] },
   });
-  const apiVersion = "hookpolicy.dev/v1alpha1";
   const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
-  const rollout = (name: string): object => ({
-    apiVersion,
-    kind: "HookRollout",
-    metadata: { name },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
-  });
   const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }];
   const files = [
-    rollout("upgrades"),
-    rollout("other"),
-    {
-      apiVersion,
-      kind: "ClusterHookPolicy",
-      metadata: { name: "night" },
-      spec: { namespaceSelector: {}, rules },
-    },
+    rawRollout("upgrades"),
+    rawRollout("other"),
+    rawFleetPolicy("night", { rules }),
     { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "prod" } },
   ];
   const text = files.map((object) => JSON.stringify(object)).join("\n---\n");

@@ -2,12 +2,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { rawCluster } from "../raw.ts";
 import { FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
 const canary = (version: string, pin: string, status = {}): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "fleet", name: "b", uid: "b", generation: 1, labels: { wave: "canary" } },
+  ...rawCluster({ namespace: "fleet", name: "b", uid: "b", generation: 1, labels: { wave: "canary" } }),
   spec: {
     topology: {
       classRef: { name: "lab" },

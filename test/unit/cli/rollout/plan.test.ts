@@ -3,8 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawNamespace, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
+
+const policyOf = (name: string, rule: object): object =>
+  rawPolicy(`fleet/${name}`, { rules: [{ name, hooks: ["BeforeClusterUpgrade"], ...rule }] });
 
 test("a rollout of mode Audit holds nothing", async (t) => {
   const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades", { mode: "Audit" })]);
@@ -12,12 +16,7 @@ test("a rollout of mode Audit holds nothing", async (t) => {
 });
 
 test("names the weekend that follows a freeze", async (t) => {
-  const held = (name: string, window: object): object => ({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "fleet", name },
-    spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], until: [{ name, window }] }] },
-  });
+  const held = (name: string, window: object): object => policyOf(name, { until: [{ name, window }] });
   const { stdout } = await plan(t, [
     ...FLEET,
     rolloutOf("upgrades"),
@@ -31,12 +30,7 @@ test("names the weekend that follows a freeze", async (t) => {
 });
 
 test("an approval that is still to be given does not hide a freeze beside it", async (t) => {
-  const held = (name: string, until: object): object => ({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "fleet", name },
-    spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], until: [{ name, ...until }] }] },
-  });
+  const held = (name: string, until: object): object => policyOf(name, { until: [{ name, ...until }] });
   const { stdout } = await plan(t, [
     ...FLEET,
     rolloutOf("upgrades"),
@@ -68,7 +62,7 @@ test("names every Cluster that it leaves out", async (t) => {
   const deletionTimestamp = "2026-12-01T07:00:00Z";
   const leaving = { ...outside, metadata: { ...outside.metadata, name: "leaving", deletionTimestamp } };
   const only = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "fleet" } } };
-  const other = { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } };
+  const other = rawNamespace("other");
   const objects = [
     ...FLEET,
     outside,
@@ -274,12 +268,6 @@ test("percentages of deletions are of all members, not of those that wait", asyn
   assert.match(stdout, /^The last Cluster is done at 2026-12-01T08:40Z, after 40m\.$/m);
 });
 
-const policyOf = (name: string, rule: object): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { namespace: "fleet", name },
-  spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], ...rule }] },
-});
 const NIGHT = {
   name: "night",
   window: { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] },
@@ -334,12 +322,7 @@ test("another rollout that holds the same Clusters is named, because the plan le
 
 test("gates see the version that the plan is about, in the call and in the Cluster", async (t) => {
   const tested = { name: "tested", expression: "cluster.topology.version.satisfies('<1.35.0')" };
-  const policy = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "fleet", name: "tested" },
-    spec: { rules: [{ name: "tested", hooks: ["BeforeClusterUpgrade"], until: [tested] }] },
-  };
+  const policy = policyOf("tested", { until: [tested] });
   const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades"), policy], "--to-version", "v1.35.0");
   assert.match(stdout, /must be released by an action first/);
 });

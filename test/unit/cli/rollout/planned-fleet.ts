@@ -4,34 +4,22 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawNamespace, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 export const clusterOf = (name: string, wave: string, version = "v1.34.0"): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "fleet", name, uid: name, labels: { wave } },
+  ...rawCluster({ namespace: "fleet", name, uid: name, labels: { wave } }),
   spec: { topology: { classRef: { name: "lab" }, version } },
 });
-export const rolloutOf = (name: string, spec: object = {}): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookRollout",
-  metadata: { name },
-  spec: {
-    operation: "Upgrade",
-    namespaceSelector: {},
-    progressDeadline: "6h",
+export const rolloutOf = (name: string, spec: object = {}): object =>
+  rawRollout(name, {
     stages: [
       { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
       { name: "rest" },
     ],
     ...spec,
-  },
-});
-export const FLEET = [
-  clusterOf("a", "rest"),
-  clusterOf("b", "canary"),
-  { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } },
-];
+  });
+export const FLEET = [clusterOf("a", "rest"), clusterOf("b", "canary"), rawNamespace("fleet")];
 
 export async function checkOutput(command: string, text: string): Promise<void> {
   const ajv = new Ajv({ formats: { "date-time": true } });

@@ -4,21 +4,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawNamespace, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const AT = ["--at", "2026-11-21T12:00:00Z"];
-const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const NAMESPACE = rawNamespace();
 
-function cluster(name: string, spec: object = { topology: TOPOLOGY }): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
-}
-
-function policy(name: string, rules: readonly object[]): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules } };
-}
+const policy = (name: string, rules: readonly object[]): object => rawPolicy(name, { rules });
 
 const confirmed = {
   name: "confirmed",
@@ -36,7 +28,10 @@ const many = (...objects: readonly object[]): string =>
   objects.map((object) => JSON.stringify(object)).join("\n---\n");
 
 const FLEET = {
-  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), cluster("by-hand", {})),
+  "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1"), rawCluster("prod-2"), {
+    ...rawCluster("by-hand"),
+    spec: {},
+  }),
   "fleet/policies.yaml": many(policy("protect", [confirmed])),
 };
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
@@ -119,7 +114,7 @@ test("of another version, the hook answers as admission does", async (t) => {
 test("over a time, a refusal by a window begins and ends with it", async (t) => {
   const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny" };
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1")),
+    "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1")),
     "new/p.yaml": many(policy("nights", [refused])),
   });
   const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-23T22:00:00Z"];
@@ -137,7 +132,7 @@ test("an expression with now is looked at again before the rule's window closes"
   const until = [...nightly.until, early];
   const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny", until };
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1")),
+    "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1")),
     "new/p.yaml": many(policy("nights", [refused])),
   });
   const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-21T23:40:00Z"];
@@ -157,12 +152,12 @@ test("a creation is that of each Cluster as if it were created again", async (t)
   const cwd = await folder(t, {
     "fleet/clusters.yaml": many(
       NAMESPACE,
-      cluster("prod-1"),
-      cluster("by-hand", {}),
-      cluster("restored", { topology: TOPOLOGY, paused: true }),
-      owning(cluster("owned")),
+      rawCluster("prod-1"),
+      { ...rawCluster("by-hand"), spec: {} },
+      { ...rawCluster("restored"), spec: { ...rawCluster().spec, paused: true } },
+      owning(rawCluster("owned")),
     ),
-    "new/p.yaml": many(policy("owners", [owned]), cluster("from-git")),
+    "new/p.yaml": many(policy("owners", [owned]), rawCluster("from-git")),
   });
   const { changes, totals } = await json(cwd, "-f", "new");
   const requests = changes.filter(({ request }) => request === "Create");

@@ -6,20 +6,15 @@ import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const AT = ["--at", "2026-11-21T12:00:00Z"];
 
-function cluster(name: string, labels: object = {}, spec: object = { topology: TOPOLOGY }): object {
-  const metadata = { namespace: "team-a", name, labels };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
-}
-const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
+const cluster = (name: string, labels: object = {}): object => rawCluster({ name, labels });
 
-function policy(name: string, rules: readonly object[], over: object = {}): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
-}
+const policy = (name: string, rules: readonly object[], over: object = {}): object =>
+  rawPolicy(name, { rules, ...over });
 
 const approved = { name: "approved", annotation: { key: "example.com/ok" } };
 const confirmed = { name: "confirmed", hooks: ["BeforeClusterDelete"], until: [approved] };
@@ -28,12 +23,15 @@ const night = {
   window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] },
 };
 const nightly = { name: "nightly", hooks: ["BeforeClusterUpgrade"], until: [night] };
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const NAMESPACE = rawNamespace();
 const many = (...objects: readonly object[]): string =>
   objects.map((object) => JSON.stringify(object)).join("\n---\n");
 
 const FLEET = {
-  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), cluster("by-hand", {}, {})),
+  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), {
+    ...cluster("by-hand"),
+    spec: {},
+  }),
   "fleet/policies.yaml": many(policy("protect", [confirmed])),
 };
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
@@ -146,17 +144,7 @@ test("Clusters are changed and added by what is applied, too, and compared under
 });
 
 test("an applied override releases, and a policy of Audit would only block", async (t) => {
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "let-go" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      reason: "incident",
-      expiresAt: "2026-11-22T12:00:00Z",
-    },
-  };
+  const override = rawOverride("let-go", { expiresAt: "2026-11-22T12:00:00Z" });
   const audit = policy("protect", [confirmed], { mode: "Audit" });
   const cwd = await folder(t, { ...FLEET, "new/o.yaml": many(override), "audit.yaml": many(audit) });
   const overridden = await json(cwd, "-f", "new");

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { folder } from "../program.ts";
+import { rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
@@ -13,20 +14,15 @@ const metadata = (name: string): object => ({
   uid: `uid-${name}`,
   resourceVersion: "1",
 });
-const POLICY = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: metadata("gated"),
-  spec: {
-    rules: [
-      {
-        name: "ok",
-        hooks: ["BeforeClusterDelete"],
-        until: [{ name: "approved", object: { apiVersion: "v1", kind: "ConfigMap", name: "approved" } }],
-      },
-    ],
-  },
-};
+const POLICY = rawPolicy(metadata("gated"), {
+  rules: [
+    {
+      name: "ok",
+      hooks: ["BeforeClusterDelete"],
+      until: [{ name: "approved", object: { apiVersion: "v1", kind: "ConfigMap", name: "approved" } }],
+    },
+  ],
+});
 const FORBIDDEN =
   'the operator may not read configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
 

@@ -3,22 +3,17 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const CLUSTER = rawCluster({ uid: "5d2c" });
 
 const policy = (name: string, gate: object): string =>
-  JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { name, namespace: "team-a" },
-    spec: { rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", ...gate }] }] },
-  });
+  JSON.stringify(
+    rawPolicy(name, {
+      rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", ...gate }] }],
+    }),
+  );
 const NIGHT = { window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "8h" }] } };
 
 test("one instant is told to be one where windows can change the answer, and a span is none", async (t) => {

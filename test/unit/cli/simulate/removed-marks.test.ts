@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawFleetPolicy, rawNamespace } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const KEPT: readonly unknown[] = [0, undefined];
@@ -10,12 +11,8 @@ const GONE: readonly unknown[] = [1, "newly allowed: BeforeClusterDelete"];
 const SELECTOR = { matchLabels: { tier: "production" } };
 const LABELLED = { labels: SELECTOR.matchLabels };
 
-const policy = (selector: object): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "ClusterHookPolicy",
-  metadata: { name: "protect" },
-  spec: {
-    namespaceSelector: {},
+const policy = (selector: object): object =>
+  rawFleetPolicy("protect", {
     ...selector,
     rules: [
       {
@@ -24,19 +21,7 @@ const policy = (selector: object): object => ({
         until: [{ name: "ok", annotation: { key: "example.com/ok" } }],
       },
     ],
-  },
-});
-const cluster = (more: object): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", ...more },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-});
-const namespace = (more: object): object => ({
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name: "team-a", ...more },
-});
+  });
 
 async function change(
   t: test.TestContext,
@@ -52,15 +37,15 @@ async function change(
 }
 
 const ofCluster = async (t: test.TestContext, before: object, after: object): Promise<readonly unknown[]> => {
-  const others = [policy({ clusterSelector: SELECTOR }), namespace({})];
-  return await change(t, [...others, cluster(before)], [...others, cluster(after)]);
+  const others = [policy({ clusterSelector: SELECTOR }), rawNamespace({})];
+  return await change(t, [...others, rawCluster(before)], [...others, rawCluster(after)]);
 };
 
 test("what the files of the fleet have, and the applied ones have not, is gone", async (t) => {
   assert.deepEqual(await ofCluster(t, LABELLED, {}), GONE);
   assert.deepEqual(await ofCluster(t, LABELLED, LABELLED), KEPT);
-  const others = [policy({ namespaceSelector: SELECTOR }), cluster({})];
-  assert.deepEqual(await change(t, [...others, namespace(LABELLED)], [...others, namespace({})]), GONE);
+  const others = [policy({ namespaceSelector: SELECTOR }), rawCluster({})];
+  assert.deepEqual(await change(t, [...others, rawNamespace(LABELLED)], [...others, rawNamespace({})]), GONE);
 });
 
 test("of a stored object, what was applied is gone, and what others have written stays", async (t) => {

@@ -8,35 +8,27 @@ import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { rolloutEdges } from "../../../../src/cli/fleet/rollout-state.ts";
 import { type AwaitedOperation, rolloutHolds } from "../../../../src/cli/simulate/rollout-holds.ts";
 import { TooManyChanges } from "../../../../src/operations/timeline.ts";
+import { rawCluster, rawNamespace, rawOverride, rawRollout } from "../raw.ts";
 
 const AT = new Date("2026-11-21T12:00:00Z");
 const minutes = (count: number): Date => new Date(AT.getTime() + count * 60_000);
 
 const cluster = (name: string, namespace = "team-a"): RawObject => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace, name },
+  ...rawCluster({ namespace, name }),
   spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } },
 });
-const namespace = (name: string): RawObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
-const rollout = (spec: object, name = "upgrades"): RawObject => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookRollout",
-  metadata: { name },
-  spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h", ...spec },
-});
-const override = (name: string, minute: number, over: object): RawObject => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name, creationTimestamp: AT.toISOString() },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "a" },
-    hooks: ["BeforeClusterUpgrade"],
-    reason: "a test",
-    expiresAt: minutes(minute).toISOString(),
-    ...over,
-  },
-});
+const rollout = (spec: object, name = "upgrades"): RawObject =>
+  rawRollout(name, { maxConcurrency: 1, ...spec });
+const override = (name: string, minute: number, over: object): RawObject =>
+  rawOverride(
+    { name, creationTimestamp: AT.toISOString() },
+    {
+      clusterRef: { namespace: "team-a", name: "a" },
+      hooks: ["BeforeClusterUpgrade"],
+      expiresAt: minutes(minute).toISOString(),
+      ...over,
+    },
+  );
 
 const fleetOf = (...objects: readonly RawObject[]): Fleet =>
   new Fleet(objects, { served: servedHooks(14), maxOverrideMs: 86_400_000, now: AT });
@@ -103,7 +95,7 @@ test("too many edges for the operations end the simulation", () => {
 
 test("only overrides that lift a rollout for one of its Clusters make edges", () => {
   const fleet = fleetOf(
-    ...["team-a", "team-b"].map(namespace),
+    ...["team-a", "team-b"].map(rawNamespace),
     cluster("a"),
     cluster("b", "team-b"),
     rollout({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "team-a" } } }),

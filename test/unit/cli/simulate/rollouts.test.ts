@@ -7,6 +7,7 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 import { folder } from "../program.ts";
+import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const AT = new Date("2026-11-21T12:00:00Z");
@@ -14,42 +15,29 @@ const served = servedHooks(14);
 
 type Raw = Record<string, unknown>;
 
-function cluster(name: string, wave: string, over: object = {}): Raw {
-  return {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace: "team-a", name, labels: { wave } },
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } },
-    ...over,
-  };
-}
+const cluster = (name: string, wave: string, over: object = {}): Raw => ({
+  ...rawCluster({ name, labels: { wave } }),
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } },
+  ...over,
+});
 
 function rollout(spec: object, status?: object): Raw {
-  const standard = { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h" };
   return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { ...standard, ...spec },
+    ...rawRollout("upgrades", { maxConcurrency: 1, ...spec }),
     ...(status !== undefined && { status }),
   };
 }
 
-const FREEZE = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { namespace: "team-a", name: "freeze" },
-  spec: {
-    clusterSelector: { matchLabels: { wave: "canary" } },
-    rules: [
-      {
-        name: "ok",
-        hooks: ["BeforeClusterUpgrade"],
-        until: [{ name: "ok", annotation: { key: "example.com/ok" } }],
-      },
-    ],
-  },
-};
+const FREEZE = rawPolicy("freeze", {
+  clusterSelector: { matchLabels: { wave: "canary" } },
+  rules: [
+    {
+      name: "ok",
+      hooks: ["BeforeClusterUpgrade"],
+      until: [{ name: "ok", annotation: { key: "example.com/ok" } }],
+    },
+  ],
+});
 const STAGES = {
   stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "production" }],
 };
@@ -215,18 +203,15 @@ test("over a time, the windows of stages open and close", async () => {
 });
 
 test("an override that names the rollout lifts it", async () => {
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
-    spec: {
+  const override = rawOverride(
+    { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
+    {
       clusterRef: { namespace: "team-a", name: "c" },
       hooks: ["BeforeClusterUpgrade"],
       policyRefs: [{ kind: "HookRollout", name: "upgrades" }],
-      reason: "a test",
       expiresAt: "2026-11-21T12:30:00Z",
     },
-  };
+  );
   const present = [...FLEET, override];
   const held = "newly-blocked team-a/b HookRollout upgrades all NoFreeSlot";
   assert.deepEqual(await changes({ present, applied: [rollout({})] }), [held]);

@@ -6,6 +6,7 @@ import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import type { Change } from "../../../../src/cli/simulate/change.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
+import { rawCluster, rawFleetPolicy, rawNamespace, rawOverride } from "../raw.ts";
 
 const FROM = new Date("2026-11-21T12:00:00Z");
 const TO = new Date("2026-11-26T12:00:00Z");
@@ -23,14 +24,11 @@ const night = (duration: string): object => ({
 });
 const HOOKS = ["BeforeClusterUpgrade", "BeforeClusterDelete"];
 
-function policy(name: string, until: readonly object[], over: object = {}): Record<string, unknown> {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "ClusterHookPolicy",
-    metadata: { name, uid: `uid-of-${name}` },
-    spec: { namespaceSelector: {}, rules: [{ name: "rule", hooks: HOOKS, until, ...over }] },
-  };
-}
+const policy = (name: string, until: readonly object[], over: object = {}): Record<string, unknown> =>
+  rawFleetPolicy(
+    { name, uid: `uid-of-${name}` },
+    { rules: [{ name: "rule", hooks: HOOKS, until, ...over }] },
+  );
 
 const older = {
   name: "old",
@@ -61,7 +59,7 @@ function cluster(
   name: string,
   { labels = {}, annotations = {}, created = "2026-01-01", deleted }: Traits,
 ): Record<string, unknown> {
-  const metadata = {
+  return rawCluster({
     namespace: name.startsWith("a") ? "team-a" : "team-b",
     name,
     uid: `uid-${name}`,
@@ -69,9 +67,7 @@ function cluster(
     annotations,
     creationTimestamp: `${created}T00:00:00Z`,
     ...(deleted !== undefined && { deletionTimestamp: deleted }),
-  };
-  const topology = { classRef: { name: "lab" }, version: "v1.35.0" };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec: { topology } };
+  });
 }
 
 const approved = (name: string): Traits => ({ annotations: { "example.com/ok": `uid-${name}` } });
@@ -90,22 +86,11 @@ const TRAITS: Readonly<Record<string, Traits>> = {
   b7: { deleted: "2026-11-21T10:00:00Z" },
 };
 const CLUSTERS = Object.entries(TRAITS).map(([name, traits]) => cluster(name, traits));
-const NAMESPACES = ["team-a", "team-b"].map((name) => ({
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name },
-}));
-const OVERRIDE = {
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name: "a2", creationTimestamp: "2026-11-21T11:00:00Z" },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "a2" },
-    hooks: HOOKS,
-    reason: "incident",
-    expiresAt: "2026-11-23T12:00:00Z",
-  },
-};
+const NAMESPACES = ["team-a", "team-b"].map((name) => rawNamespace(name));
+const OVERRIDE = rawOverride(
+  { name: "a2", creationTimestamp: "2026-11-21T11:00:00Z" },
+  { clusterRef: { namespace: "team-a", name: "a2" }, hooks: HOOKS, expiresAt: "2026-11-23T12:00:00Z" },
+);
 
 async function changesOf(
   clusters: readonly Record<string, unknown>[],

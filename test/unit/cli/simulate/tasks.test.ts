@@ -5,19 +5,12 @@ import test from "node:test";
 import { Ajv } from "ajv";
 import { parse } from "yaml";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const cluster = (name: string, labels: object = {}): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name, uid: name, labels },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-});
-const policy = (name: string, image: string, mode = "Enforce"): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookPolicy",
-  metadata: { namespace: "team-a", name },
-  spec: {
+const cluster = (name: string, labels: object = {}): object => rawCluster({ name, uid: name, labels });
+const policy = (name: string, image: string, mode = "Enforce"): object =>
+  rawPolicy(name, {
     mode,
     serviceAccountName: "cluster-tasks",
     rules: [
@@ -42,8 +35,7 @@ const policy = (name: string, image: string, mode = "Enforce"): object => ({
         ],
       },
     ],
-  },
-});
+  });
 const FLEET = [cluster("prod-1", { tier: "gold" }), cluster("prod-2"), cluster("canary-1", { tier: "x" })];
 const json = (...objects: readonly object[]): string =>
   objects.map((each) => JSON.stringify(each)).join("\n---\n");

@@ -4,21 +4,16 @@ import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { Ajv } from "ajv";
 import { folder, outputSchema } from "../program.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const AT = ["--at", "2026-11-25T12:00:00Z"]; // a Wednesday
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const CLUSTER = rawCluster();
 
 function policy(until: readonly object[], rule: object = {}): object {
   const rules = [{ name: "backed-up", hooks: ["BeforeClusterDelete"], until, ...rule }];
-  const metadata = { namespace: "team-a", name: "backups" };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules } };
+  return rawPolicy("backups", { rules });
 }
 
 const backup = (minCount: number, phase = "object.status.phase == 'Completed'"): object => ({

@@ -3,42 +3,25 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+const CLUSTER = rawCluster({ uid: "5d2c" });
 const approvals = (operator: string): object => {
   const [a, b] = ["a", "b"].map((key) => `'example.com/${key}' in cluster.metadata.annotations`);
   return { name: "approved", expression: `${a} ${operator} ${b}` };
 };
 const policy = (approved: object, range: string, message = "ask"): string =>
-  JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { name: "p", namespace: "team-a" },
-    spec: {
+  JSON.stringify(
+    rawPolicy("p", {
       rules: [
         { name: "two-people", hooks: ["BeforeClusterDelete"], until: [approved], message },
         { name: "tested", hooks: ["BeforeClusterUpgrade"], until: [{ name: "v", version: { range } }] },
       ],
-    },
-  });
+    }),
+  );
 const rollout = (maxFailures: number): string =>
-  JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: {
-      operation: "Upgrade",
-      namespaceSelector: {},
-      progressDeadline: "6h",
-      stages: [{ name: "all", maxFailures }],
-    },
-  });
+  JSON.stringify(rawRollout("upgrades", { stages: [{ name: "all", maxFailures }] }));
 
 test("a rule that is loosened for what no Cluster shows yet is named, in every format", async (t) => {
   const both = policy(approvals("&&"), "<1.36.0");
@@ -87,23 +70,12 @@ test("a rule that no longer holds, or now does, by its policy's mode alone is no
 
 test("such a rule fails --fail-on any, and so does a policy that is removed or an override that is new", async (t) => {
   const weaker = policy(approvals("||"), "<1.36.0");
-  const override = JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "now" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["AfterClusterUpgrade"],
-      expiresAt: "2026-11-21T12:30:00Z",
-      reason: "why",
-    },
-  });
+  const override = JSON.stringify(
+    rawOverride("now", { hooks: ["AfterClusterUpgrade"], expiresAt: "2026-11-21T12:30:00Z" }),
+  );
   const strict = policy(approvals("&&"), "<1.36.0");
-  const again = JSON.stringify({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { name: "again", namespace: "team-a" },
-    spec: {
+  const again = JSON.stringify(
+    rawPolicy("again", {
       rules: [
         {
           name: "tested",
@@ -111,8 +83,8 @@ test("such a rule fails --fail-on any, and so does a policy that is removed or a
           until: [{ name: "v", version: { range: "<1.36.0" } }],
         },
       ],
-    },
-  });
+    }),
+  );
   const cwd = await folder(t, {
     "fleet.yaml": [JSON.stringify(CLUSTER), strict, again].join("\n---\n"),
     "weaker.yaml": weaker,

@@ -18,6 +18,7 @@ import {
 } from "../../builders.ts";
 import { readAuditLines } from "../../../../src/cli/suite/record/audit-lines.ts";
 import { folder } from "../program.ts";
+import { rawNamespace, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { Operator } from "./recorded-operator.ts";
 import { APPROVED, CLUSTER } from "./suites.ts";
@@ -271,7 +272,7 @@ test("an answer is told to rest on a Namespace that is not given, or on a rollou
   );
   const held = { ...JSON.parse(last), verdict: "Blocked" };
   held.answer.message = "HookRollout upgrades, stage rest: waits for a free slot";
-  const given = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } });
+  const given = JSON.stringify(rawNamespace({ labels }));
   const slot = await recorded(t, policy, `${first}\n${JSON.stringify(held)}`, { "fleet/n.json": given });
   assert.match(
     slot.stderr,
@@ -301,7 +302,7 @@ wrote tests/r.yaml
 test("a request that the given Cluster cannot make any more is left out, and the others stay", async (t) => {
   const policy = ruled([APPROVED], { admission: "Deny" });
   const { log } = new Operator([policy]).try(upgradeTo("v1.36.0")).pass(1).try(DELETION);
-  const after = { ...CLUSTER, spec: { topology: { ...CLUSTER.spec.topology, version: "v1.36.0" } } };
+  const after = { ...CLUSTER, spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } } };
   const { cwd, code, stderr } = await recorded(t, policy, log, { "fleet/c.yaml": JSON.stringify(after) });
   assert.equal(code, 1);
   assert.match(
@@ -314,12 +315,7 @@ test("a request that the given Cluster cannot make any more is left out, and the
 test("a rollout is left out, and the command says so", async (t) => {
   const policy = ruled([APPROVED]);
   const { log } = new Operator([policy]).ask(UPGRADE);
-  const rollout = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
-  };
+  const rollout = rawRollout("upgrades");
   const { cwd, code, stderr } = await recorded(t, policy, log, { "fleet/r.json": JSON.stringify(rollout) });
   assert.equal(code, 0);
   assert.match(

@@ -3,18 +3,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawNamespace, rawOverride, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, runSteps, suite, UPGRADE } from "./suites.ts";
 
 const expect = { verdict: "Blocked" };
 const step = (over: object): string => suite({ steps: [{ call: DELETE, expect, ...over }] });
 const withSpec = (over: object): string => suite({ steps: [{ call: DELETE, expect }], ...over });
-const override = (expiresAt: string): object => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name: "let-go" },
-  spec: { clusterRef: { namespace: "a", name: "b" }, hooks: ["BeforeClusterDelete"], reason: "r", expiresAt },
-});
+const override = (expiresAt: string): object =>
+  rawOverride("let-go", { clusterRef: { namespace: "a", name: "b" }, expiresAt });
 const clusterWith = (spec: object): object => ({ ...CLUSTER, spec });
 const clusterAs = (metadata: object): object => ({
   ...CLUSTER,
@@ -248,12 +245,7 @@ test("a path of rollouts among the policies is an error", async (t) => {
 
 test("Clusters of files that are templates, parts, or two of one name are errors with their places", async (t) => {
   const cluster = (name: string, version: string, topology: object = { classRef: { name: "s" } }): string =>
-    JSON.stringify({
-      apiVersion: "cluster.x-k8s.io/v1beta2",
-      kind: "Cluster",
-      metadata: { namespace: "team-a", name },
-      spec: { topology: { ...topology, version } },
-    });
+    JSON.stringify({ ...rawCluster(name), spec: { topology: { ...topology, version } } });
   const cwd = await folder(t, {
     "a.json": cluster("prod-1", "v1.34.0"),
     "b.json": cluster("prod-1", "v1.35.0"),
@@ -334,19 +326,11 @@ test("a policy of another kind is not the one that is named", async () => {
 
 test("a rollout that selects by namespace needs the Namespaces of its Clusters", async () => {
   const env = { namespaceSelector: { matchLabels: { env: "prod" } } };
-  const namespaces = [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels: { env: "prod" } } },
-  ];
+  const namespaces = [rawNamespace({ labels: { env: "prod" } })];
   const limit = { labelKey: "env", from: "Namespace", maxConcurrency: 1 };
   const staged = { stages: [{ name: "pilot", ...env }, { name: "rest" }] };
   for (const own of [env, staged, { spread: [limit] }]) {
-    const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...own };
-    const rollout = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookRollout",
-      metadata: { name: "all" },
-      spec,
-    };
+    const rollout = rawRollout("all", own);
     const given = { rollouts: [rollout], steps: [{ call: DELETE, expect }] };
     assert.equal(
       await problemOf(suite(given)),
@@ -357,20 +341,12 @@ test("a rollout that selects by namespace needs the Namespaces of its Clusters",
 });
 
 test("a rollout needs no Namespace of a Cluster whose stage is known without it, or that has no topology", async () => {
-  const rollout = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "all" },
-    spec: {
-      operation: "Upgrade",
-      namespaceSelector: {},
-      progressDeadline: "6h",
-      stages: [
-        { name: "canary", clusterSelector: { matchLabels: { tier: "canary" } } },
-        { name: "rest", namespaceSelector: { matchLabels: { env: "prod" } } },
-      ],
-    },
-  };
+  const rollout = rawRollout("all", {
+    stages: [
+      { name: "canary", clusterSelector: { matchLabels: { tier: "canary" } } },
+      { name: "rest", namespaceSelector: { matchLabels: { env: "prod" } } },
+    ],
+  });
   const labelled = { ...CLUSTER, metadata: { ...CLUSTER.metadata, labels: { tier: "canary" } } };
   const steps = [{ call: DELETE, expect }];
   const old = { ...CLUSTER, metadata: { namespace: "team-b", name: "old" }, spec: {} };

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { rawOverride } from "../raw.ts";
 import { APPROVED, CLUSTER, DELETE, policy, problemOf, runSteps, suite } from "./suites.ts";
 
 const NIGHT = {
@@ -95,17 +96,7 @@ test("windows open and close whether or not an operation waits for them", async 
 });
 
 test("an override that releases an operation is an Event once the Cluster shows that it proceeded", async () => {
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "incident" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      reason: "a test",
-      expiresAt: "2026-11-21T14:00:00Z",
-    },
-  };
+  const override = rawOverride("incident", { expiresAt: "2026-11-21T14:00:00Z" });
   const state = (name: string): object => ({
     name: "hookpolicy_overrides",
     labels: { state: name },

@@ -3,44 +3,27 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { StepResult } from "../../../../src/cli/suite/result.ts";
+import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { problemOf, run } from "./suites.ts";
 
 const V36 = "v1.36.0";
 
-function cluster(name: string, wave = "production", over: object = {}): object {
-  return {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace: "team-a", name, labels: { wave } },
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-    ...over,
-  };
-}
+const cluster = (name: string, wave = "production", over: object = {}): object => ({
+  ...rawCluster({ name, labels: { wave } }),
+  ...over,
+});
 
 const STAGES = [
   { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "24h" },
   { name: "production" },
 ];
 
-function rollout(spec: object = {}, name = "upgrades"): object {
-  const standard = { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h" };
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name },
-    spec: { ...standard, ...spec },
-  };
-}
+const rollout = (spec: object = {}, name = "upgrades"): object =>
+  rawRollout(name, { maxConcurrency: 1, ...spec });
 
 /** A policy of one rule about upgrades. */
-function evening(rule: object): object {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "evening" },
-    spec: { rules: [{ name: "evening", hooks: ["BeforeClusterUpgrade"], ...rule }] },
-  };
-}
+const evening = (rule: object): object =>
+  rawPolicy("evening", { rules: [{ name: "evening", hooks: ["BeforeClusterUpgrade"], ...rule }] });
 
 const upgrade = (name: string): object => ({
   hook: "BeforeClusterUpgrade",
@@ -202,18 +185,12 @@ const stories: Readonly<Record<string, object>> = {
   },
   "an override that names the rollout releases without a slot": {
     overrides: [
-      {
-        apiVersion: "hookpolicy.dev/v1alpha1",
-        kind: "HookOverride",
-        metadata: { name: "now" },
-        spec: {
-          clusterRef: { namespace: "team-a", name: "b" },
-          hooks: ["BeforeClusterUpgrade"],
-          policyRefs: [{ kind: "HookRollout", name: "upgrades" }],
-          reason: "a test",
-          expiresAt: "2026-11-21T18:00:00Z",
-        },
-      },
+      rawOverride("now", {
+        clusterRef: { namespace: "team-a", name: "b" },
+        hooks: ["BeforeClusterUpgrade"],
+        policyRefs: [{ kind: "HookRollout", name: "upgrades" }],
+        expiresAt: "2026-11-21T18:00:00Z",
+      }),
     ],
     steps: [
       { call: upgrade("a"), expect: GO },

@@ -2,19 +2,15 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { rawRollout } from "../raw.ts";
 import { APPROVED, CLUSTER, policy, runSteps } from "./suites.ts";
 
 const TARGET = "v1.36.0";
 
-function rollout(name: string, status: object = {}): object {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name },
-    spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h" },
-    status,
-  };
-}
+const rollout = (name: string, status: object = {}): object => ({
+  ...rawRollout(name, { maxConcurrency: 1 }),
+  status,
+});
 
 test("a slot that is renewed while another rollout holds makes nobody ask again at the same instant", async () => {
   const at = "2026-11-21T11:58:00Z";

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { StepResult } from "../../../../src/cli/suite/result.ts";
+import { rawPolicy, rawRollout } from "../raw.ts";
 import { APPROVED, CLUSTER, DELETE, problemOf, run, suite, UPGRADE } from "./suites.ts";
 
 const KIND = { apiVersion: "batch/v1", kind: "Job" };
@@ -12,12 +13,10 @@ const OWNED = { uid: "uid-1", name: "prod-1", namespace: "team-a" };
 
 function policy(tasks: readonly object[], rule: object = {}): object {
   const hooks = ["BeforeClusterDelete", "BeforeClusterUpgrade"];
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "protect" },
-    spec: { serviceAccountName: "cluster-tasks", rules: [{ name: "clean", hooks, tasks, ...rule }] },
-  };
+  return rawPolicy("protect", {
+    serviceAccountName: "cluster-tasks",
+    rules: [{ name: "clean", hooks, tasks, ...rule }],
+  });
 }
 const clean = (over: object = {}): object => ({ name: "clean", create: JOB, ...over });
 const ended = (type: "Complete" | "Failed", name = "clean"): object => ({
@@ -250,12 +249,7 @@ describe("a task", () => {
   });
 
   test("takes the slot of a rollout, and gives it back when it has failed", async () => {
-    const rollout = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookRollout",
-      metadata: { name: "upgrades" },
-      spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h" },
-    };
+    const rollout = rawRollout("upgrades", { maxConcurrency: 1 });
     const other = { ...CLUSTER, metadata: { ...OWNED, name: "prod-2", uid: "uid-2" } };
     const call = (name: string): object => ({
       hook: "BeforeClusterUpgrade",

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { rawOverride } from "../raw.ts";
 import { APPROVED, CLUSTER, DELETE, policy, run, runSteps, suite, UPGRADE } from "./suites.ts";
 
 const NIGHT = {
@@ -72,18 +73,8 @@ test("the rule that is named is found among several that hold", async () => {
 test("what is patched, created and deleted counts from that step on", async () => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "team-a", name: "go" } };
   const gate = { name: "go", object: { apiVersion: "v1", kind: "ConfigMap", name: "go" } };
-  const override = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: { name: "let-go" },
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      reason: "incident",
-      // The longest that is allowed, from its creation in the step.
-      expiresAt: "2026-11-28T12:00:01Z",
-    },
-  };
+  // The longest that is allowed, from its creation in the step.
+  const override = rawOverride("let-go", { expiresAt: "2026-11-28T12:00:01Z" });
   const found = await statuses({
     policies: [policy([APPROVED, gate])],
     steps: [

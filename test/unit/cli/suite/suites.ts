@@ -5,13 +5,9 @@ import { loadSuite, type LoadedSuite } from "../../../../src/cli/suite/suite.ts"
 import type { StepResult, SuiteResult } from "../../../../src/cli/suite/result.ts";
 import { runSuite } from "../../../../src/cli/suite/run-suite.ts";
 import { loadPaths } from "../../../../src/cli/files/load.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 
-export const CLUSTER = {
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { namespace: "team-a", name: "prod-1", uid: "uid-1" },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-};
+export const CLUSTER = rawCluster({ uid: "uid-1" });
 export const DELETE = { hook: "BeforeClusterDelete", cluster: "team-a/prod-1" };
 export const UPGRADE = {
   hook: "BeforeClusterUpgrade",
@@ -24,12 +20,7 @@ export function policy(until: readonly object[], over: object = {}): object {
   const rules = [
     { name: "confirmed", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], until, ...over },
   ];
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "protect" },
-    spec: { rules },
-  };
+  return rawPolicy("protect", { rules });
 }
 
 /** As JSON, which is YAML. */

@@ -3,18 +3,9 @@ import test from "node:test";
 import { parse } from "yaml";
 import { isPrintable } from "../../../../src/lib/printable.ts";
 import { yamlText } from "../../../../src/cli/terminal/yaml-text.ts";
+import { rawOverride } from "../raw.ts";
 
-const override = (reason: string): Parameters<typeof yamlText>[0] => ({
-  apiVersion: "hookpolicy.dev/v1alpha1",
-  kind: "HookOverride",
-  metadata: { name: "a" },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "prod-1", uid: "u" },
-    hooks: ["BeforeClusterDelete"],
-    reason,
-    expiresAt: "2026-11-21T12:00:00Z",
-  },
-});
+const override = (reason: string): object => rawOverride("a", { reason, expiresAt: "2026-11-21T12:00:00Z" });
 
 for (const reason of ["INC-1", "yes", "a\u202Eb\u200B \u{E0041}\\u001b: #'\"", "a\nb", "\u001B\u0085"]) {
   test(`an override for Git is printable, and says the same: ${JSON.stringify(reason)}`, () => {

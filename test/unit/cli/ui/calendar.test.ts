@@ -2,19 +2,14 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { calendarOf } from "../../../../src/cli/ui/calendar.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { rawPolicy } from "../raw.ts";
 
 const BERLIN = "Europe/Berlin";
 
-function policy(window: object): Readonly<Record<string, unknown>> {
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookPolicy",
-    metadata: { namespace: "team-a", name: "nights" },
-    spec: {
-      rules: [{ name: "nightly", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }],
-    },
-  };
-}
+const policy = (window: object): Readonly<Record<string, unknown>> =>
+  rawPolicy("nights", {
+    rules: [{ name: "nightly", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }],
+  });
 
 const NIGHTS = { timeZone: BERLIN, allow: [{ schedule: "0 1 * * *", duration: "4h" }] };
 const at = (text: string): Date => new Date(text);

@@ -5,6 +5,7 @@ import { LiveFeed } from "../../../../src/cli/ui/live-feed.ts";
 import type { KubeClient } from "../../../../src/kube/kube-client.ts";
 import type { Resource } from "../../../../src/kube/resource.ts";
 import type { LiveState } from "../../../../src/page/wire.ts";
+import { rawRollout } from "../raw.ts";
 
 test(
   "the page tells by the API server's clock of an operator that is gone, with the command for this cluster",
@@ -24,13 +25,8 @@ test(
       ({ notes, rollouts } = state);
       if (notes.length > 0) end.abort();
     });
-    const unseen = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookRollout",
-      metadata: { name: "upgrades", generation: 1 },
-    };
-    const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
-    const holders = { objects: [{ ...unseen, spec }], resources: [], unread: [] };
+    const unseen = rawRollout({ name: "upgrades", generation: 1 });
+    const holders = { objects: [unseen], resources: [], unread: [] };
     const words = { program: "hookpolicy", connection: " --context prod" };
     await followFleet(client, feed, { holders, words, signal: end.signal });
     assert.deepEqual(notes, [

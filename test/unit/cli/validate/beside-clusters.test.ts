@@ -2,34 +2,28 @@
 
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
+import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { folder } from "../program.ts";
+import { RAW_POLICIES, rawCluster, rawNamespace, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const API = "hookpolicy.dev/v1alpha1";
-
-function cluster(name: string, labels: object, namespace = "team-a"): object {
-  const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
-  const metadata = { namespace, name, labels };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
-}
+const cluster = (name: string, labels: object, namespace = "team-a"): object =>
+  rawCluster({ namespace, name, labels });
 
 const FLEET = [
-  { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels: { team: "a" } } },
+  rawNamespace({ labels: { team: "a" } }),
   cluster("prod-1", { tier: "production", env: "live" }),
   cluster("dev-1", { tier: "staging" }),
 ];
 
-function policy(spec: object, metadata: object = {}, kind = "HookPolicy"): object {
+function policy(spec: object, metadata: object = {}, kind: PolicyKind = "HookPolicy"): object {
   const until = [{ name: "ok", annotation: { key: "example.com/ok", value: "yes" } }];
   const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], until, message: "ask" }];
-  const own = { name: "p", ...(kind === "HookPolicy" && { namespace: "team-a" }), ...metadata };
-  return { apiVersion: API, kind, metadata: own, spec: { ...spec, rules } };
+  return RAW_POLICIES[kind]({ name: "p", ...metadata }, { ...spec, rules });
 }
 
-function rollout(stages: readonly object[], selectors: object = { namespaceSelector: {} }): object {
-  const spec = { operation: "Upgrade", progressDeadline: "6h", ...selectors, stages };
-  return { apiVersion: API, kind: "HookRollout", metadata: { name: "upgrades" }, spec };
-}
+const rollout = (stages: readonly object[], selectors: object = { namespaceSelector: {} }): object =>
+  rawRollout("upgrades", { ...selectors, stages });
 
 async function findings(t: TestContext, ...objects: readonly object[]): Promise<string[]> {
   const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");

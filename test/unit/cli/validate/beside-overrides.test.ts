@@ -3,53 +3,37 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { folder } from "../program.ts";
+import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const API = "hookpolicy.dev/v1alpha1";
 const UID = "11111111-1111-1111-1111-111111111111";
 const SOON = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, "");
 
-const cluster = (name: string, uid?: string): object => ({
-  apiVersion: "cluster.x-k8s.io/v1beta2",
-  kind: "Cluster",
-  metadata: { name, namespace: "team-a", ...(uid !== undefined && { uid }) },
-  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+const cluster = (name: string, uid?: string): object =>
+  rawCluster({ name, ...(uid !== undefined && { uid }) });
+const POLICY = rawPolicy("keep", {
+  rules: [
+    {
+      name: "r",
+      hooks: ["BeforeClusterDelete"],
+      until: [{ name: "ok", annotation: { key: "example.com/ok", value: "yes" } }],
+      message: "ask",
+    },
+  ],
 });
-const POLICY = {
-  apiVersion: API,
-  kind: "HookPolicy",
-  metadata: { name: "keep", namespace: "team-a" },
-  spec: {
-    rules: [
-      {
-        name: "r",
-        hooks: ["BeforeClusterDelete"],
-        until: [{ name: "ok", annotation: { key: "example.com/ok", value: "yes" } }],
-        message: "ask",
-      },
-    ],
-  },
-};
 const FLEET = [cluster("prod-1", UID), cluster("prod-2")];
-const ROLLOUT = {
-  apiVersion: API,
-  kind: "HookRollout",
-  metadata: { name: "upgrades" },
-  spec: { namespaceSelector: {}, operation: "Upgrade", progressDeadline: "6h" },
-};
+const ROLLOUT = rawRollout("upgrades");
 
-const override = (spec: object, metadata: object = {}): object => ({
-  apiVersion: API,
-  kind: "HookOverride",
-  metadata: { name: "now", ...metadata },
-  spec: {
-    clusterRef: { namespace: "team-a", name: "prod-1", uid: UID },
-    hooks: ["BeforeClusterDelete"],
-    reason: "INC-1",
-    expiresAt: SOON,
-    ...spec,
-  },
-});
+const override = (spec: object, metadata: object = {}): object =>
+  rawOverride(
+    { name: "now", ...metadata },
+    {
+      clusterRef: { namespace: "team-a", name: "prod-1", uid: UID },
+      reason: "INC-1",
+      expiresAt: SOON,
+      ...spec,
+    },
+  );
 
 const refs = (...policyRefs: object[]): object => ({ policyRefs });
 

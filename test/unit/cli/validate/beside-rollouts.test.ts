@@ -2,19 +2,20 @@
 
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
+import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { folder } from "../program.ts";
+import { RAW_POLICIES, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 function rollout(name: string, spec: object = {}): string {
-  const all = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...spec };
-  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata: { name }, spec: all })}\n`;
+  return `${JSON.stringify(rawRollout(name, spec))}\n`;
 }
 
-function policy(hook: string, spec: object = {}, kind = "HookPolicy"): string {
+function policy(hook: string, spec: object = {}, kind: PolicyKind = "HookPolicy"): string {
   const until = [{ name: "tested", annotation: { key: "a", value: "b" } }];
-  const metadata = { name: "p", ...(kind === "HookPolicy" && { namespace: "team-a" }) };
-  const all = { rules: [{ name: "r", hooks: [hook], until }], ...spec };
-  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind, metadata, spec: all })}\n`;
+  const rules = [{ name: "r", hooks: [hook], until }];
+  return `${JSON.stringify(RAW_POLICIES[kind]("p", { rules, ...spec }))}
+`;
 }
 
 /** Without what is said of a policy by itself. */
@@ -45,8 +46,7 @@ spec:
 const windowed = (name: string, allow: string, spec: object = {}, namespace = "team-a"): string => {
   const window = { timeZone: "UTC", allow: [{ schedule: allow, duration: "8h" }] };
   const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "open", window }] }];
-  const metadata = { name, namespace };
-  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...spec } })}\n`;
+  return `${JSON.stringify(rawPolicy({ name, namespace }, { rules, ...spec }))}\n`;
 };
 
 test("windows of two policies for the same Clusters that never meet are a warning", async (t) => {
