@@ -150,7 +150,10 @@ describe("clusterctl move", () => {
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
     );
     assert.match(await source.kubectl(...wordsOf(restart)), /^deployment\.apps\/hookpolicy restarted$/m);
-    await storeOverride(source, "moved", { namespace: TEAM, name: CLUSTER.name });
+    await storeOverride(source, "moved", {
+      clusterRef: { namespace: TEAM, name: CLUSTER.name },
+      hooks: ["BeforeClusterUpgrade"],
+    });
     assert.match(await source.kubectl(...wordsOf(look)), /hookoverride\S*\/moved /);
     assert.equal(wait, "kubectl wait extensionconfig/hookpolicy --for=condition=Discovered --timeout=3m"); // docs/break-glass.md
   });

@@ -5,7 +5,7 @@ import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import type { Evidence, ReadResult } from "../../../../src/cli/doctor/finding.ts";
 import { absent, authority, forbidden, found, other, policy, table, webhookOf } from "./evidence-fixture.ts";
 
-const denying = policy({
+const DENYING = policy({
   rules: [
     {
       name: "r",
@@ -17,7 +17,7 @@ const denying = policy({
 });
 const bundle = (ca: { readonly certificate: string }): string =>
   Buffer.from(ca.certificate).toString("base64");
-const given = (over: Partial<Evidence>) => (): Partial<Evidence> => ({ policies: found([denying]), ...over });
+const denying = (over: Partial<Evidence>): Partial<Evidence> => ({ policies: found([DENYING]), ...over });
 
 const ownWorkers = { name: "workers.hookpolicy.dev", failurePolicy: "Fail" };
 
@@ -52,92 +52,69 @@ function hooks(kind: string, name: string, rule: object, failurePolicy = "Fail")
 }
 
 describe("admission", () => {
-  table({
-    "without webhook": [
-      "admission",
-      given({ clusterWebhook: absent }),
-      "error",
-      /no effect in HookPolicy team-a\/p/,
-    ],
-    "without webhook, when the policies cannot be read": [
-      "admission",
-      given({ clusterWebhook: absent, policies: forbidden }),
-      "unknown",
-      /may not/,
-    ],
-    "without webhook in its configuration": [
-      "admission",
-      given({ clusterWebhook: found({ webhooks: [] }) }),
-      "error",
-      /has no webhook/,
-    ],
-    "that the API server trusts not yet": [
-      "admission",
-      given({ clusterWebhook: webhookOf("") }),
-      "error",
-      /has no caBundle.*until then it refuses to create/,
-    ],
-    "that cert-manager was not told of": [
-      "admission",
-      given({
+  table("admission", {
+    "without webhook": {
+      given: denying({ clusterWebhook: absent }),
+      error: /no effect in HookPolicy team-a\/p/,
+    },
+    "without webhook, when the policies cannot be read": {
+      given: denying({ clusterWebhook: absent, policies: forbidden }),
+      unknown: /may not/,
+    },
+    "without webhook in its configuration": {
+      given: denying({ clusterWebhook: found({ webhooks: [] }) }),
+      error: /has no webhook/,
+    },
+    "that the API server trusts not yet": {
+      given: denying({ clusterWebhook: webhookOf("") }),
+      error: /has no caBundle.*until then it refuses to create/,
+    },
+    "that cert-manager was not told of": {
+      given: denying({
         webhook: injected("hookpolicy"),
         clusterWebhook: found({
           metadata: { name: "hookpolicy-clusters" },
           webhooks: [{ ...ownWorkers, clientConfig: {} }],
         }),
       }),
-      "error",
-      /has no caBundle.* → .*kubectl annotate validatingwebhookconfiguration hookpolicy-clusters cert-manager\.io\/inject-ca-from=ns\/serving$/,
-    ],
-    "that cert-manager has not written yet": [
-      "admission",
-      given({ clusterWebhook: injected("hookpolicy-clusters") }),
-      "error",
-      /has no caBundle.* → cert-manager writes it: kubectl describe certificate -n ns serving$/,
-    ],
-    "that the API server does not trust": [
-      "admission",
-      given({ clusterWebhook: webhookOf(bundle(other)) }),
-      "error",
-      /does not hold the authority/,
-    ],
-    "that lets requests pass without an answer": [
-      "admission",
-      given({ clusterWebhook: webhookOf(bundle(authority), "Ignore") }),
-      "warning",
-      /while no replica answers, nothing is refused/,
-    ],
-    "that is not asked about pinned workers": [
-      "admission",
-      given({
+      error:
+        /has no caBundle.* → .*kubectl annotate validatingwebhookconfiguration hookpolicy-clusters cert-manager\.io\/inject-ca-from=ns\/serving$/,
+    },
+    "that cert-manager has not written yet": {
+      given: denying({ clusterWebhook: injected("hookpolicy-clusters") }),
+      error: /has no caBundle.* → cert-manager writes it: kubectl describe certificate -n ns serving$/,
+    },
+    "that the API server does not trust": {
+      given: denying({ clusterWebhook: webhookOf(bundle(other)) }),
+      error: /does not hold the authority/,
+    },
+    "that lets requests pass without an answer": {
+      given: denying({ clusterWebhook: webhookOf(bundle(authority), "Ignore") }),
+      warning: /while no replica answers, nothing is refused/,
+    },
+    "that is not asked about pinned workers": {
+      given: denying({
         clusterWebhook: found({
           webhooks: [{ clientConfig: { caBundle: bundle(authority) }, failurePolicy: "Fail" }],
         }),
       }),
-      "warning",
-      /has no webhook workers\.hookpolicy\.dev: .* → set admission\.clusters=true/,
-    ],
-    "whose Service has no ready Pod": [
-      "admission",
-      given({ clusterWebhook: calling, clusterEndpoints: endpoints(false) }),
-      "error",
-      /Service hookpolicy-system\/hooks, .* has no ready Pod; until then it refuses.* → kubectl describe service -n hookpolicy-system hooks/,
-    ],
-    "whose Service has one": [
-      "admission",
-      given({ clusterWebhook: calling, clusterEndpoints: endpoints(true) }),
-      "ok",
-      /^the API server trusts the serving certificate →/,
-    ],
-    "whose endpoints may not be read": [
-      "admission",
-      given({ clusterWebhook: calling, clusterEndpoints: forbidden }),
-      "ok",
-      /trusts/,
-    ],
-    "names who else is asked about Clusters, and when": [
-      "admission",
-      given({
+      warning: /has no webhook workers\.hookpolicy\.dev: .* → set admission\.clusters=true/,
+    },
+    "whose Service has no ready Pod": {
+      given: denying({ clusterWebhook: calling, clusterEndpoints: endpoints(false) }),
+      error:
+        /Service hookpolicy-system\/hooks, .* has no ready Pod; until then it refuses.* → kubectl describe service -n hookpolicy-system hooks/,
+    },
+    "whose Service has one": {
+      given: denying({ clusterWebhook: calling, clusterEndpoints: endpoints(true) }),
+      ok: /^the API server trusts the serving certificate →/,
+    },
+    "whose endpoints may not be read": {
+      given: denying({ clusterWebhook: calling, clusterEndpoints: forbidden }),
+      ok: /trusts/,
+    },
+    "names who else is asked about Clusters, and when": {
+      given: denying({
         webhooks: found([
           hooks("MutatingWebhookConfiguration", "defaults", { operations: ["CREATE", "UPDATE"] }),
           hooks("ValidatingWebhookConfiguration", "guard", { operations: ["*"], resources: ["*"] }, "Ignore"),
@@ -149,14 +126,11 @@ describe("admission", () => {
           },
         ]),
       }),
-      "ok",
-      /; before it, these can change a Cluster: defaults \(CREATE, UPDATE, or nothing passes\); beside it, these must admit a request, too: guard \(\*\) →/,
-    ],
-    "with webhooks that may not be read": [
-      "admission",
-      given({ webhooks: forbidden }),
-      "ok",
-      /which other webhooks there are is unknown/,
-    ],
+      ok: /; before it, these can change a Cluster: defaults \(CREATE, UPDATE, or nothing passes\); beside it, these must admit a request, too: guard \(\*\) →/,
+    },
+    "with webhooks that may not be read": {
+      given: denying({ webhooks: forbidden }),
+      ok: /which other webhooks there are is unknown/,
+    },
   });
 });

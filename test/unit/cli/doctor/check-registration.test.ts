@@ -21,10 +21,10 @@ import {
   other,
 } from "./evidence-fixture.ts";
 describe("registered", () => {
-  const says = (conditions: object[]) => (): Partial<Evidence> => ({
+  const says = (conditions: object[]): Partial<Evidence> => ({
     registrations: registrations(extension({}, { conditions })),
   });
-  const selecting = (matchLabels: object) => (): Partial<Evidence> => {
+  const selecting = (matchLabels: object): Partial<Evidence> => {
     const raw = extension();
     return {
       registrations: registrations({
@@ -34,90 +34,75 @@ describe("registered", () => {
     };
   };
   const REFUSED = "handler a requestHook hooks/v1/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
-  const capi = (version: string) => (): Partial<Evidence> => ({
+  const refused = says([{ type: "Discovered", status: "False", message: REFUSED }]);
+  const capi = (version: string): Partial<Evidence> => ({
     providers: found([{ providerName: "cluster-api", version }]),
   });
-  table({
-    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /never calls it/],
-    twice: [
-      "ExtensionConfig",
-      () => ({ registrations: registrations(extension(), extension({}, {}, "b")) }),
-      "warning",
-      /kubectl delete extensionconfig b$/,
-    ],
-    "by another extension only": [
-      "ExtensionConfig",
-      () => ({
+  table("ExtensionConfig", {
+    "by nothing": { given: { registrations: registrations() }, error: /never calls it/ },
+    twice: {
+      given: { registrations: registrations(extension(), extension({}, {}, "b")) },
+      warning: /kubectl delete extensionconfig b$/,
+    },
+    "by another extension only": {
+      given: {
         registrations: registrations(
           extension({ service: { namespace: "a", name: "b" } }, { handlers: [] }, "caren"),
         ),
-      }),
-      "error",
-      /never calls it/,
-    ],
-    "for another namespace than the operator's": [
-      "ExtensionConfig",
-      () => ({
+      },
+      error: /never calls it/,
+    },
+    "for another namespace than the operator's": {
+      given: {
         registrations: registrations(
           extension(
             { service: { namespace: "elsewhere", name: "hookpolicy-webhook-service" } },
             { conditions: [{ type: "Discovered", status: "False", message: "no such host" }] },
           ),
         ),
-      }),
-      "error",
-      /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not call it/,
-    ],
-    "but never looked at": ["discovery", says([]), "error", /Discovered is missing/],
-    "but not discovered": [
-      "discovery",
-      says([{ type: "Discovered", status: "False", message: "no such host" }]),
-      "error",
-      /Discovered is False: no such host/,
-    ],
-    "but refused for a hook that Cluster API does not know": [
-      "discovery",
-      says([{ type: "Discovered", status: "False", message: REFUSED }]),
-      "error",
-      /→ in Deployment .* set the argument --capi-version=1\.14$/,
-    ],
-    "but refused by a Cluster API of unknown version": [
-      "discovery",
-      () => ({
-        ...says([{ type: "Discovered", status: "False", message: REFUSED }])(),
-        deployments: found([]),
-      }),
-      "error",
-      /--capi-version=1\.MINOR$/,
-    ],
-    "but changed since": [
-      "discovery",
-      says([{ type: "Discovered", status: "True", observedGeneration: 0 }]),
-      "warning",
-      /has changed since/,
-    ],
-    "with hooks that an older Cluster API does not know": [
-      "handlers",
-      capi("v1.11.0"),
-      "error",
-      /1\.11 refuses all of them because of BeforeControlPlaneUpgrade.*--capi-version=1\.11/,
-    ],
-    "with fewer hooks than Cluster API calls": [
-      "handlers",
-      capi("v1.14.0"),
-      "warning",
-      /does not answer BeforeControlPlaneUpgrade.*--capi-version=1\.14/,
-      { served: servedHooks(11) },
-    ],
-    "before the operator offered more": [
-      "handlers",
-      () => ({ registrations: registrations(extension({}, { handlers: [] })) }),
-      "error",
-      /knows no handler for BeforeClusterCreate.*kubectl annotate .*\/discover=2026-11-23T12:00:00Z$/,
-      { now: new Date("2026-11-23T12:00:00Z") },
-    ],
-    "for the namespace": ["namespaces", selecting({ a: "b" }), "ok", /every namespace/],
-    "for other namespaces": ["namespaces", selecting({ a: "c" }), "error", /hold nothing there: team-a/],
+      },
+      error:
+        /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not call it/,
+    },
+  });
+  table("discovery", {
+    "but never looked at": { given: says([]), error: /Discovered is missing/ },
+    "but not discovered": {
+      given: says([{ type: "Discovered", status: "False", message: "no such host" }]),
+      error: /Discovered is False: no such host/,
+    },
+    "but refused for a hook that Cluster API does not know": {
+      given: refused,
+      error: /→ in Deployment .* set the argument --capi-version=1\.14$/,
+    },
+    "but refused by a Cluster API of unknown version": {
+      given: { ...refused, deployments: found([]) },
+      error: /--capi-version=1\.MINOR$/,
+    },
+    "but changed since": {
+      given: says([{ type: "Discovered", status: "True", observedGeneration: 0 }]),
+      warning: /has changed since/,
+    },
+  });
+  table("handlers", {
+    "with hooks that an older Cluster API does not know": {
+      given: capi("v1.11.0"),
+      error: /1\.11 refuses all of them because of BeforeControlPlaneUpgrade.*--capi-version=1\.11/,
+    },
+    "with fewer hooks than Cluster API calls": {
+      given: capi("v1.14.0"),
+      settings: { served: servedHooks(11) },
+      warning: /does not answer BeforeControlPlaneUpgrade.*--capi-version=1\.14/,
+    },
+    "before the operator offered more": {
+      given: { registrations: registrations(extension({}, { handlers: [] })) },
+      settings: { now: new Date("2026-11-23T12:00:00Z") },
+      error: /knows no handler for BeforeClusterCreate.*kubectl annotate .*\/discover=2026-11-23T12:00:00Z$/,
+    },
+  });
+  table("namespaces", {
+    "for the namespace": { given: selecting({ a: "b" }), ok: /every namespace/ },
+    "for other namespaces": { given: selecting({ a: "c" }), error: /hold nothing there: team-a/ },
   });
 });
 
@@ -128,83 +113,43 @@ describe("the certificate", () => {
   const later = (share: number): Partial<Settings> => ({
     now: new Date(Date.now() + share * 365 * 86_400_000),
   });
-  table({
-    "without caBundle": [
-      "certificate",
-      () => ({ registrations: registrations(extension({ caBundle: "" })) }),
-      "error",
-      /has no caBundle.*kubectl annotate extensionconfig hookpolicy .*inject-ca-from-secret=hookpolicy-system/,
-    ],
-    "of an authority that Cluster API does not know": [
-      "certificate",
-      () => ({ registrations: registrations(extension(bundle(other))) }),
-      "error",
-      /does not hold the authority.*kubectl annotate/,
-    ],
-    "that its own Secret's ca.crt did not sign": [
-      "certificate",
-      () => ({
+  table("certificate", {
+    "without caBundle": {
+      given: { registrations: registrations(extension({ caBundle: "" })) },
+      error:
+        /has no caBundle.*kubectl annotate extensionconfig hookpolicy .*inject-ca-from-secret=hookpolicy-system/,
+    },
+    "of an authority that Cluster API does not know": {
+      given: { registrations: registrations(extension(bundle(other))) },
+      error: /does not hold the authority.*kubectl annotate/,
+    },
+    "that its own Secret's ca.crt did not sign": {
+      given: {
         registrations: registrations(extension(bundle(other))),
         secrets: secretOf(leaf, other.certificate),
-      }),
-      "error",
-      /put that authority into ca\.crt of Secret/,
-    ],
-    "for another name": [
-      "certificate",
-      () => ({ secrets: secretOf(foreign, authority.certificate) }),
-      "error",
-      /is not for hookpolicy-webhook-service/,
-    ],
-    "that has ended": ["certificate", () => ({}), "error", /ended at/, later(20)],
-    "that should have been renewed": [
-      "certificate",
-      () => ({}),
-      "warning",
-      /ends at .* and has not been renewed/,
-      { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },
-    ],
-    "that is nowhere": [
-      "certificate",
-      () => ({ secrets: new Map([[KEY, absent]]) }),
-      "unknown",
-      /issued elsewhere/,
-    ],
-    "that the user may not read": [
-      "certificate",
-      () => ({ secrets: new Map([[KEY, forbidden]]) }),
-      "unknown",
-      /may not/,
-    ],
-    "that is none": [
-      "certificate",
-      () => ({ secrets: secretOf("", "") }),
-      "error",
-      /no certificate in tls\.crt/,
-    ],
-    "without webhook": [
-      "webhook",
-      () => ({ webhook: absent }),
-      "warning",
-      /kubectl apply -f manifests\/webhook\.yaml/,
-    ],
-    "that the API server trusts not yet": [
-      "webhook",
-      () => ({ webhook: webhookOf("") }),
-      "warning",
-      /has no caBundle/,
-    ],
-    "that the API server does not trust": [
-      "webhook",
-      () => ({ webhook: webhookOf(Buffer.from(other.certificate).toString("base64")) }),
-      "warning",
-      /does not hold the authority/,
-    ],
-    "that cannot be compared": [
-      "webhook",
-      () => ({ secrets: new Map() }),
-      "unknown",
-      /no Secret .* to compare it with/,
-    ],
+      },
+      error: /put that authority into ca\.crt of Secret/,
+    },
+    "for another name": {
+      given: { secrets: secretOf(foreign, authority.certificate) },
+      error: /is not for hookpolicy-webhook-service/,
+    },
+    "that has ended": { settings: later(20), error: /ended at/ },
+    "that should have been renewed": {
+      settings: { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },
+      warning: /ends at .* and has not been renewed/,
+    },
+    "that is nowhere": { given: { secrets: new Map([[KEY, absent]]) }, unknown: /issued elsewhere/ },
+    "that the user may not read": { given: { secrets: new Map([[KEY, forbidden]]) }, unknown: /may not/ },
+    "that is none": { given: { secrets: secretOf("", "") }, error: /no certificate in tls\.crt/ },
+  });
+  table("webhook", {
+    "without webhook": { given: { webhook: absent }, warning: /kubectl apply -f manifests\/webhook\.yaml/ },
+    "that the API server trusts not yet": { given: { webhook: webhookOf("") }, warning: /has no caBundle/ },
+    "that the API server does not trust": {
+      given: { webhook: webhookOf(Buffer.from(other.certificate).toString("base64")) },
+      warning: /does not hold the authority/,
+    },
+    "that cannot be compared": { given: { secrets: new Map() }, unknown: /no Secret .* to compare it with/ },
   });
 });

@@ -146,23 +146,21 @@ function isAboutTheSameCluster({ remedy = "", problems = [] }: Check): void {
   }
 }
 
-/** By name: the check, what was read, its state, and words of what it says or advises. */
-export type Case = [
-  name: string,
-  over: () => Partial<Evidence>,
-  state: string,
-  words: RegExp,
-  given?: Partial<Settings>,
-];
+/** What was read, and words of what the check says or advises, by its state. */
+type Row = Readonly<Partial<Record<Check["state"], RegExp>>> & {
+  readonly given?: Partial<Evidence>;
+  readonly settings?: Partial<Settings>;
+};
 
-export function table(cases: Readonly<Record<string, Case>>): void {
-  for (const [title, [name, over, state, words, given]] of Object.entries(cases)) {
+/** What one check says, by the name of the test. */
+export function table(name: string, rows: Readonly<Record<string, Row>>): void {
+  for (const [title, { given, settings: more, ...says }] of Object.entries(rows)) {
     test(title, () => {
-      const { state: is, detail, remedy, problems } = check(name, over(), given);
-      assert.equal(is, state, detail);
+      const { state, detail, remedy, problems } = check(name, given, more);
+      assert.deepEqual(Object.keys(says), [state], detail);
       const told = (problems ?? [{ detail: "", remedy }]).map((each) => `${each.detail} → ${each.remedy}`);
-      assert.match([detail, ...told].join("\n").replace("\n →", " →"), words);
-      isAboutTheSameCluster(check(name, over(), given, { program: "hp", connection: " --context prod" }));
+      assert.match([detail, ...told].join("\n").replace("\n →", " →"), says[state] ?? assert.fail());
+      isAboutTheSameCluster(check(name, given, more, { program: "hp", connection: " --context prod" }));
       assert.equal(remedy === undefined, state === "ok");
     });
   }

@@ -28,9 +28,7 @@ const rollout = (
   status: { observedGeneration: 1, conditions },
 });
 
-const has =
-  (...list: RawObject[]) =>
-  (): Partial<Evidence> => ({ rollouts: found(list) });
+const has = (...list: RawObject[]): Partial<Evidence> => ({ rollouts: found(list) });
 const second = (spec: object = {}): RawObject => rollout(spec, [READY], { name: "zone" });
 
 function named(name: string): RawObject {
@@ -40,192 +38,147 @@ function named(name: string): RawObject {
 const C1 = { matchLabels: { name: "c1" } };
 
 describe("rollouts", () => {
-  table({
-    "that the user may not read": ["rollouts", () => ({ rollouts: forbidden }), "unknown", /you may not/],
-    "that there are none of": ["rollouts", has(), "ok", /no HookRollout/],
-    "that let Clusters begin": ["rollouts", has(rollout()), "ok", /1 HookRollout, all Ready/],
-    "that Cluster API does not call": [
-      "rollouts",
-      () => ({ ...has(rollout(), second({ operation: "Delete" }))(), registrations: registrations() }),
-      "error",
-      /2 HookRollouts not asked by Cluster API.*\nupgrades: Cluster API does not call BeforeClusterUpgrade → do first.*\nzone: .*BeforeClusterDelete →/,
-    ],
-    "that no Cluster API is there to call": [
-      "rollouts",
-      () => ({ ...has(rollout())(), registrations: absent }),
-      "error",
-      /does not call BeforeClusterUpgrade/,
-    ],
-    "of which ExtensionConfigs would tell, which the user may not read": [
-      "rollouts",
-      () => ({ ...has(rollout())(), registrations: forbidden }),
-      "ok",
-      /1 HookRollout/,
-    ],
-    "that are not Ready": [
-      "rollouts",
-      has(rollout({}, [{ ...READY, status: "False", message: "the status was lost" }])),
-      "error",
-      /not Ready.*\nupgrades: the status was lost → .*kubectl edit hookrollout upgrades/,
-    ],
-    "that the operator has not seen": [
-      "rollouts",
-      has(rollout({}, [])),
-      "error",
-      /has not looked at its spec → see whether the operator runs/,
-    ],
-    "that were edited since": [
-      "rollouts",
-      has(rollout({}, [READY], { generation: 2 })),
-      "error",
-      /1 HookRollout not Ready.*\nupgrades: .*has not looked at its spec → see whether the operator runs/,
-    ],
-    "whose operator was removed: another check tells that none runs": [
-      "rollouts",
-      has(rollout({}, [{ ...READY, status: "Unknown", reason: "OperatorGone" }])),
-      "ok",
-      /1 HookRollout/,
-    ],
-    "that are halted": [
-      "rollouts",
-      has(rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }])),
-      "error",
-      /halted\nupgrades: 2 Clusters failed → hookpolicy rollout status upgrades/,
-    ],
-    "that are paused, with the reason": [
-      "rollouts",
-      has(rollout({ paused: true }, [READY], { annotations: { "hookpolicy.dev/pause-reason": "INC-7" } })),
-      "warning",
-      /paused.*\nupgrades: INC-7 → hookpolicy rollout resume upgrades/,
-    ],
-    "that are halted, beside one that is paused": [
-      "rollouts",
-      has(
+  table("rollouts", {
+    "that the user may not read": { given: { rollouts: forbidden }, unknown: /you may not/ },
+    "that there are none of": { given: has(), ok: /no HookRollout/ },
+    "that let Clusters begin": { given: has(rollout()), ok: /1 HookRollout, all Ready/ },
+    "that Cluster API does not call": {
+      given: { ...has(rollout(), second({ operation: "Delete" })), registrations: registrations() },
+      error:
+        /2 HookRollouts not asked by Cluster API.*\nupgrades: Cluster API does not call BeforeClusterUpgrade → do first.*\nzone: .*BeforeClusterDelete →/,
+    },
+    "that no Cluster API is there to call": {
+      given: { ...has(rollout()), registrations: absent },
+      error: /does not call BeforeClusterUpgrade/,
+    },
+    "of which ExtensionConfigs would tell, which the user may not read": {
+      given: { ...has(rollout()), registrations: forbidden },
+      ok: /1 HookRollout/,
+    },
+    "that are not Ready": {
+      given: has(rollout({}, [{ ...READY, status: "False", message: "the status was lost" }])),
+      error: /not Ready.*\nupgrades: the status was lost → .*kubectl edit hookrollout upgrades/,
+    },
+    "that the operator has not seen": {
+      given: has(rollout({}, [])),
+      error: /has not looked at its spec → see whether the operator runs/,
+    },
+    "that were edited since": {
+      given: has(rollout({}, [READY], { generation: 2 })),
+      error:
+        /1 HookRollout not Ready.*\nupgrades: .*has not looked at its spec → see whether the operator runs/,
+    },
+    "whose operator was removed: another check tells that none runs": {
+      given: has(rollout({}, [{ ...READY, status: "Unknown", reason: "OperatorGone" }])),
+      ok: /1 HookRollout/,
+    },
+    "that are halted": {
+      given: has(rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }])),
+      error: /halted\nupgrades: 2 Clusters failed → hookpolicy rollout status upgrades/,
+    },
+    "that are paused, with the reason": {
+      given: has(
+        rollout({ paused: true }, [READY], { annotations: { "hookpolicy.dev/pause-reason": "INC-7" } }),
+      ),
+      warning: /paused.*\nupgrades: INC-7 → hookpolicy rollout resume upgrades/,
+    },
+    "that are halted, beside one that is paused": {
+      given: has(
         rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }]),
         second({ paused: true }),
       ),
-      "error",
-      /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\nupgrades: 2 Clusters failed → .*\nzone → hookpolicy rollout resume zone/,
-    ],
-    "of mode Audit, which hold nothing": [
-      "rollouts",
-      has(
+      error:
+        /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\nupgrades: 2 Clusters failed → .*\nzone → hookpolicy rollout resume zone/,
+    },
+    "of mode Audit, which hold nothing": {
+      given: has(
         rollout({ mode: "Audit", paused: true }, [
           READY,
           { type: "Halted", status: "True", message: "2 Clusters failed" },
         ]),
       ),
-      "ok",
-      /1 HookRollout, all Ready/,
-    ],
-    "of mode Audit that are not Ready": [
-      "rollouts",
-      has(rollout({ mode: "Audit" }, [{ ...READY, status: "False", message: "the status was lost" }])),
-      "warning",
-      /1 HookRollout of mode Audit not Ready\nupgrades: the status was lost →/,
-    ],
-    "that are paused without one": [
-      "rollouts",
-      has(rollout({ paused: true })),
-      "warning",
-      /nothing more begins\nupgrades →/,
-    ],
+      ok: /1 HookRollout, all Ready/,
+    },
+    "of mode Audit that are not Ready": {
+      given: has(rollout({ mode: "Audit" }, [{ ...READY, status: "False", message: "the status was lost" }])),
+      warning: /1 HookRollout of mode Audit not Ready\nupgrades: the status was lost →/,
+    },
+    "that are paused without one": {
+      given: has(rollout({ paused: true })),
+      warning: /nothing more begins\nupgrades →/,
+    },
   });
 });
 
 describe("rollouts whose spec is invalid, with the path of the field, also before the operator has looked", () => {
   const invalid = invalidCorpus().filter(({ object }) => kindOf(object) === "HookRollout");
   const semantic = rollout({ healthyWhen: [{ name: "h", expression: "cluster.(" }] }, []);
-  table({
+  table("rollouts", {
     ...Object.fromEntries(
       invalid.map(({ name, object, path }) => [
         name,
-        [
-          "rollouts",
-          has(object as unknown as RawObject),
-          "error",
-          new RegExp(`not Ready.*\n.*${path.replaceAll(/[[\].]/g, String.raw`\$&`)}`),
-        ],
+        {
+          given: has(object as unknown as RawObject),
+          error: new RegExp(`not Ready.*
+.*${path.replaceAll(/[[\].]/g, String.raw`\$&`)}`),
+        },
       ]),
     ),
-    "an expression": ["rollouts", has(semantic), "error", /spec\.healthyWhen\[0\]\.expression/],
+    "an expression": { given: has(semantic), error: /spec\.healthyWhen\[0\]\.expression/ },
   });
 });
 
 describe("Clusters of rollouts", () => {
-  table({
-    "that the user may not list": [
-      "rollout Clusters",
-      () => ({ ...has(rollout())(), clusters: forbidden }),
-      "unknown",
-      /you may not/,
-    ],
-    "whose rollouts the user may not list": [
-      "rollout Clusters",
-      () => ({ rollouts: forbidden }),
-      "unknown",
-      /you may not/,
-    ],
-    "without a rollout": ["rollout Clusters", has(), "ok", /no HookRollout/],
-    "of one rollout": ["rollout Clusters", has(rollout()), "ok", /its 1 Cluster/],
-    "without a topology": [
-      "rollout Clusters",
-      () => ({ ...has(rollout())(), clusters: found([cluster("c1", {})]) }),
-      "warning",
-      /1 Cluster without spec\.topology.*team-a\/c1/,
-    ],
-    "that two rollouts select": [
-      "rollout Clusters",
-      has(rollout(), second()),
-      "warning",
-      /HookRollouts upgrades and zone select the same 1 Cluster.*team-a\/c1/,
-    ],
-    "that two rollouts select for different operations": [
-      "rollout Clusters",
-      has(rollout(), second({ operation: "Delete" })),
-      "ok",
-      /alone decides/,
-    ],
-    "that another one only audits": [
-      "rollout Clusters",
-      has(rollout(), second({ mode: "Audit" })),
-      "ok",
-      /alone decides/,
-    ],
-    "that two rollouts share between them": [
-      "rollout Clusters",
-      () => ({
+  table("rollout Clusters", {
+    "that the user may not list": {
+      given: { ...has(rollout()), clusters: forbidden },
+      unknown: /you may not/,
+    },
+    "whose rollouts the user may not list": { given: { rollouts: forbidden }, unknown: /you may not/ },
+    "without a rollout": { given: has(), ok: /no HookRollout/ },
+    "of one rollout": { given: has(rollout()), ok: /its 1 Cluster/ },
+    "without a topology": {
+      given: { ...has(rollout()), clusters: found([cluster("c1", {})]) },
+      warning: /1 Cluster without spec\.topology.*team-a\/c1/,
+    },
+    "that two rollouts select": {
+      given: has(rollout(), second()),
+      warning: /HookRollouts upgrades and zone select the same 1 Cluster.*team-a\/c1/,
+    },
+    "that two rollouts select for different operations": {
+      given: has(rollout(), second({ operation: "Delete" })),
+      ok: /alone decides/,
+    },
+    "that another one only audits": { given: has(rollout(), second({ mode: "Audit" })), ok: /alone decides/ },
+    "that two rollouts share between them": {
+      given: {
         ...has(
           rollout({ clusterSelector: C1 }),
           second({ clusterSelector: { matchLabels: { name: "c2" } } }),
-        )(),
+        ),
         clusters: found(["c1", "c2"].map(named)),
-      }),
-      "ok",
-      /alone decides/,
-    ],
-    "that it does not select": [
-      "rollout Clusters",
-      has(second({ namespaceSelector: { matchLabels: { a: "z" } } })),
-      "warning",
-      /1 rollout or stage without a Cluster\nHookRollout zone, which limits nothing → correct spec\.namespaceSelector/,
-    ],
-    "without a topology, which two rollouts select, beside a rollout that selects nothing": [
-      "rollout Clusters",
-      () => ({
+      },
+      ok: /alone decides/,
+    },
+    "that it does not select": {
+      given: has(second({ namespaceSelector: { matchLabels: { a: "z" } } })),
+      warning:
+        /1 rollout or stage without a Cluster\nHookRollout zone, which limits nothing → correct spec\.namespaceSelector/,
+    },
+    "without a topology, which two rollouts select, beside a rollout that selects nothing": {
+      given: {
         ...has(
           rollout(),
           second(),
           rollout({ namespaceSelector: { matchLabels: { a: "z" } } }, [READY], { name: "typo" }),
-        )(),
+        ),
         clusters: found([cluster("c1", {})]),
-      }),
-      "warning",
-      /without spec\.topology.*\n.*\nHookRollouts upgrades and zone select the same .*\nHookRollout typo, which limits nothing → /,
-    ],
-    "that one of its stages does not select": [
-      "rollout Clusters",
-      () => ({
+      },
+      warning:
+        /without spec\.topology.*\n.*\nHookRollouts upgrades and zone select the same .*\nHookRollout typo, which limits nothing → /,
+    },
+    "that one of its stages does not select": {
+      given: {
         ...has(
           rollout({
             stages: [
@@ -233,26 +186,25 @@ describe("Clusters of rollouts", () => {
               { name: "rest", clusterSelector: {} },
             ],
           }),
-        )(),
+        ),
         clusters: found([named("c1")]),
-      }),
-      "warning",
-      /stage canary of HookRollout upgrades → correct its clusterSelector/,
-    ],
-    "in a namespace that the ExtensionConfig leaves out": [
-      "namespaces",
-      () => ({
-        ...has(rollout())(),
+      },
+      warning: /stage canary of HookRollout upgrades → correct its clusterSelector/,
+    },
+  });
+  table("namespaces", {
+    "in a namespace that the ExtensionConfig leaves out": {
+      given: {
+        ...has(rollout()),
         policies: found([]),
         registrations: registrations(
           Object.assign(extension(), {
             spec: { ...(extension()["spec"] as object), namespaceSelector: { matchLabels: { a: "z" } } },
           }),
         ),
-      }),
-      "error",
-      /leaves out namespaces.*team-a/,
-    ],
+      },
+      error: /leaves out namespaces.*team-a/,
+    },
   });
 });
 
@@ -267,7 +219,7 @@ describe("policies and rollouts", () => {
     verdict: "Blocked",
     firstAsked: row.since,
   });
-  const holding = (): Partial<Evidence> => ({
+  const holding: Partial<Evidence> = {
     policies: found([policy({}, { decisions: ["c1", "c2"].map(decision) })]),
     rollouts: found([
       {
@@ -275,31 +227,23 @@ describe("policies and rollouts", () => {
         status: { ...fieldsOf(rollout()["status"]), held: [{ ...row, name: "c2", uid: "c2" }] },
       },
     ]),
-  });
-  table({
-    "that hold a Cluster together, which is one": [
-      "policies",
-      holding,
-      "ok",
-      /^1 policy, all Ready; 2 Clusters held \(get -A lists them\) →/,
-    ],
-    "that hold nothing": [
-      "policies",
-      () => ({ policies: found([policy()]) }),
-      "ok",
-      /^1 policy, all Ready →/,
-    ],
+  };
+  table("policies", {
+    "that hold a Cluster together, which is one": {
+      given: holding,
+      ok: /^1 policy, all Ready; 2 Clusters held \(get -A lists them\) →/,
+    },
+    "that hold nothing": { given: { policies: found([policy()]) }, ok: /^1 policy, all Ready →/ },
   });
 });
 
 describe("rollouts that are Ready, whose stages do not pass", () => {
   const large = { ...READY, reason: "TooLarge", message: "In force; the labels of team-a/c1 are too large" };
-  table({
-    "without Clusters that are too large for memory": [
-      "rollouts",
-      has(rollout({}, [large]), second()),
-      "warning",
-      /1 HookRollout that cannot pass a stage.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
-    ],
+  table("rollouts", {
+    "without Clusters that are too large for memory": {
+      given: has(rollout({}, [large]), second()),
+      warning:
+        /1 HookRollout that cannot pass a stage.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
+    },
   });
 });

@@ -13,19 +13,16 @@ const failedCall = {
 };
 const clusters = found([{ ...cluster("c1"), status: { conditions: [failedCall] } }]);
 
-table({
-  "a call that failed though operator and certificate seem well leads to its Pods, its log and the network": [
-    "calls",
-    () => ({ clusters }),
-    "error",
-    / → kubectl get pods -n ns -l .*; kubectl logs -n ns deployment\/d; .* port 9443: kubectl get networkpolicies -A$/m,
-  ],
-  "a call that failed as the certificate does leads to that": [
-    "calls",
-    () => ({ clusters, secrets: secretOf(foreign, authority.certificate) }),
-    "error",
-    / → do first what the checks operator and certificate say/,
-  ],
+table("calls", {
+  "a call that failed though operator and certificate seem well leads to its Pods, its log and the network": {
+    given: { clusters },
+    error:
+      / → kubectl get pods -n ns -l .*; kubectl logs -n ns deployment\/d; .* port 9443: kubectl get networkpolicies -A$/m,
+  },
+  "a call that failed as the certificate does leads to that": {
+    given: { clusters, secrets: secretOf(foreign, authority.certificate) },
+    error: / → do first what the checks operator and certificate say/,
+  },
 });
 
 test("doctor says that the operator's last sign of life is old, by the API server's clock", async (t) => {

@@ -63,18 +63,16 @@ test("rows that an Audit policy leaves out are not held: not in get, and not for
   assert.equal(gone.code, 0);
 });
 
-table({
-  "a held Cluster beside rows that an Audit policy leaves out": [
-    "policies",
-    () => ({
+table("policies", {
+  "a held Cluster beside rows that an Audit policy leaves out": {
+    given: {
       policies: found([
         policy({}, { decisions: rows("Blocked").slice(0, 1) }),
         policy({ mode: "Audit" }, AUDIT, "try"),
       ]),
-    }),
-    "ok",
-    /Ready; 1 Cluster held /,
-  ],
+    },
+    ok: /Ready; 1 Cluster held /,
+  },
 });
 
 test("in a namespace, what an Audit policy of all namespaces leaves out can be of others", async (t) => {
