@@ -10,6 +10,9 @@ import { folder } from "./program.ts";
 /** The answer to a request that the user may not make. */
 export const FORBIDDEN = { kind: "Status", reason: "Forbidden", code: 403 };
 
+/** A list as the API server answers it. */
+export const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+
 /** What was posted: a review has a spec. */
 interface RequestBody {
   readonly spec?: { readonly user: string; readonly resourceAttributes: { readonly verb: string } };
@@ -69,3 +72,35 @@ export const SERVES_CLUSTERS: Readonly<Record<string, object>> = {
     resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["get", "list"] }],
   },
 };
+
+/** The discovery of an API server that serves ConfigMaps. */
+export const SERVES_CONFIG_MAPS: Readonly<Record<string, object>> = {
+  "GET /api/v1": {
+    resources: [{ name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] }],
+  },
+};
+
+/** By path: "hookrollouts", or "namespaces/team-a/hookpolicies". */
+export type Lists = Readonly<Record<string, readonly object[] | typeof FORBIDDEN>>;
+
+/** Lists of our kinds. */
+export const listing = (lists: Lists): Record<string, object> =>
+  Object.fromEntries(
+    Object.entries(lists).map(([path, items]) => [
+      `GET /apis/hookpolicy.dev/v1alpha1/${path}`,
+      "kind" in items ? items : list(...items),
+    ]),
+  );
+
+/** Cluster team-a/prod-1, its Namespace, and what a command about it lists: nothing that `lists` does not name. */
+export function servingCluster(cluster: object, lists: Lists = {}): Record<string, object> {
+  const clusters = `/apis/${GROUP}/v1beta2/namespaces/team-a/clusters`;
+  const none = { clusterhookpolicies: [], hookrollouts: [], hookoverrides: [] };
+  return {
+    ...SERVES_CLUSTERS,
+    [`GET ${clusters}`]: list(cluster),
+    [`GET ${clusters}/prod-1`]: cluster,
+    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+    ...listing({ "namespaces/team-a/hookpolicies": [], ...none, ...lists }),
+  };
+}

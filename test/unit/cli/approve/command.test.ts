@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
-import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import {
+  answering,
+  FORBIDDEN,
+  list,
+  type Lists,
+  SERVES_CLUSTERS,
+  SERVES_CONFIG_MAPS,
+  servingCluster,
+} from "../api-server.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -55,7 +63,6 @@ for (const [message, why] of [
   [`BeforeClusterDelete: ${TEXT.NotConfirmed}`, "the operator's last answer was that it could not confirm"],
 ] as const)
   test(`approve that waits in vain says why: ${message}`, async (t) => {
-    const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
     const cluster = {
       ...rawCluster({
         uid: "uid-1",
@@ -74,19 +81,10 @@ for (const [message, why] of [
       { name: "p", uid: "uid-p", generation: 1, resourceVersion: "1" },
       { rules: [rule] },
     );
-    const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
-    const own = "/apis/hookpolicy.dev/v1alpha1";
+    const lists = { "namespaces/team-a/hookpolicies": [policy], hookpolicies: [policy] };
     const { kubeconfig } = await answering(t, {
-      ...SERVES_CLUSTERS,
-      [`GET ${clusters}`]: list(cluster),
-      [`GET ${clusters}/prod-1`]: cluster,
-      [`PATCH ${clusters}/prod-1`]: cluster,
-      "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-      [`GET ${own}/namespaces/team-a/hookpolicies`]: list(policy),
-      [`GET ${own}/hookpolicies`]: list(policy),
-      [`GET ${own}/clusterhookpolicies`]: list(),
-      [`GET ${own}/hookrollouts`]: list(),
-      [`GET ${own}/hookoverrides`]: list(),
+      ...servingCluster(cluster, lists),
+      "PATCH /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters/prod-1": cluster,
       "GET /apis/runtime.cluster.x-k8s.io": { versions: [] },
     });
     const args = ["approve", "team-a/prod-1", "-y", "--timeout", "1s", "--kubeconfig", kubeconfig];
@@ -96,7 +94,6 @@ for (const [message, why] of [
   });
 
 describe("a Cluster that only a rollout could hold", () => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
   const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVersion: "1" };
   const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };
   const rollout = {
@@ -113,25 +110,11 @@ describe("a Cluster that only a rollout could hold", () => {
       targets: [{ version: "v1.35.0", stages: [{ name: "only", members: 1 }] }],
     },
   };
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
-  const told = async (t: test.TestContext, rollouts: object): Promise<string> => {
+  const told = async (t: test.TestContext, hookrollouts: Lists[string]): Promise<string> => {
     const { kubeconfig } = await answering(t, {
-      ...SERVES_CLUSTERS,
-      "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters/prod-1": {
-        metadata,
-        spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
-      },
-      "GET /api/v1": {
-        resources: [
-          { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] },
-        ],
-      },
-      "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+      ...servingCluster(rawCluster(metadata), { hookrollouts }),
+      ...SERVES_CONFIG_MAPS,
       "GET /api/v1/namespaces/team-a/configmaps": list({ metadata: { ...metadata, name: "approved" } }),
-      [`${own}/namespaces/team-a/hookpolicies`]: list(),
-      [`${own}/clusterhookpolicies`]: list(),
-      [`${own}/hookrollouts`]: rollouts,
-      [`${own}/hookoverrides`]: list(),
       "GET /apis/runtime.cluster.x-k8s.io": { versions: [] },
     });
     const args = ["approve", "team-a/prod-1", "--hook", "BeforeClusterUpgrade", "--kubeconfig", kubeconfig];
@@ -139,7 +122,7 @@ describe("a Cluster that only a rollout could hold", () => {
   };
 
   test("is not held once a stage's gate on an object is met", async (t) => {
-    assert.equal(await told(t, list(rollout)), "Cluster team-a/prod-1 is not held at BeforeClusterUpgrade\n");
+    assert.equal(await told(t, [rollout]), "Cluster team-a/prod-1 is not held at BeforeClusterUpgrade\n");
   });
 
   test("is not known to be held, or not to be, if rollouts may not be read", async (t) => {

@@ -4,7 +4,7 @@ import test from "node:test";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { folder, MAIN } from "../program.ts";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, listing, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
@@ -101,19 +101,17 @@ test("without an API server no name is offered, and no error is printed", async 
 });
 
 test("names are short where -n says their namespace, and windows takes rollouts, too", async (t) => {
-  const list = (...names: readonly string[]): object => ({
-    metadata: { resourceVersion: "1" },
-    items: names.map((name) => ({ metadata: { namespace: "team-a", name } })),
-  });
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const named = (name: string): object => ({ metadata: { namespace: "team-a", name } });
   const { kubeconfig } = await answering(t, {
     ...SERVES_CLUSTERS,
-    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list("prod-1"),
-    "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters": list("prod-1"),
-    [`${own}/namespaces/team-a/hooktasks`]: list("prune-1"),
-    [`${own}/namespaces/team-a/hookpolicies`]: list("protect"),
-    [`${own}/clusterhookpolicies`]: list(),
-    [`${own}/hookrollouts`]: { ...list(), items: [{ metadata: { name: "production" } }] },
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(named("prod-1")),
+    "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters": list(named("prod-1")),
+    ...listing({
+      "namespaces/team-a/hooktasks": [named("prune-1")],
+      "namespaces/team-a/hookpolicies": [named("protect")],
+      clusterhookpolicies: [],
+      hookrollouts: [{ metadata: { name: "production" } }],
+    }),
   });
   for (const [line, ...names] of [
     ["explain -n team-a pr", "prod-1"],

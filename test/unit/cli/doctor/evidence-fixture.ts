@@ -1,7 +1,7 @@
 /** What `doctor` would read where all is well, and how a test changes it. */
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
 import type { Check, Evidence, ReadResult, Settings } from "../../../../src/cli/doctor/finding.ts";
 import { examine } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
@@ -11,7 +11,9 @@ import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
 import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { viewRegistration } from "../../../../src/registration/registration.ts";
 import { createCertificateAuthority } from "../../../controlplane/certificates.ts";
+import { answering, list } from "../api-server.ts";
 import { rawCluster, rawNamespace, rawPolicy } from "../raw.ts";
+import { hookpolicy } from "../resident.ts";
 
 export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";
 const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
@@ -134,6 +136,15 @@ export function check(
   const one = examine(evidence(over), settings(given), words).find((each) => each.name === name);
   assert.ok(one !== undefined, name);
   return one;
+}
+
+/** A check over the answers of an API server, and what `doctor` has posted. */
+export async function diagnosed(t: TestContext, name: string, answers: Readonly<Record<string, object>>) {
+  const none = { "GET /version": { gitVersion: "v1.36.0" }, "GET /apis/apps/v1/deployments": list() };
+  const { kubeconfig, bodies } = await answering(t, { ...none, ...answers });
+  const { stdout } = await hookpolicy(["doctor", "--kubeconfig", kubeconfig, "-o", "json"]);
+  const { checks }: { readonly checks: readonly Check[] } = JSON.parse(stdout);
+  return { ...(checks.find((each) => each.name === name) ?? assert.fail(name)), bodies };
 }
 
 /** Each command of a remedy has the flags of the connection. */

@@ -8,9 +8,8 @@ import { rightsOf } from "../../../../src/cli/doctor/check-rights.ts";
 import { operators } from "../../../../src/cli/doctor/check-install.ts";
 import { grantsTo, titleOf } from "../../../apiserver/grants.ts";
 import { objectsOf } from "../../../controlplane/client.ts";
-import { answering, FORBIDDEN } from "../api-server.ts";
-import { hookpolicy } from "../resident.ts";
-import { check, deployment, forbidden, found, OURS } from "./evidence-fixture.ts";
+import { FORBIDDEN, list } from "../api-server.ts";
+import { check, deployment, diagnosed, forbidden, found, OURS } from "./evidence-fixture.ts";
 
 const MANIFESTS = resolve(import.meta.dirname, "../../../../manifests");
 const shipped = (...names: string[]) =>
@@ -47,22 +46,13 @@ test("by its flags, the operator needs no Lease, no Secrets and no TokenReviews"
   );
 });
 
-async function diagnosed(t: test.TestContext, answer: object) {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const { kubeconfig, bodies } = await answering(t, {
-    "GET /version": { gitVersion: "v1.36.0" },
-    "GET /apis/apps/v1/deployments": list(SHIPPED),
-    [REVIEWS]: answer,
-  });
-  const { stdout } = await hookpolicy(["doctor", "--kubeconfig", kubeconfig, "-o", "json"]);
-  const { checks } = JSON.parse(stdout);
-  return { rights: checks.find(({ name }: { name: string }) => name === "rights"), bodies };
-}
+const rightsBy = async (t: test.TestContext, answer: object) =>
+  await diagnosed(t, "rights", { "GET /apis/apps/v1/deployments": list(SHIPPED), [REVIEWS]: answer });
 
 test("doctor reviews the rights of the ServiceAccount that the Deployment names", async (t) => {
-  const { rights, bodies } = await diagnosed(t, { status: { allowed: false } });
-  assert.equal(rights.state, "error");
-  assert.match(rights.detail, /^ServiceAccount ns\/default lacks \d+ rights that the operator needs$/);
+  const { state, detail, bodies } = await rightsBy(t, { status: { allowed: false } });
+  assert.equal(state, "error");
+  assert.match(detail, /^ServiceAccount ns\/default lacks \d+ rights that the operator needs$/);
   const attributesOf = ({ spec }: (typeof bodies)[number]) => JSON.stringify(spec?.resourceAttributes);
   const updates = bodies.find((body) => attributesOf(body).includes('"hookpolicies","subresource":"status"'));
   assert.deepEqual(updates?.spec, {
@@ -82,8 +72,8 @@ test("doctor reviews the rights of the ServiceAccount that the Deployment names"
 });
 
 test("doctor does not know the rights if the user may not review them, or if no operator is found", async (t) => {
-  assert.equal((await diagnosed(t, FORBIDDEN)).rights.state, "unknown");
-  assert.equal((await diagnosed(t, { status: { allowed: true } })).rights.state, "ok");
+  assert.equal((await rightsBy(t, FORBIDDEN)).state, "unknown");
+  assert.equal((await rightsBy(t, { status: { allowed: true } })).state, "ok");
   assert.equal(check("rights", { deployments: found([]) }).state, "unknown");
   assert.equal(check("rights", { deployments: forbidden }).state, "unknown");
 });

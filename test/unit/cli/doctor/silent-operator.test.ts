@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, list } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 import { authority, cluster, deployment, foreign, found, OURS, secretOf, table } from "./evidence-fixture.ts";
 
@@ -28,7 +28,6 @@ table("calls", {
 test("doctor says that the operator's last sign of life is old, by the API server's clock", async (t) => {
   const clock = new Date("2026-01-01T00:01:14Z");
   const printed = async (renewTime: string): Promise<string> => {
-    const list = (item: object): object => ({ metadata: { resourceVersion: "1" }, items: [item] });
     const lease = { metadata: { name: "hookpolicy", resourceVersion: "1" }, spec: { renewTime } };
     const answers = {
       "GET /version": { gitVersion: "v1.36.0" },

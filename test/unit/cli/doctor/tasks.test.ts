@@ -7,10 +7,18 @@ import { decide } from "../../../../src/policy/decide.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import { compiled, DELETE, NOW } from "../../builders.ts";
 import { stored, task, taskWorld, withTasks } from "../../policy/tasks/fixtures.ts";
-import { answering } from "../api-server.ts";
+import { listing } from "../api-server.ts";
 import { rawPolicy } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
-import { absent, check, deployment, forbidden, found, OURS, webhookOf } from "./evidence-fixture.ts";
+import {
+  absent,
+  check,
+  deployment,
+  diagnosed,
+  forbidden,
+  found,
+  OURS,
+  webhookOf,
+} from "./evidence-fixture.ts";
 
 const right = (over: Partial<TaskRight> = {}): TaskRight => ({
   resource: "jobs.batch",
@@ -176,8 +184,6 @@ test("the check tasks warns of failures that hold Clusters, with the command for
 });
 
 test("doctor reviews the rights of each template as its ServiceAccount", async (t) => {
-  const OWN = "/apis/hookpolicy.dev/v1alpha1";
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
   const NEVER = { spec: { restartPolicy: "Never" } };
   const tasks = [
     { name: "a", create: { apiVersion: "batch/v1", kind: "Job", spec: { template: NEVER } } },
@@ -196,23 +202,19 @@ test("doctor reviews the rights of each template as its ServiceAccount", async (
     spec: { ...spec, rules },
   });
   const verbs = ["get", "list", "watch"];
-  const { kubeconfig, bodies } = await answering(t, {
-    "GET /version": { gitVersion: "v1.36.0" },
-    "GET /apis/apps/v1/deployments": list(),
-    [`GET ${OWN}/hookpolicies`]: list(policy("p", { serviceAccountName: "cluster-tasks" })),
-    [`GET ${OWN}/clusterhookpolicies`]: list(
-      policy("c", { serviceAccount: { namespace: "ops", name: "backups" }, namespaceSelector: {} }),
-    ),
+  const { state, problems, bodies } = await diagnosed(t, "tasks", {
+    ...listing({
+      hookpolicies: [policy("p", { serviceAccountName: "cluster-tasks" })],
+      clusterhookpolicies: [
+        policy("c", { serviceAccount: { namespace: "ops", name: "backups" }, namespaceSelector: {} }),
+      ],
+    }),
     "GET /apis/batch/v1": { resources: [{ name: "jobs", kind: "Job", namespaced: true, verbs }] },
     "POST /apis/authorization.k8s.io/v1/subjectaccessreviews": { status: { allowed: false } },
   });
-  const { stdout } = await hookpolicy(["doctor", "--kubeconfig", kubeconfig, "-o", "json"]);
-  const { checks }: { checks: { name: string; state: string; problems?: { detail: string }[] }[] } =
-    JSON.parse(stdout);
-  const { state, problems = [] } = checks.find(({ name }) => name === "tasks") ?? {};
   assert.equal(state, "error");
   assert.deepEqual(
-    problems.map(({ detail }) => detail),
+    problems?.map(({ detail }) => detail),
     [
       "the operator may not act as ServiceAccount ops/backups of ClusterHookPolicy c",
       "ServiceAccount ops/backups may not create, get, delete, list jobs.batch in namespace ops",

@@ -2,11 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, SERVES_CONFIG_MAPS, servingCluster } from "../api-server.ts";
 import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
 const named = (name: string, more: object = {}): object => ({
   namespace: "team-a",
   name,
@@ -15,8 +14,6 @@ const named = (name: string, more: object = {}): object => ({
   generation: 1,
   ...more,
 });
-const VERSION = "cluster.x-k8s.io/v1beta2";
-const CLUSTER = rawCluster(named("prod-1"));
 const FORBIDDEN =
   'the operator may not read configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
 const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };
@@ -30,20 +27,9 @@ const policy = (status: object): object => ({
 
 async function explained(t: test.TestContext, status: object): Promise<string> {
   const { kubeconfig } = await answering(t, {
-    ...SERVES_CLUSTERS,
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(CLUSTER),
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: CLUSTER,
-    "GET /api/v1": {
-      resources: [
-        { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] },
-      ],
-    },
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+    ...servingCluster(rawCluster(named("prod-1")), { "namespaces/team-a/hookpolicies": [policy(status)] }),
+    ...SERVES_CONFIG_MAPS,
     "GET /api/v1/namespaces/team-a/configmaps": list({ metadata: named("approved") }),
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(policy(status)),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookoverrides": list(),
     "GET /apis/coordination.k8s.io/v1/leases": list(),
   });
   const args = ["explain", "team-a/prod-1", "--hook", "BeforeClusterDelete", "--kubeconfig", kubeconfig];

@@ -3,14 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { TEXT } from "../../../../src/hooks/hook-answer.ts";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, servingCluster } from "../api-server.ts";
 import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
-
-const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVersion: "1" };
-const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
-const VERSION = "cluster.x-k8s.io/v1beta2";
 
 interface Given {
   readonly status?: object;
@@ -24,16 +19,9 @@ async function explained(
   t: test.TestContext,
   { status = {}, meta = {}, policies = [], leases = [], clock }: Given,
 ): Promise<string> {
-  const cluster = { ...rawCluster({ ...metadata, ...meta }), spec, status };
+  const cluster = { ...rawCluster({ uid: "uid-1", resourceVersion: "1", ...meta }), status };
   const answers = {
-    ...SERVES_CLUSTERS,
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(...policies),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookoverrides": list(),
+    ...servingCluster(cluster, { "namespaces/team-a/hookpolicies": policies }),
     "GET /apis/coordination.k8s.io/v1/leases": list(...leases),
   };
   const { kubeconfig } = await answering(t, answers, clock);

@@ -12,7 +12,7 @@ import {
   type TaskIdentity,
 } from "../../../../src/policy/tasks/task-identity.ts";
 import { CLUSTER_UID } from "../../../../src/policy/tasks/template-metadata.ts";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, servingCluster } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { approved, cluster, DELETING, deletion, explained, night, policy } from "./explained.ts";
@@ -237,11 +237,9 @@ describe("a task", () => {
 });
 
 test("a HookTask that has lost its label is found, if the operator says that one is altered", async (t) => {
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const meta = { resourceVersion: "1", generation: 1 };
-  const stored = (object: object): object => ({
+  const stored = (object: object) => ({
     ...object,
-    metadata: { ...(object as { metadata: object }).metadata, ...meta },
+    metadata: { ...(object as { metadata: object }).metadata, resourceVersion: "1", generation: 1 },
   });
   const row = {
     namespace: "team-a",
@@ -258,18 +256,11 @@ test("a HookTask that has lost its label is found, if the operator says that one
   const protect = { ...withTasks(rule()), status: { observedGeneration: 1, decisions: [row] } };
   const task = hookTask({ phase: "Running" });
   const { labels: _, ...unlabelled } = (task as { metadata: { labels: object } }).metadata;
-  const clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters";
-  const own = "/apis/hookpolicy.dev/v1alpha1";
+  const tasks = "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hooktasks";
   const { kubeconfig } = await answering(t, {
-    ...SERVES_CLUSTERS,
-    [`GET ${clusters}/prod-1`]: stored(cluster(DELETING)),
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-    [`GET ${own}/namespaces/team-a/hookpolicies`]: list(stored(protect)),
-    [`GET ${own}/clusterhookpolicies`]: list(),
-    [`GET ${own}/hookrollouts`]: list(),
-    [`GET ${own}/hookoverrides`]: list(),
-    [`GET ${own}/namespaces/team-a/hooktasks`]: list(stored({ ...task, metadata: unlabelled })),
-    [`GET ${own}/namespaces/team-a/hooktasks ${CLUSTER_UID}=5d2c`]: list(),
+    ...servingCluster(stored(cluster(DELETING)), { "namespaces/team-a/hookpolicies": [stored(protect)] }),
+    [tasks]: list(stored({ ...task, metadata: unlabelled })),
+    [`${tasks} ${CLUSTER_UID}=5d2c`]: list(),
   });
   const { stdout } = await hookpolicy(["explain", "team-a/prod-1", "--kubeconfig", kubeconfig]);
   assert.match(stdout, /task clean: cannot be trusted\n/);

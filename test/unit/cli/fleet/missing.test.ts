@@ -2,14 +2,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, list } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const CLUSTERS = "/apis/cluster.x-k8s.io/v1beta2";
-const NAMES = {
-  metadata: { resourceVersion: "1" },
-  items: [{ metadata: { namespace: "team-a", name: "prod-1" } }],
-};
+const NAMES = list({ metadata: { namespace: "team-a", name: "prod-1" } });
 
 for (const command of ["explain", "approve"]) {
   test(`${command} says that Cluster API is not installed`, async (t) => {

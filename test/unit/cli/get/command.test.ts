@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-server.ts";
 import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { onTerminal } from "../terminal/pseudo-terminal.ts";
-
-const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   "two places at once": {
@@ -30,10 +28,7 @@ for (const [name, { args, says }] of Object.entries(WRONG)) {
 }
 
 test("get tells the operator's last sign of life by the Lease of its leader, if it may be read", async (t) => {
-  const policies = {
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
-  };
+  const policies = listing({ hookpolicies: [], clusterhookpolicies: [] });
   const lease = (name: string, renewTime: string): object => ({
     metadata: { namespace: "hookpolicy-system", name, resourceVersion: "1" },
     spec: { renewTime },
@@ -68,8 +63,7 @@ describe("what the operator has written can be out of date:", () => {
     ...SERVES_CLUSTERS,
     "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(),
     "GET /api/v1/namespaces": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([])),
-    "GET /apis/hookpolicy.dev/v1alpha1/hooktasks": list(),
+    ...listing({ hookrollouts: [rollout([])], hooktasks: [] }),
     "GET /apis/coordination.k8s.io/v1/leases": list(lease),
     "GET /apis/runtime.cluster.x-k8s.io": FORBIDDEN,
   };
@@ -107,7 +101,7 @@ describe("what the operator has written can be out of date:", () => {
   });
 
   test("a slot of the last minute shows that an operator without a Lease runs", async (t) => {
-    const newer = { ...served, "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(rollout([claim])) };
+    const newer = { ...served, ...listing({ hookrollouts: [rollout([claim])] }) };
     const { kubeconfig } = await answering(t, newer, new Date("2026-11-21T12:00:00Z"));
     assert.doesNotMatch(
       (await hookpolicy(["rollout", "status", "--kubeconfig", kubeconfig])).stderr,
@@ -135,8 +129,7 @@ test("get says so where the user may not read Leases, and calls the rows neither
     status: { decisions: [row] },
   };
   const { kubeconfig } = await answering(t, {
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(policy),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
+    ...listing({ hookpolicies: [policy], clusterhookpolicies: [] }),
     "GET /apis/coordination.k8s.io/v1/leases": FORBIDDEN,
   });
   const { stdout } = await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig]);
@@ -148,17 +141,17 @@ test("get says so where the user may not read Leases, and calls the rows neither
 });
 
 test("get says in which namespace nothing is held, and how to see the others if none was named", async (t) => {
-  const none = { metadata: { resourceVersion: "1" }, items: [] };
+  const teamA = { metadata: { name: "team-a", resourceVersion: "1" } };
   const { kubeconfig } = await answering(t, {
-    "GET /api/v1/namespaces": { ...none, items: [{ metadata: { name: "team-a", resourceVersion: "1" } }] },
+    "GET /api/v1/namespaces": list(teamA),
     "GET /api/v1/namespaces/default": FORBIDDEN,
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", resourceVersion: "1" } },
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-b/hookpolicies": none,
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/default/hookpolicies": none,
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": none,
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": none,
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": none,
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": none,
+    "GET /api/v1/namespaces/team-a": teamA,
+    ...listing({ hookpolicies: [], clusterhookpolicies: [], hookrollouts: [] }),
+    ...listing({
+      "namespaces/team-b/hookpolicies": [],
+      "namespaces/default/hookpolicies": [],
+      "namespaces/team-a/hookpolicies": [],
+    }),
   });
   const said = async (...args: readonly string[]): Promise<string> =>
     (await hookpolicy(["get", ...args, "--kubeconfig", kubeconfig])).stderr;
@@ -177,14 +170,8 @@ const held = { ...row, verdict: "Blocked", reason: "R", message: "waits", firstA
 const metadata = { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" };
 
 test("get without a Lease says that it is unknown whether the operator runs, and takes the API server's clock", async (t) => {
-  const policies = {
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list({
-      metadata,
-      spec: { rules: [] },
-      status: { decisions: [held] },
-    }),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
-  };
+  const policy = { metadata, spec: { rules: [] }, status: { decisions: [held] } };
+  const policies = listing({ hookpolicies: [policy], clusterhookpolicies: [] });
   const shown = async (...leases: readonly object[]): Promise<string> => {
     const answers = { ...policies, "GET /apis/coordination.k8s.io/v1/leases": list(...leases) };
     const { kubeconfig } = await answering(t, answers, clock);
@@ -202,17 +189,15 @@ test("get without a Lease says that it is unknown whether the operator runs, and
 
 describe("get -w", () => {
   const lease = { metadata: { ...metadata, name: "hookpolicy" }, spec: { renewTime: since } };
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
   /** What it follows is forbidden in the end, so that it ends. */
   const served = (): Readonly<Record<string, object>> => {
     let asked = 0;
     const policies = list({ metadata, spec: { rules: [] }, status: { decisions: [held] } });
     return {
-      get [`${own}/hookpolicies`]() {
+      get ["GET /apis/hookpolicy.dev/v1alpha1/hookpolicies"]() {
         return (asked += 1) < 4 ? policies : FORBIDDEN;
       },
-      [`${own}/clusterhookpolicies`]: list(),
-      [`${own}/hookrollouts`]: FORBIDDEN,
+      ...listing({ clusterhookpolicies: [], hookrollouts: FORBIDDEN }),
       "GET /apis/coordination.k8s.io/v1/leases": list(lease),
     };
   };
@@ -243,8 +228,7 @@ describe("get -w", () => {
   test("follows no Namespace that does not exist", async (t) => {
     const { kubeconfig } = await answering(t, {
       "GET /api/v1/namespaces": list({ metadata: { name: "team-a", resourceVersion: "1" } }),
-      [`${own}/namespaces/team-b/hookpolicies`]: list(),
-      [`${own}/clusterhookpolicies`]: list(),
+      ...listing({ "namespaces/team-b/hookpolicies": [], clusterhookpolicies: [] }),
     });
     const { code, stderr } = await hookpolicy(["get", "-n", "team-b", "-w", "--kubeconfig", kubeconfig]);
     assert.equal(code, 2);

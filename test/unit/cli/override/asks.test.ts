@@ -2,25 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, servingCluster } from "../api-server.ts";
 import { MAIN } from "../program.ts";
 import { rawCluster } from "../raw.ts";
 import { onTerminal } from "../terminal/pseudo-terminal.ts";
 
-const VERSION = "cluster.x-k8s.io/v1beta2";
 const OVERRIDES = "/apis/hookpolicy.dev/v1alpha1/hookoverrides";
 const POLICIES = "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies";
-const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-
-function clusterAnswers(version: string, uid = "uid-1"): Record<string, object> {
-  const metadata = { namespace: "team-a", name: "prod-1", uid, resourceVersion: "1" };
-  const spec = { topology: { classRef: { name: "lab" }, version } };
-  const cluster = { ...rawCluster(metadata), spec, status: {} };
-  return {
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
-    [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,
-  };
-}
 
 const freeze = (name: string): object => ({
   metadata: { namespace: "team-a", name, uid: name, resourceVersion: "1", generation: 1 },
@@ -31,17 +19,15 @@ const freeze = (name: string): object => ({
   },
 });
 
+const serving = (version: string, uid = "uid-1"): Record<string, object> => {
+  const spec = { topology: { classRef: { name: "lab" }, version } };
+  const cluster = { ...rawCluster({ uid, resourceVersion: "1" }), spec };
+  return servingCluster(cluster, { "namespaces/team-a/hookpolicies": [freeze("one")] });
+};
+
 /** `meanwhile`: what the API server says once the question is there. */
 async function overridden(t: test.TestContext, meanwhile: Readonly<Record<string, object>>) {
-  const answers: Record<string, object> = {
-    ...SERVES_CLUSTERS,
-    ...clusterAnswers("v1.35.0"),
-    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
-    [POLICIES]: list(freeze("one")),
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
-    [`GET ${OVERRIDES}`]: list(),
-  };
+  const answers = serving("v1.35.0");
   const { kubeconfig, asked } = await answering(t, answers);
   const what = ["team-a/prod-1", "--hook", "BeforeClusterUpgrade", "--reason", "INC-1", "--for", "1h"];
   const { code, seen } = await onTerminal([MAIN, "override", ...what, "--kubeconfig", kubeconfig], () => {
@@ -52,8 +38,8 @@ async function overridden(t: test.TestContext, meanwhile: Readonly<Record<string
 }
 
 const CHANGES: Readonly<Record<string, Readonly<Record<string, object>>>> = {
-  "another version": clusterAnswers("v1.36.0"),
-  "another Cluster of the name": clusterAnswers("v1.35.0", "uid-2"),
+  "another version": serving("v1.36.0"),
+  "another Cluster of the name": serving("v1.35.0", "uid-2"),
   "one more policy that holds": { [POLICIES]: list(freeze("one"), freeze("two")) },
 };
 for (const [what, meanwhile] of Object.entries(CHANGES))

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, FORBIDDEN, servingCluster } from "../api-server.ts";
+import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const wish = (over: Record<string, string | undefined> = {}): string[] =>
@@ -48,20 +49,13 @@ for (const [name, { args, says }] of Object.entries(WRONG)) {
 }
 
 test("what shows an override that the operator has not answered looks where it was created", async (t) => {
-  const metadata = { namespace: "a", name: "b", uid: "uid-b", resourceVersion: "1" };
-  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
-  const own = "/apis/hookpolicy.dev/v1alpha1";
   const { kubeconfig } = await answering(t, {
-    ...SERVES_CLUSTERS,
-    "GET /apis/cluster.x-k8s.io/v1beta2/namespaces/a/clusters/b": { metadata, spec: {} },
-    "GET /api/v1/namespaces/a": { metadata: { name: "a", uid: "uid-n", resourceVersion: "1" } },
-    [`GET ${own}/namespaces/a/hookpolicies`]: list(),
-    [`GET ${own}/clusterhookpolicies`]: list(),
-    [`GET ${own}/hookrollouts`]: list(),
-    [`GET ${own}/hookoverrides`]: FORBIDDEN,
-    [`POST ${own}/hookoverrides`]: { metadata },
+    ...servingCluster(rawCluster({ uid: "u1", resourceVersion: "1" }), { hookoverrides: FORBIDDEN }),
+    "POST /apis/hookpolicy.dev/v1alpha1/hookoverrides": {
+      metadata: { name: "o", uid: "u2", resourceVersion: "1" },
+    },
   });
-  const { code, stdout } = await hookpolicy(["override", "a/b", ...wish({ kubeconfig }), "--yes"]);
+  const { code, stdout } = await hookpolicy(["override", "team-a/prod-1", ...wish({ kubeconfig }), "--yes"]);
   assert.equal(code, 1);
-  assert.match(stdout, /see 'kubectl get hookoverride a-b-\S+ --kubeconfig \S+'\n$/);
+  assert.match(stdout, /see 'kubectl get hookoverride team-a-prod-1-\S+ --kubeconfig \S+'\n$/);
 });

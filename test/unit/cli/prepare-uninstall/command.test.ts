@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import test, { describe, type TestContext } from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, list, listing } from "../api-server.ts";
 import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -16,22 +16,11 @@ const FOR_HELM = [
   "sh.helm.release.v1.hookpolicy.v3",
 ];
 
-/** Of a policy that holds one Cluster, and the operator that says so. */
-const HELD = {
-  "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": {
-    items: [
-      {
-        metadata: { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" },
-        status: {
-          decisions: [
-            { namespace: "team-a", cluster: "prod-1", hook: "BeforeClusterDelete", verdict: "Blocked" },
-          ],
-        },
-      },
-    ],
-    metadata: { resourceVersion: "1" },
-  },
-};
+const PROTECT = { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" };
+const HELD_ROW = { namespace: "team-a", cluster: "prod-1", hook: "BeforeClusterDelete", verdict: "Blocked" };
+/** A policy that holds one Cluster. */
+const HOLDING = { metadata: PROTECT, status: { decisions: [HELD_ROW] } };
+const HELD = listing({ hookpolicies: [HOLDING] });
 
 const RUNNING = {
   metadata: { namespace: "hookpolicy-system", name: "hookpolicy", uid: "4", resourceVersion: "1" },
@@ -44,13 +33,13 @@ async function apiServer(
   t: TestContext,
   answers: Parameters<typeof answering>[1] = {},
 ): Promise<{ kubeconfig: string; deleted: () => string[] }> {
-  const own: Record<string, object> = {
+  const always: Record<string, object> = {
     "GET /apis/runtime.cluster.x-k8s.io": { versions: [{ version: "v1beta2" }] },
     [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
     [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
   };
   // Answers may be computed anew for each question, so they are not copied.
-  const { kubeconfig, asked } = await answering(t, Object.setPrototypeOf(own, answers));
+  const { kubeconfig, asked } = await answering(t, Object.setPrototypeOf(always, answers));
   const verb = "DELETE ";
   const deleted = (): string[] =>
     asked.filter((each) => each.startsWith(verb)).map((each) => each.slice(verb.length));
@@ -125,25 +114,15 @@ test("--yes does not release what is held: that has a flag of its own", async (t
 
 for (const reason of ["TooLarge", "BudgetExhausted"])
   test(`what is held although a policy proceeds where it is not evaluable counts as held: ${reason}`, async (t) => {
-    const row = {
-      namespace: "team-a",
-      cluster: "prod-1",
-      hook: "BeforeClusterDelete",
-      verdict: "NotEvaluable",
-    };
-    const metadata = { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" };
     const policy = {
-      metadata,
+      metadata: PROTECT,
       spec: { failurePolicy: "Ignore" },
-      status: { decisions: [{ ...row, reason }] },
+      status: { decisions: [{ ...HELD_ROW, verdict: "NotEvaluable", reason }] },
     };
     const { kubeconfig, deleted } = await apiServer(t, {
-      "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": {
-        items: [policy],
-        metadata: { resourceVersion: "1" },
-      },
+      ...listing({ hookpolicies: [policy] }),
       "GET /apis/apps/v1/namespaces/hookpolicy-system/deployments/hookpolicy": RUNNING,
-      "GET /api/v1/namespaces/hookpolicy-system/pods": { items: [], metadata: { resourceVersion: "1" } },
+      "GET /api/v1/namespaces/hookpolicy-system/pods": list(),
     });
     const { code, stderr } = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
     assert.match(stderr, /Cluster team-a\/prod-1 at BeforeClusterDelete, by HookPolicy team-a\/protect/);
@@ -156,7 +135,7 @@ test("what is held only since the question is not released", async (t) => {
   const { kubeconfig, deleted } = await apiServer(t, {
     get [path]() {
       lists += 1;
-      return lists > 1 ? HELD[path] : { items: [], metadata: { resourceVersion: "1" } };
+      return lists > 1 ? list(HOLDING) : list();
     },
   });
   const { code, stderr } = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);

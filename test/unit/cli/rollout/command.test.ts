@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { answering, FORBIDDEN } from "../api-server.ts";
+import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
@@ -44,10 +44,7 @@ describe("a name that no rollout has is refused with what may be meant", () => {
   for (const action of [["status"], ["status", "-w"], ["pause", "--reason", "r"], ["resume"]])
     test(action.join(" "), async (t) => {
       for (const [name, existing, words] of cases) {
-        const path = "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts";
-        const { kubeconfig } = await answering(t, {
-          [path]: { metadata: { resourceVersion: "1" }, items: existing.map(named) },
-        });
+        const { kubeconfig } = await answering(t, listing({ hookrollouts: existing.map(named) }));
         const args = ["rollout", ...action, name, "--kubeconfig", kubeconfig];
         assert.deepEqual(await hookpolicy(args), { code: 2, stdout: "", stderr: `error: ${words}\n` });
       }
@@ -309,10 +306,7 @@ test("the status as JSON has the objects as they are", async (t) => {
     status: { observedGeneration: 1 },
   };
   const { kubeconfig } = await answering(t, {
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": {
-      metadata: { resourceVersion: "1" },
-      items: [rollout],
-    },
+    ...listing({ hookrollouts: [rollout] }),
     "GET /apis/runtime.cluster.x-k8s.io": FORBIDDEN,
   });
   const args = ["rollout", "status", "-o", "json", "--kubeconfig", kubeconfig];
@@ -323,9 +317,6 @@ test("the status as JSON has the objects as they are", async (t) => {
 });
 
 test("a plan over the Clusters of the API server knows its Namespaces, which gates can select", async (t) => {
-  const metadata = { resourceVersion: "1" };
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
-  const capi = "GET /apis/cluster.x-k8s.io";
   const named = (name: string, env: string): object => ({ metadata: { name, uid: name, labels: { env } } });
   const cluster = (namespace: string, name: string): object => ({
     metadata: { namespace, name, uid: name },
@@ -352,14 +343,10 @@ test("a plan over the Clusters of the API server knows its Namespaces, which gat
     spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 2, progressDeadline: "6h" },
   };
   const { kubeconfig } = await answering(t, {
-    [capi]: { versions: [{ version: "v1beta2" }] },
-    [`${capi}/v1beta2`]: {
-      resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["list", "watch"] }],
-    },
-    [`${capi}/v1beta2/clusters`]: { metadata, items: [cluster("prod", "a"), cluster("stage", "b")] },
-    "GET /api/v1/namespaces": { metadata, items: [named("prod", "production"), named("stage", "staging")] },
-    [`${own}/clusterhookpolicies`]: { metadata, items: [policy] },
-    [`${own}/hookrollouts`]: { metadata, items: [rollout] },
+    ...SERVES_CLUSTERS,
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(cluster("prod", "a"), cluster("stage", "b")),
+    "GET /api/v1/namespaces": list(named("prod", "production"), named("stage", "staging")),
+    ...listing({ clusterhookpolicies: [policy], hookrollouts: [rollout] }),
   });
   const args = ["rollout", "plan", "upgrades", "--duration", "40m", "--kubeconfig", kubeconfig];
   const { code, stdout, stderr } = await hookpolicy(args);
@@ -368,21 +355,15 @@ test("a plan over the Clusters of the API server knows its Namespaces, which gat
 });
 
 test("files beside the rollout count over the Clusters of the API server", async (t) => {
-  const metadata = { resourceVersion: "1" };
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
-  const capi = "GET /apis/cluster.x-k8s.io";
   const cluster = {
     metadata: { namespace: "prod", name: "a", uid: "a" },
     spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
   };
   const { kubeconfig } = await answering(t, {
-    [capi]: { versions: [{ version: "v1beta2" }] },
-    [`${capi}/v1beta2`]: {
-      resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["list", "watch"] }],
-    },
-    [`${capi}/v1beta2/clusters`]: { metadata, items: [cluster] },
-    "GET /api/v1/namespaces": { metadata, items: [{ metadata: { name: "prod", uid: "n" } }] },
-    [`${own}/clusterhookpolicies`]: { metadata, items: [] },
+    ...SERVES_CLUSTERS,
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(cluster),
+    "GET /api/v1/namespaces": list({ metadata: { name: "prod", uid: "n" } }),
+    ...listing({ clusterhookpolicies: [] }),
   });
   const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
   const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }];

@@ -2,17 +2,14 @@
 
 import assert from "node:assert/strict";
 import test, { describe, type TestContext } from "node:test";
-import { answering, FORBIDDEN } from "../api-server.ts";
+import { answering, FORBIDDEN, list, listing } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 describe("status warns of a rollout whose hook Cluster API does not call", () => {
   const rollout = { metadata: { name: "upgrades" }, spec: { operation: "Upgrade" } };
   const statusWith = async (t: TestContext, answers: Readonly<Record<string, object>>): Promise<string> => {
     const { kubeconfig } = await answering(t, {
-      "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": {
-        metadata: { resourceVersion: "1" },
-        items: [rollout],
-      },
+      ...listing({ hookrollouts: [rollout] }),
       ...answers,
     });
     const { code, stderr } = await hookpolicy(["rollout", "status", "--kubeconfig", kubeconfig]);
@@ -25,7 +22,7 @@ describe("status warns of a rollout whose hook Cluster API does not call", () =>
   };
   const configs = (...items: readonly object[]) => ({
     ...served,
-    [`${group}/v1beta2/extensionconfigs`]: { metadata: { resourceVersion: "1" }, items },
+    [`${group}/v1beta2/extensionconfigs`]: list(...items),
   });
   const words =
     "warning: Cluster API does not call BeforeClusterUpgrade, so HookRollout upgrades holds nothing; see 'hookpolicy doctor --kubeconfig FILE'\n";

@@ -2,12 +2,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, list, listing, SERVES_CLUSTERS, SERVES_CONFIG_MAPS } from "../api-server.ts";
 import { folder } from "../program.ts";
-import { rawPolicy } from "../raw.ts";
+import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
-const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
 const metadata = (name: string): object => ({
   namespace: "team-a",
   name,
@@ -28,20 +27,16 @@ const FORBIDDEN =
 
 test("what the operator may not read is not evaluable, although the user may read it", async (t) => {
   const condition = { type: "Ready", status: "False", reason: "ObjectsForbidden", message: FORBIDDEN };
-  const own = "GET /apis/hookpolicy.dev/v1alpha1";
-  const topology = { classRef: { name: "lab" }, version: "v1.35.0" };
   const { kubeconfig } = await answering(t, {
     ...SERVES_CLUSTERS,
-    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list({ metadata: metadata("prod-1"), spec: { topology } }),
-    "GET /api/v1": {
-      resources: [
-        { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] },
-      ],
-    },
+    "GET /apis/cluster.x-k8s.io/v1beta2/clusters": list(rawCluster(metadata("prod-1"))),
+    ...SERVES_CONFIG_MAPS,
     "GET /api/v1/namespaces": list({ metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } }),
     "GET /api/v1/configmaps": list({ metadata: metadata("approved") }),
-    [`${own}/hookpolicies`]: list({ ...POLICY, status: { conditions: [condition] } }),
-    [`${own}/clusterhookpolicies`]: list(),
+    ...listing({
+      hookpolicies: [{ ...POLICY, status: { conditions: [condition] } }],
+      clusterhookpolicies: [],
+    }),
   });
   const cwd = await folder(t, { "policy.yaml": JSON.stringify(POLICY) });
   const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--kubeconfig", kubeconfig], {

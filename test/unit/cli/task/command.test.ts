@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { parse } from "yaml";
-import { answering, FORBIDDEN, SERVES_CLUSTERS } from "../api-server.ts";
+import { answering, FORBIDDEN, list, SERVES_CLUSTERS } from "../api-server.ts";
 import { outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
@@ -14,7 +14,6 @@ import { hookTask } from "./hook-tasks.ts";
 
 const TASKS = "/apis/hookpolicy.dev/v1alpha1/hooktasks";
 const TEAM_A = "/apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hooktasks";
-const list = (...items: readonly object[]) => ({ metadata: { resourceVersion: "1" }, items });
 
 const FAILED = hookTask(
   { name: "prod-1-backup-2" },

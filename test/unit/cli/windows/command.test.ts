@@ -5,7 +5,7 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { answering } from "../api-server.ts";
+import { answering, listing } from "../api-server.ts";
 import { folder, MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -155,13 +155,8 @@ test("a file in the place of a name is told to be for -f", async () => {
 });
 
 test("of the API server, what was not found is said to be not found in this namespace", async (t) => {
-  const served = { metadata: { resourceVersion: "1" }, items: [] };
-  const { kubeconfig } = await answering(t, {
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/default/hookpolicies": served,
-    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": served,
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": served,
-    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": served,
-  });
+  const none = { hookpolicies: [], clusterhookpolicies: [], hookrollouts: [] };
+  const { kubeconfig } = await answering(t, listing({ "namespaces/default/hookpolicies": [], ...none }));
   const stderrOf = async (...args: readonly string[]): Promise<string> =>
     (await hookpolicy(["windows", ...args, "--kubeconfig", kubeconfig])).stderr;
   assert.match(
