@@ -5,6 +5,7 @@ import {
   CONDITION,
   type HookRollout,
   type HookRolloutStatus,
+  REASON,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 
@@ -30,16 +31,18 @@ export function rolloutEvents(
   }));
 }
 
-function stageChanges(before: HookRolloutStatus | undefined, { targets = [] }: HookRolloutStatus): Change[] {
+function stageChanges(before: HookRolloutStatus | undefined, now: HookRolloutStatus): Change[] {
+  const { targets = [] } = now;
   return targets.flatMap((target) => {
     const { version } = target;
     if (version === undefined) return [];
     const known = before?.targets?.find((each) => each.version === version);
     const passed = passedIn(target).filter((stage) => !passedIn(known).includes(stage));
-    const open = openIn(target);
+    const open = mayBegin(now) ? openIn(target) : undefined;
+    const wasOpen = mayBegin(before) ? openIn(known) : undefined;
     return [
       ...passed.map((stage) => changeOf("StagePassed", stage, version)),
-      ...(open === undefined || open === openIn(known) ? [] : [changeOf("StageOpened", open, version)]),
+      ...(open === undefined || open === wasOpen ? [] : [changeOf("StageOpened", open, version)]),
     ];
   });
 }
@@ -55,6 +58,14 @@ function passedIn(target: RolloutTarget | undefined): readonly string[] {
 
 function openIn(target: RolloutTarget | undefined): string | undefined {
   return target?.stages.find(({ passed }) => !passed)?.name;
+}
+
+/** Neither invalid nor paused nor halted, nor is its status being rebuilt. */
+function mayBegin({ conditions = [] }: HookRolloutStatus = {}): boolean {
+  const [ready, halt] = [CONDITION.Ready, CONDITION.Halted].map((type) =>
+    conditions.find((condition) => condition.type === type),
+  );
+  return ready?.status === "True" && ready.reason !== REASON.Paused && halt?.status !== "True";
 }
 
 function haltChange(before: HookRolloutStatus | undefined, now: HookRolloutStatus): Change[] {

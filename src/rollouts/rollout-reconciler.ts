@@ -199,7 +199,9 @@ export class RolloutReconciler {
     { object, ended, began, isPresent }: RolloutReading,
   ): HookRolloutStatus {
     const { rollout } = entry;
-    const scope = scopeOf(object.spec);
+    // One that is too large holds every Cluster, and memory lacks its selectors.
+    const unread = rollout.tooLarge === true ? object.status?.scope : undefined;
+    const scope = unread ?? scopeOf(object.spec);
     const { api, served } = this.#options;
     const now = this.#options.now();
     const problem = began === undefined ? undefined : clockProblem(api, now, began);

@@ -51,20 +51,25 @@ export interface RolloutInput extends ProgressInput, HeldRows {
 }
 
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
-  const input = { ...given, stored: withoutFuture(given, now) };
-  const { rollout, stored, members, isRebuilding, scope, next, held, heldOmitted } = input;
+  const stored = withoutFuture(given, now);
+  const { rollout, members, isRebuilding, scope, next, held, heldOmitted } = given;
+  // By an invalid spec, no failure ends.
+  const input = { ...given, stored, isPresent: given.isPresent && rollout.problem === undefined };
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
   const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
-  const targets = targetsNow(input, { running, failed, unknown }, now);
+  const current = targetsNow(input, { running, failed, unknown }, now);
+  const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
+  const targets = kept?.targets ?? current;
   const selected = { isRebuilding, members: members.map(({ member }) => member), unknown };
   const findings = [...readiness(rollout, selected), halted(rollout, { failed, targets })];
   return {
     observedGeneration: rollout.generation,
     conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),
     scope,
-    ...summaryOf(rollout, targets, now),
+    ...summaryOf(rollout, current, now),
+    ...(kept?.stage !== undefined && { stage: kept.stage }),
     ...(running.length > 0 && { running }),
     ...(targets.length > 0 && { targets }),
     ...(failed.length > 0 && { failed }),
@@ -74,6 +79,16 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     // Its absence means that the status is of an operator that did not know the field.
     heldOmitted,
   };
+}
+
+/** An invalid spec has no stages: what is known of those before, and how long they have soaked, stays until it is corrected. */
+function keptTargets(
+  { operation, problem, stages }: CompiledRollout,
+  stored: HookRolloutStatus | undefined,
+): HookRolloutStatus | undefined {
+  if (problem === undefined || operation !== "Upgrade") return undefined;
+  const known = (stored?.targets ?? []).flatMap((target) => target.stages);
+  return known.every(({ name }) => stages.some((stage) => stage.name === name)) ? undefined : stored;
 }
 
 const INSTANTS: ReadonlySet<string> = new Set(["claimedAt", "renewedAt", "markedAt", "soakingSince", "time"]);

@@ -1,8 +1,19 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../../src/api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookRolloutStatus,
+  REASON,
+  type RolloutStageStatus,
+} from "../../../src/api/hook-policy.ts";
 import { rolloutEvents } from "../../../src/rollouts/rollout-events.ts";
 import { hookRollout, TARGET } from "./fixtures.ts";
+
+function condition(type: string, status: "True" | "False", reason = "x") {
+  return { type, status, reason, message: `now ${status}`, lastTransitionTime: "2026-11-23T12:00:00Z" };
+}
+
+const READY = [condition(CONDITION.Ready, "True")];
 
 function stage(name: string, passed = false): RolloutStageStatus {
   return { name, members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed };
@@ -10,18 +21,16 @@ function stage(name: string, passed = false): RolloutStageStatus {
 
 /** One target with canary and rest, of which so many have passed. */
 function stages(passed: number, version = TARGET): HookRolloutStatus {
-  return { targets: [{ version, stages: [stage("canary", passed > 0), stage("rest", passed > 1)] }] };
+  const both = [stage("canary", passed > 0), stage("rest", passed > 1)];
+  return { conditions: READY, targets: [{ version, stages: both }] };
 }
 
 function halted(isHalted: boolean): HookRolloutStatus {
-  const status = isHalted ? "True" : "False";
-  const lastTransitionTime = "2026-11-23T12:00:00Z";
-  return {
-    conditions: [
-      { type: CONDITION.Halted, status, reason: "x", message: `now ${status}`, lastTransitionTime },
-    ],
-  };
+  return { conditions: [...READY, condition(CONDITION.Halted, isHalted ? "True" : "False")] };
 }
+
+const PAUSED = { conditions: [condition(CONDITION.Ready, "True", REASON.Paused)] };
+const INVALID = { conditions: [condition(CONDITION.Ready, "False", REASON.InvalidSpec)] };
 
 const CASES: readonly (readonly [
   string,
@@ -36,6 +45,10 @@ const CASES: readonly (readonly [
   ["two may pass at once", stages(0), stages(2), ["StagePassed canary", "StagePassed rest"]],
   ["a stage that is closed again has opened anew", stages(1), stages(0), ["StageOpened canary"]],
   ["the same again is no change", stages(1), stages(1), []],
+  ["none opens while it is paused", stages(0), { ...stages(1), ...PAUSED }, ["StagePassed canary"]],
+  ["but once it is resumed", { ...stages(1), ...PAUSED }, stages(1), ["StageOpened rest"]],
+  ["none opens while its spec is invalid", {}, { ...stages(0), ...INVALID }, []],
+  ["none opens while it is halted", {}, { ...stages(0), ...halted(true) }, ["Halted"]],
   ["a version that is over is none", stages(1), {}, []],
   ["creations have no version and no stages", {}, { targets: [{ stages: [stage("all")] }] }, []],
   ["too many failures halt it", halted(false), halted(true), ["Halted"]],
@@ -81,7 +94,10 @@ test("each names the rollout, and is told from the same change of another time",
 });
 
 test("each version has changes of its own", () => {
-  const both = { targets: [...(stages(0, "v1.36.0").targets ?? []), ...(stages(1).targets ?? [])] };
+  const both = {
+    conditions: READY,
+    targets: [...(stages(0, "v1.36.0").targets ?? []), ...(stages(1).targets ?? [])],
+  };
   const found = rolloutEvents(hookRollout(), stages(0), both);
   assert.deepEqual(
     found.map(({ note }) => note),

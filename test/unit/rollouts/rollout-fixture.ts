@@ -178,8 +178,8 @@ export function replicaOf({
     api.clusters.set(key, cluster);
     rollouts.clusterChanged(before, cluster);
   };
-  const load = (name: string, spec: Partial<HookRolloutSpec>, generation = 1): void => {
-    const object = hookRollout(spec, status);
+  const load = (name: string, spec: Partial<HookRolloutSpec>, generation = 1, has = status): void => {
+    const object = hookRollout(spec, has);
     const metadata = { ...object.metadata, name, uid: `rollout-${name}`, generation };
     rollouts.rolloutChanged(name, api.put({ ...object, metadata }));
   };

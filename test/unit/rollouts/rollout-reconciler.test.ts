@@ -8,6 +8,7 @@ import {
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
+import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
@@ -388,6 +389,20 @@ describe("nothing begins for three minutes", () => {
     const replica = withStatus({ scope: "before" }, [waitingCluster("a")]);
     await reconcile(replica);
     assert.equal(readyReason(replica), REASON.StatusLost);
+  });
+
+  test("not when it was too large for memory in between, and has the same selectors", async () => {
+    const replica = withStatus({}, [waitingCluster("a")]);
+    await reconcile(replica);
+    const whole = replica.rollouts.get("upgrades")?.object;
+    assert.ok(whole);
+    replica.rollouts.rolloutChanged("upgrades", stubRollout(whole));
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.TooLarge);
+    assert.equal(stored(replica).scope, whole.status?.scope);
+    replica.load("upgrades", SPEC, 2, stored(replica));
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.Loaded);
   });
 
   test("when another replica had begun to wait, counted anew", async () => {
