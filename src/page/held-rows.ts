@@ -1,7 +1,8 @@
 /** Filters the rows of held operations. */
 
+import { counted } from "../lib/counted.ts";
 import type { Params } from "./route.ts";
-import type { HeldObject, HeldRow } from "./wire.ts";
+import type { HeldObject, HeldRow, LiveState } from "./wire.ts";
 
 export const CHOICES = [
   { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => nameOf(policy) },
@@ -32,6 +33,20 @@ function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornD
 /** A Cluster can have a row for each policy and rollout that holds it. */
 export function clustersIn(rows: readonly HeldRow[]): number {
   return new Set(rows.map(({ cluster }) => cluster)).size;
+}
+
+export function heldText(rows: readonly HeldRow[], omits = false): string {
+  return `${omits ? "At least " : ""}${counted(clustersIn(rows), "Cluster")} held`;
+}
+
+export function emptyText({
+  isReady,
+  rows,
+  omits = false,
+}: Pick<LiveState, "rows" | "omits"> & { readonly isReady: boolean }): string {
+  if (!isReady) return "Reading…";
+  if (rows.length === 0) return omits ? "No status names what is held." : "Nothing is held.";
+  return `Nothing that ${omits ? "statuses name" : "is held"} matches.`;
 }
 
 /** "HookPolicy team-a/protect" */

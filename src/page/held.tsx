@@ -3,8 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../lib/age.ts";
-import { counted } from "../lib/counted.ts";
-import { CHOICES, clustersIn, filterHeld, nameOf, valuesOf } from "./held-rows.ts";
+import { CHOICES, clustersIn, emptyText, filterHeld, heldText, nameOf, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";
 import { LongList } from "./long-list.tsx";
 import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
@@ -50,11 +49,6 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
   );
 }
 
-function emptyText({ isReady, rows }: Live): string {
-  if (!isReady) return "Reading…";
-  return rows.length === 0 ? "Nothing is held." : "Nothing that is held matches.";
-}
-
 function pressed({ cluster, command }: HeldRow, key: string, tell: (text: string) => void): void {
   if (key === "Enter") location.hash = clusterHref(cluster);
   if (key !== "c") return;
@@ -76,7 +70,7 @@ function useTold(): readonly [string, (text: string) => void] {
 }
 
 function Filters({
-  live: { rows },
+  live: { rows, omits },
   params,
   shown,
 }: {
@@ -84,11 +78,11 @@ function Filters({
   params: Params;
   shown: readonly HeldRow[];
 }) {
-  const count = counted(clustersIn(shown), "Cluster");
   return (
     <div class="filters" role="search">
       <h1>
-        {count} held{shown.length === rows.length ? "" : <small> of {clustersIn(rows)}</small>}
+        {heldText(shown, omits)}
+        {shown.length === rows.length ? "" : <small> of {clustersIn(rows)}</small>}
       </h1>
       {CHOICES.map(({ label, name, of }) => (
         <Select

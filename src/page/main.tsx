@@ -83,7 +83,12 @@ function Bar({ route, live, server }: { route: Route; live: Live; server: string
             title={`key ${index + 1}`}
           >
             {title}
-            {page === "held" && live.rows.length > 0 && <span class="count">{clustersIn(live.rows)}</span>}
+            {page === "held" && live.rows.length > 0 && (
+              <span class="count">
+                {clustersIn(live.rows)}
+                {live.omits === true && "+"}
+              </span>
+            )}
           </a>
         ))}
       </nav>

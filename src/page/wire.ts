@@ -47,6 +47,8 @@ export interface RolloutRow {
 export interface LiveState {
   /** The operation that waits longest comes first. */
   readonly rows: readonly HeldRow[];
+  /** Statuses leave out operations that are held. */
+  readonly omits?: boolean;
   readonly notes: readonly string[];
   /** What the user may not read. */
   readonly unread: readonly string[];

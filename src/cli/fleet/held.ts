@@ -30,6 +30,8 @@ export interface HeldOperation {
 }
 
 export interface HeldFleet {
+  /** Absent: Clusters of all namespaces. */
+  readonly namespace?: string;
   /** The operation that waits longest comes first. */
   readonly held: readonly HeldOperation[];
   /** Held operations beyond the rows of a status. */
@@ -87,6 +89,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
   const readers = markReaders(platformIn(objects));
   const short = policies.filter(({ omitted }) => omitted > 0);
   return {
+    ...(namespace !== undefined && { namespace }),
     held: policies.flatMap((policy) => heldOf(policy, namespace, readers)).toSorted(oldestFirst),
     omitted: short
       .filter((policy) => !isAudit(policy))

@@ -44,12 +44,12 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
     notes.flatMap((note) => wrapped(adviceWords(note, view), columns, "  "));
   return [
     ...wrap(tornDownNotes(fleet)).map(colour.red),
-    ...LINES[by](fleet.held, view),
+    ...LINES[by](fleet, view),
     ...wrap(heldNotes(fleet, now)),
   ];
 }
 
-const LINES: Readonly<Record<Grouping, (held: readonly HeldOperation[], view: HeldView) => string[]>> = {
+const LINES: Readonly<Record<Grouping, (fleet: HeldFleet, view: HeldView) => string[]>> = {
   operation: operationLines,
   policy: policyLines,
   cluster: clusterLines,
@@ -57,7 +57,7 @@ const LINES: Readonly<Record<Grouping, (held: readonly HeldOperation[], view: He
 
 const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE", "UNBLOCK"];
 
-function operationLines(held: readonly HeldOperation[], view: HeldView): string[] {
+function operationLines({ held }: HeldFleet, view: HeldView): string[] {
   const rows = held.map((each) => [...cells(each, view), each.row.reason]);
   const whole = new Set(held.map((each) => commandFor(each, view)));
   const tables = [HEADINGS.length, HEADINGS.length - 1];
@@ -109,11 +109,12 @@ function failedTaskCommand({ row, policy }: HeldOperation): string | undefined {
   return `hookpolicy task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}`;
 }
 
-function policyLines(held: readonly HeldOperation[], view: HeldView): string[] {
+function policyLines({ held, omitted }: HeldFleet, view: HeldView): string[] {
+  const short = new Set(omitted.map(({ policy }) => policyName(policy)));
   const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
   const rows = groups.map(([name, of]) => [
     name,
-    String(new Set(of.map(({ row }) => row.clusterUID)).size),
+    `${short.has(name) ? "at least " : ""}${new Set(of.map(({ row }) => row.clusterUID)).size}`,
     oldest(of, view.now),
     until(releases(of)[0], view.now),
   ]);
@@ -121,7 +122,7 @@ function policyLines(held: readonly HeldOperation[], view: HeldView): string[] {
 }
 
 /** All policies that hold an operation must release it, so the last one decides. */
-function clusterLines(held: readonly HeldOperation[], view: HeldView): string[] {
+function clusterLines({ held }: HeldFleet, view: HeldView): string[] {
   const groups = [...Map.groupBy(held, ({ row }) => `${clusterOfRow(row)} ${row.hook}`).values()];
   const rows = groups.map((of) => {
     const [cluster = "", hook = ""] = of[0] === undefined ? [] : cells(of[0], view);
@@ -159,7 +160,7 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
-  const { omitted, wouldBlock, wouldBlockMore, gone } = fleet;
+  const { namespace, omitted, wouldBlock, wouldBlockMore, gone } = fleet;
   const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
     ...(notCalled.length === 0
@@ -171,9 +172,11 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
           `prepare-uninstall has stopped the operator, so these hold nothing until one runs again: ${firstNames(gone.map(policyName))}`,
         ]),
     ...ageNotes(fleet, now),
-    ...omitted.map(
-      ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
-    ),
+    ...omitted.map(({ policy, count }) => {
+      const isOfOthers = namespace !== undefined && policy.namespace === undefined;
+      const more = `${count} more${isOfOthers ? " (of all namespaces)" : ""}`;
+      return `and ${more} that the status of ${policyName(policy)} leaves out`;
+    }),
     ...(wouldBlock === 0
       ? []
       : [

@@ -75,6 +75,7 @@ function stateOf(
   const fleet = { ...heldBy(objects), ...seen };
   return {
     rows: fleet.held.map((held) => ({ ...heldObject(held), command: commandFor(held, words) })),
+    omits: fleet.omitted.length > 0,
     notes: [...tornDownNotes(fleet), ...heldNotes(fleet, now).map((note) => adviceText(note, words))],
     unread: unreadNotes({ unread }),
     rollouts: objects

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { clustersIn, filterHeld, valuesOf } from "../../../src/page/held-rows.ts";
+import { clustersIn, emptyText, filterHeld, heldText, valuesOf } from "../../../src/page/held-rows.ts";
 import type { HeldRow } from "../../../src/page/wire.ts";
 
 function row(cluster: string, over: Partial<HeldRow> = {}): HeldRow {
@@ -50,4 +50,15 @@ test("rows are filtered by policy, namespace and hook, and by every word that is
     valuesOf([...ROWS, ...ROWS], ({ hook }) => hook),
     ["BeforeClusterDelete", "BeforeClusterUpgrade"],
   );
+});
+
+test("where statuses leave out rows, what is shown is not all that is held", () => {
+  const ready = { isReady: true, rows: ROWS };
+  assert.equal(heldText(ROWS), "2 Clusters held");
+  assert.equal(heldText(ROWS, true), "At least 2 Clusters held");
+  assert.equal(emptyText({ isReady: false, rows: [] }), "Reading…");
+  assert.equal(emptyText({ isReady: true, rows: [] }), "Nothing is held.");
+  assert.equal(emptyText(ready), "Nothing that is held matches.");
+  assert.equal(emptyText({ isReady: true, rows: [], omits: true }), "No status names what is held.");
+  assert.equal(emptyText({ ...ready, omits: true }), "Nothing that statuses name matches.");
 });

@@ -116,3 +116,23 @@ test("what prepare-uninstall has stopped holds nothing, whatever its rows say", 
     ["p", "r"],
   );
 });
+
+test("counts are at least so many where a status leaves out rows, and of all namespaces where they can be of any", async (t) => {
+  const status = { decisions: rows("Blocked"), decisionsOmitted: 250 };
+  const kubeconfig = await server(t, {
+    [`${OWN}/namespaces/team-a/hookpolicies`]: list(holder("own", "Enforce", status, "team-a")),
+    [`${OWN}/hookpolicies`]: list(holder("own", "Enforce", status, "team-a")),
+    [`${OWN}/clusterhookpolicies`]: list(holder("all", "Enforce", status)),
+  });
+  const get = async (...args: readonly string[]): Promise<string> =>
+    (await hookpolicy(["get", ...args, "--kubeconfig", kubeconfig])).stdout;
+  assert.match(await get("-A", "--by", "policy"), /^ClusterHookPolicy all +at least 50 /m);
+  assert.match(
+    await get("-A"),
+    /^and 250 more that the status of HookPolicy team-a\/own leaves out\nand 250 more that the status of ClusterHookPolicy all leaves out\n/m,
+  );
+  assert.match(
+    await get("-n", "team-a"),
+    /^and 250 more that the status of HookPolicy team-a\/own leaves out\nand 250 more \(of all namespaces\) that the status of ClusterHookPolicy all leaves out\n/m,
+  );
+});

@@ -38,3 +38,35 @@ test(
     );
   },
 );
+
+test("the page is told whether statuses leave out what is held", { timeout: 10_000 }, async () => {
+  const client = {
+    serverClock: { serverTime: () => new Date() },
+    list: async () => await Promise.resolve({ items: [] }),
+  } as unknown as KubeClient;
+  const policy = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "team-a", name: "p" },
+    spec: { rules: [] },
+  };
+  for (const [status, omits] of [
+    [{ decisionsOmitted: 3 }, true],
+    [{}, false],
+  ] as const) {
+    const end = new AbortController();
+    const feed = new LiveFeed();
+    let state: LiveState | undefined;
+    feed.listen((text) => {
+      state = JSON.parse(text);
+      end.abort();
+    });
+    const holders = { objects: [{ ...policy, status }], resources: [], unread: [] };
+    await followFleet(client, feed, {
+      holders,
+      words: { program: "hookpolicy", connection: "" },
+      signal: end.signal,
+    });
+    assert.equal(state?.omits, omits);
+  }
+});
