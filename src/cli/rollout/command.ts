@@ -98,7 +98,7 @@ export function addRollout(program: Command): void {
       "plan: as if every Cluster were asked for this version; default: what is rolled out, as it is",
       version,
     )
-    .option("--plan <file>", "status: compare with this plan, as plan -o json has printed it")
+    .option("--plan <file>", "status: compare with this plan of upgrades, as plan -o json has printed it")
     .option("--reason <text>", "pause: why, kept in an annotation of the rollout")
     .option("-y, --yes", "resume: do not ask for confirmation")
     .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS));
@@ -245,6 +245,12 @@ async function compare(
   if (name !== undefined && name !== earlier.rollout)
     throw new CommandError(USAGE, `${file}: is a plan of HookRollout ${earlier.rollout}`);
   const found = await find(client, earlier.rollout);
+  const { operation } = found.spec;
+  if (operation !== "Upgrade")
+    throw new CommandError(
+      USAGE,
+      `${file}: HookRollout ${earlier.rollout} is of operation ${operation}, and no status counts which of these are done`,
+    );
   const view = viewFor(query);
   await warnOfSilence(client, [found], view);
   stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view)]);

@@ -69,3 +69,18 @@ test("that no stage passes, although it is in force: a Cluster is too large for 
   const rollout = { ...ROLLOUT, spec: { ...SPEC, paused: false }, status: { ...ROLLOUT.status, conditions } };
   assert.match(await said(t, rollout, "status"), /^HookRollout prod \(Upgrade\): In force; .*too large/m);
 });
+
+for (const operation of ["Create", "Delete"])
+  test(`a plan of a rollout of ${operation} is compared with nothing: no status counts what is done`, async (t) => {
+    const stages = [{ name: "all", succeeded: 0, passed: false, passes: "2026-11-01T08:00:00Z" }];
+    const clusters = [{ stage: "all", ends: "2026-11-01T08:00:00Z" }];
+    const plan = { rollout: "prod", from: "2026-11-01T07:00:00Z", stages, clusters };
+    const dir = await folder(t, { "plan.json": JSON.stringify(plan) });
+    const rollout = { ...ROLLOUT, spec: { ...SPEC, operation } };
+    const { code, stdout, stderr } = await run(t, rollout, "status", "--plan", `${dir}/plan.json`);
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(
+      stderr,
+      /^error: .*plan\.json: HookRollout prod is of operation (Create|Delete), .* no status counts/,
+    );
+  });
