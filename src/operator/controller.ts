@@ -290,11 +290,12 @@ export class Controller {
     const { clusters, policies } = this.#informers;
     const { informer, notCalled } = this.#registrations;
     const [rollouts, queue, objects] = [this.#rollouts, this.#queue, this.#objects];
+    const [tasks, now] = [this.#tasks.memory, client.serverClock.now];
     const named = (): InformerEntry[] => [
       ...this.#named,
       ...withoutWaiting(policies, informer, this.#tasks.informer),
     ];
-    followMemory(metrics, { store, rollouts, queue, named, objects, now: client.serverClock.now });
+    followMemory(metrics, { store, rollouts, queue, named, objects, tasks, now });
     followCoverage(metrics, { store, clusters, notCalled });
   }
 }

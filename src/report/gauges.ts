@@ -1,7 +1,7 @@
 /** Gauges that mirror state in memory, which is read only when they are scraped. */
 
 import { entryOf } from "../lib/entry-of.ts";
-import { CONDITION } from "../api/hook-policy.ts";
+import { CONDITION, type HookRolloutStatus, type HookPolicyStatus } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { PolicyRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
@@ -10,10 +10,12 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { InformerObject } from "../kube/object-store.ts";
 import type { WorkQueue } from "../kube/work-queue.ts";
+import type { HolderRef } from "../policy/policy-ref.ts";
 import { isGated } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 import { eachInSlices } from "../turns/slice.ts";
+import type { TaskMemory } from "../tasks/task-memory.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
 
 type AnyInformer = Pick<
@@ -29,6 +31,7 @@ export interface Memory {
   readonly queue: WorkQueue;
   readonly named: () => readonly InformerEntry[];
   readonly objects: ObjectInformers;
+  readonly tasks: Pick<TaskMemory, "all">;
   readonly now: () => Date;
 }
 
@@ -37,13 +40,13 @@ const MAX_SERIES = 1000;
 
 export function followMemory(
   metrics: Metrics,
-  { store, rollouts, queue, named, objects, now }: Memory,
+  { store, rollouts, queue, named, objects, tasks, now }: Memory,
 ): void {
   const informers = (): InformerEntry[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store, rollouts));
-  followHolds(metrics, store, rollouts);
+  followHolds(metrics, { store, rollouts, tasks });
   metrics.overrides.follow(() => countOverrides(store, now()));
   metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
@@ -65,6 +68,8 @@ function emptySurvey() {
     oldest: new Series<OldestLabel>(),
     windows: new Series<PolicyLabel | "rule" | "gate">(),
     deadlines: new Series<PolicyLabel | "passed">(),
+    notReady: new Series<PolicyLabel | "reason">(),
+    failedTasks: new Series<PolicyLabel | "phase">(),
   };
 }
 
@@ -101,11 +106,13 @@ class Series<Label extends string> {
   }
 }
 
-function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["rollouts"]): void {
+type Surveyed = Pick<Memory, "store" | "rollouts" | "tasks">;
+
+function followHolds(metrics: Metrics, memory: Surveyed): void {
   let underWay: Promise<Survey> | undefined;
   // All metrics of one scrape are read at the same time.
   const survey = async (): Promise<Survey> =>
-    await (underWay ??= surveyHolds(store, rollouts).finally(() => (underWay = undefined)));
+    await (underWay ??= surveyHolds(memory).finally(() => (underWay = undefined)));
   // As if without the label where it is empty.
   const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
     metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
@@ -118,14 +125,18 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   metrics.oldestHold.follow(async () => (await survey()).oldest.samples.map(named));
   metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
   metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
+  metrics.policyNotReady.follow(async () => (await survey()).notReady.samples);
+  metrics.failedTasks.follow(async () => (await survey()).failedTasks.samples);
   metrics.seriesOmitted.follow(async () => {
-    const { decisions, wouldBlock, oldest, windows, deadlines } = await survey();
+    const { decisions, wouldBlock, oldest, windows, deadlines, notReady, failedTasks } = await survey();
     return Object.entries({
       hookpolicy_policy_decisions: decisions,
       hookpolicy_policy_would_block_total: wouldBlock,
       hookpolicy_oldest_hold_timestamp_seconds: oldest,
       hookpolicy_window_open: windows,
       hookpolicy_deadlines: deadlines,
+      hookpolicy_policy_not_ready: notReady,
+      hookpolicy_failed_tasks: failedTasks,
     }).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
   });
 }
@@ -133,9 +144,13 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
 /**
  * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
  */
-async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollouts"]): Promise<Survey> {
+async function surveyHolds({ store, rollouts, tasks }: Surveyed): Promise<Survey> {
   const survey = emptySurvey();
-  const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
+  const sorted = [...store.policies.entries()].toSorted(
+    (a, b) => rank(a.compiled.ref) - rank(b.compiled.ref),
+  );
+  for (const { rollout, status } of rollouts.entries())
+    survey.notReady.add(countNotReady({ kind: "HookRollout", name: rollout.name }, status));
   await eachInSlices(sorted, (entry) => {
     for (const row of entry.held.values()) {
       if (row.holds) addHeld(survey.held, row);
@@ -146,7 +161,9 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
     survey.oldest.add(oldestHolds(entry));
     survey.windows.add(openWindows(entry));
     survey.deadlines.add(countDeadlines(entry));
+    survey.notReady.add(countNotReady(entry.compiled.ref, entry.object.status));
   });
+  survey.failedTasks.add(await countFailedTasks(tasks));
   for (const entry of rollouts.entries())
     if (entry.rollout.mode === "Enforce") await surveyRollout(survey, entry);
   return survey;
@@ -165,21 +182,48 @@ async function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries
     namespace: "",
     policy: rollout.name,
     hook,
+    release: entry.waitsForTime(oldest) ? "time" : "other",
     held_cluster: `${namespace}/${name}`,
   };
   survey.oldest.add([{ labels, value: Math.floor(oldest.firstAsked.getTime() / 1000) }]);
 }
 
-function rank({ compiled }: PolicyEntry): number {
-  return compiled.ref.kind === "ClusterHookPolicy" ? 0 : 1;
+function rank({ kind }: { readonly kind: string }): number {
+  return kind === "ClusterHookPolicy" ? 0 : 1;
 }
 
 type PolicyLabel = "kind" | "namespace" | "policy";
-type OldestLabel = PolicyLabel | "hook" | "held_cluster";
+type OldestLabel = PolicyLabel | "hook" | "release" | "held_cluster";
 
-function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
-  const { kind, namespace = "", name: policy } = compiled.ref;
+const labelsOf = ({ compiled }: PolicyEntry): Record<PolicyLabel, string> => labelsOfRef(compiled.ref);
+
+function labelsOfRef({ kind, namespace = "", name: policy }: HolderRef): Record<PolicyLabel, string> {
   return { kind, namespace, policy };
+}
+
+function countNotReady(
+  ref: HolderRef,
+  status: HookPolicyStatus | HookRolloutStatus | undefined,
+): Sample<PolicyLabel | "reason">[] {
+  const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  if (ready?.status !== "False") return [];
+  return [{ labels: { ...labelsOfRef(ref), reason: ready.reason }, value: 1 }];
+}
+
+type FailedSample = Sample<PolicyLabel | "phase">;
+
+/** Those on which a person has to act. */
+async function countFailedTasks(memory: Memory["tasks"]): Promise<FailedSample[]> {
+  const counts = new Map<string, FailedSample>();
+  const counting = [...memory.all()].filter(({ over }) => !over);
+  await eachInSlices(counting, (task) => {
+    const phase = task.altered === undefined ? task.phase : "Altered";
+    if (phase !== "Failed" && phase !== "Altered") return;
+    const labels = { ...labelsOfRef(task.outline.spec.policyRef), phase };
+    const key = Object.values(labels).join(" ");
+    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+  });
+  return [...counts.values()].toSorted((a, b) => rank(a.labels) - rank(b.labels));
 }
 
 function countPolicies(
@@ -229,15 +273,25 @@ function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
 }
 
 function oldestHolds(entry: PolicyEntry): Sample<OldestLabel>[] {
-  const oldest = new Map<HookName, PolicyRow>();
+  const oldest = new Map<string, PolicyRow>();
   for (const row of entry.held.values()) {
+    const key = `${row.hook} ${releaseOf(row)}`;
     // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
-    if (row.holds && isBefore(row, oldest.get(row.hook))) oldest.set(row.hook, row);
+    if (row.holds && isBefore(row, oldest.get(key))) oldest.set(key, row);
   }
-  return [...oldest.values()].map(({ hook, namespace, cluster, firstAsked }) => ({
-    labels: { ...labelsOf(entry), hook, held_cluster: `${namespace}/${cluster}` },
-    value: Date.parse(firstAsked) / 1000,
+  return [...oldest.values()].map((row) => ({
+    labels: {
+      ...labelsOf(entry),
+      hook: row.hook,
+      release: releaseOf(row),
+      held_cluster: `${row.namespace}/${row.cluster}`,
+    },
+    value: Date.parse(row.firstAsked) / 1000,
   }));
+}
+
+function releaseOf({ earliestRelease }: PolicyRow): "time" | "other" {
+  return earliestRelease === undefined ? "other" : "time";
 }
 
 /** Every replica takes the same of two that were asked about in the same second. */

@@ -180,7 +180,7 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
     }),
     oldestHold: mirror("hookpolicy_oldest_hold_timestamp_seconds", {
       help: "When the operation that a policy has held for the longest was first asked for, in Unix time.",
-      labelNames: ["kind", "namespace", "policy", "hook", "held_cluster"],
+      labelNames: ["kind", "namespace", "policy", "hook", "release", "held_cluster"],
     }),
     seriesOmitted: mirror("hookpolicy_metric_series_omitted", {
       help: "Series by policy that are left out, because there are too many.",
@@ -197,6 +197,14 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
     deadlines: mirror("hookpolicy_deadlines", {
       help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
       labelNames: ["kind", "namespace", "policy", "passed"],
+    }),
+    policyNotReady: mirror("hookpolicy_policy_not_ready", {
+      help: "1 for each policy and HookRollout whose condition Ready is False, with its reason.",
+      labelNames: ["kind", "namespace", "policy", "reason"],
+    }),
+    failedTasks: mirror("hookpolicy_failed_tasks", {
+      help: "HookTasks of operations that are not over and that have failed, or were changed, by policy.",
+      labelNames: ["kind", "namespace", "policy", "phase"],
     }),
     overrides: mirror("hookpolicy_overrides", {
       help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",

@@ -225,6 +225,14 @@ export class RolloutEntry {
     return closedFor(rollout, status, { stage, target }, this.#situationOf(cluster));
   }
 
+  /** Whether it waits for what ends by itself: a soak, or operations that run. */
+  waitsForTime(operation: AskedOperation): boolean {
+    const hold = this.#closing(operation);
+    if (hold?.soaksUntil !== undefined) return true;
+    const isInLine = hold === undefined || hold.reason === "StageClosed" || hold.reason === "TooManyTargets";
+    return isInLine && (this.status?.summary?.running ?? 0) > 0;
+  }
+
   #situationOf(cluster: Cluster): Situation {
     const { decider, now } = this.#world;
     return { world: decider.worldOf(cluster), call: expectedCall(this.hook, cluster), now: now() };

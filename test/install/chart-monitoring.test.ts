@@ -18,6 +18,18 @@ test("the alerts point to where the user keeps the runbook, section by section",
     assert.equal(annotations["runbook_url"], `${page}#${alert.toLowerCase()}`);
 });
 
+test("the alert about a long hold comes after as many hours as the values say", async () => {
+  const exprOf = async (...args: string[]): Promise<string | undefined> => {
+    const objects = await template("--set", "monitoring.enabled=true", ...args);
+    const groups: { rules: { alert: string; expr: string }[] }[] =
+      objects.find(({ kind }) => kind === "PrometheusRule")?.["spec"].groups ?? [];
+    return groups.flatMap(({ rules }) => rules).find(({ alert }) => alert === "HookPolicyHeldLong")?.expr;
+  };
+  assert.match((await exprOf()) ?? "", /> 4 \* 3600$/);
+  assert.match((await exprOf("--set", "monitoring.heldLongHours=12")) ?? "", /> 12 \* 3600$/);
+  await assert.rejects(exprOf("--set", "monitoring.heldLongHours=0"), /heldLongHours/);
+});
+
 test("metrics are read by the ServiceAccounts that are named", async () => {
   const readers = [
     { namespace: "monitoring", name: "prometheus-k8s" },

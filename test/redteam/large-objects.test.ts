@@ -157,6 +157,7 @@ test("a scrape goes through the held operations once", async () => {
     queue: { depth: 0 } as never,
     named: () => [],
     objects,
+    tasks: { all: () => [] },
     now: () => NOW,
   });
   const [text] = await Promise.all([metrics.text(), metrics.text()]);

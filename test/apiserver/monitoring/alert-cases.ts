@@ -17,6 +17,7 @@ export interface Cases {
 const UP = 'hookpolicy_build_info{instance="a"}';
 const POLICY = 'kind="HookPolicy",namespace="team-a",policy="p"';
 const HOOK = 'hook="BeforeClusterDelete"';
+const OTHER = 'release="other"';
 const calls = (verdict: string): string =>
   `hookpolicy_hook_calls_total{instance="a",${HOOK},verdict="${verdict}"}`;
 
@@ -32,6 +33,15 @@ function threshold(series: string, above: string, below: string, at = "30m"): Ca
       { name: "unknown", at, series: {} },
     ],
   };
+}
+
+/** Each policy has an alert of its own, however many replicas tell of it. */
+function ofEachPolicy(metric: string, labels: string): Cases {
+  const series = (more: string): string => `${metric}{${more},${labels}}`;
+  const { fires, rests } = threshold(series(POLICY), "1x60", "0x60");
+  const both = [`instance="a",${POLICY}`, `instance="b",${POLICY}`, 'kind="ClusterHookPolicy",policy="f"'];
+  const two = Object.fromEntries(both.map((each) => [series(each), "1x60"]));
+  return { fires: [...fires, { name: "two policies", at: "30m", series: two, count: 2 }], rests };
 }
 
 /** Calls per minute that take at most as long as the bucket says. */
@@ -191,11 +201,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
       { name: "no replica at all", at: "80m", series: {} },
     ],
   },
-  HookPolicyPolicyNotReady: threshold(
-    'hookpolicy_policies{kind="HookPolicy",mode="Enforce",ready="False"}',
-    "1x60",
-    "0x60",
-  ),
+  HookPolicyPolicyNotReady: ofEachPolicy("hookpolicy_policy_not_ready", 'reason="InvalidSpec"'),
   HookPolicyRuleNotEvaluable: {
     fires: [
       {
@@ -213,7 +219,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
     ],
   },
   HookRolloutHalted: threshold('hookpolicy_rollout_halted{rollout="upgrades"}', "1x60", "0x60"),
-  HookPolicyTaskFailed: threshold('hookpolicy_tasks{phase="Failed"}', "1x60", "0x60"),
+  HookPolicyTaskFailed: ofEachPolicy("hookpolicy_failed_tasks", 'phase="Failed"'),
   HookPolicyClusterTornDown: threshold(
     'hookpolicy_torn_down_clusters{instance="a",reason="ForegroundDeletion"}',
     "1x60",
@@ -224,25 +230,42 @@ export const CASES: Readonly<Record<string, Cases>> = {
     fires: [
       {
         name: "on two replicas",
-        at: "5m",
+        at: "10m",
         series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK}}`]: `${-5 * HOUR}x60`,
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK}}`]: `${-5 * HOUR}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
         },
       },
       {
         name: "of a Cluster that it may name",
-        at: "5m",
+        at: "10m",
         series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
         },
       },
     ],
     rests: [
       {
         name: "three hours",
-        at: "5m",
-        series: { [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK}}`]: `${-3 * HOUR}x60` },
+        at: "10m",
+        series: {
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `${-3 * HOUR}x60`,
+        },
+      },
+      {
+        name: "until a window opens",
+        at: "10m",
+        series: {
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `${-5 * HOUR}x60`,
+        },
+      },
+      {
+        name: "before a new replica knows when the window opens",
+        at: "10m",
+        series: {
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `_x7 ${-5 * HOUR}x2 stale`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `_x9 ${-5 * HOUR}x60`,
+        },
       },
     ],
   },

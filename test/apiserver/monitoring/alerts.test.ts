@@ -114,6 +114,13 @@ describe("the alerts", () => {
     }
   });
 
+  test("have the labels of a policy where docs/notifications.md says so", async () => {
+    const page = readFileSync(join(ROOT, "docs/notifications.md"), "utf8");
+    const [, listed = ""] = /\*\*Whose alert\?\*\* ([^]*?) have the labels/.exec(page) ?? [];
+    const labelled = rules.filter(({ expr }) => expr.includes("(kind, namespace, policy"));
+    assert.deepEqual(listed.match(/Hook\w+/g)?.toSorted(), labelled.map(({ alert }) => alert).toSorted());
+  });
+
   test("are what the patch of docs/notifications.md says", async () => {
     const page = readFileSync(join(ROOT, "docs/notifications.md"), "utf8");
     const [, block = ""] = /```yaml\n(patches:.*?)```/s.exec(page) ?? [];

@@ -35,6 +35,8 @@ import {
 } from "../../controlplane/policies.ts";
 import { matchesIn, READER, readMetricsPage, ROOT, SECURE, startMonitored, tokenOf } from "./accounts.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
+import { jobTask, taskIs } from "../../controlplane/tasks.ts";
+import { TaskLab } from "../task-lab.ts";
 
 const run = promisify(execFile);
 
@@ -114,6 +116,13 @@ describe("Monitoring", () => {
       await lab.ask(HOOK, "team-a", name);
     }
     await policyRow(cp, policyRef("team-a", "p"), "c1", HOOK);
+    const wrong = { name: "r", hooks: [HOOK], until: [{ name: "broken", expression: "1 +" }] };
+    await storePolicy(cp, policyRef("team-b", "wrong"), { rules: [wrong] });
+    const tasks = new TaskLab(lab);
+    await tasks.policy("team-b", { tasks: [jobTask("work", { timeout: "1s" })] });
+    await tasks.deletedCluster("team-b");
+    await tasks.asksUntilStored("team-b");
+    await taskIs(cp, "team-b", "Failed");
   }
 
   /** What goes wrong is counted, too, and has no series before. */
@@ -161,7 +170,7 @@ describe("Monitoring", () => {
       namespaces.map(({ metric }) => [metric["namespace"], metric["pod"]]),
       [[undefined, "hookpolicy-0"]],
     );
-    const held = await prometheus.query(`hookpolicy_oldest_hold_timestamp_seconds`);
+    const held = await prometheus.query(`hookpolicy_oldest_hold_timestamp_seconds{hook="${HOOK}"}`);
     assert.deepEqual(
       held.map(({ metric }) => metric["namespace"]),
       ["team-a"],

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import type { HookRolloutStatus } from "../../../src/api/hook-policy.ts";
+import type { Condition } from "../../../src/api/meta.ts";
 import { WorkQueue } from "../../../src/kube/work-queue.ts";
 import { followMemory } from "../../../src/report/gauges.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
@@ -17,7 +19,10 @@ import {
   READY,
   rule,
 } from "../builders.ts";
+import { StoredTask } from "../../../src/tasks/stored-task.ts";
+import { hookTask } from "../tasks/hook-tasks.ts";
 import type { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
+import { readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { ask, replicaOf, waitingCluster } from "../rollouts/rollout-fixture.ts";
 import { type Fixture, passTo, silent, storeWith } from "../memory/fixtures.ts";
 
@@ -29,12 +34,20 @@ async function scraped(
   { store, clock }: Fixture,
   name: string,
   rollouts = NO_ROLLOUTS,
-  clusterNames = false,
+  { clusterNames = false, tasks = [] }: { clusterNames?: boolean; tasks?: readonly StoredTask[] } = {},
 ): Promise<Record<string, number>> {
   const metrics = createMetrics({ capiVersion: "1.14", clusterNames });
   const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
   const objects = { informers: () => [] } as never;
-  followMemory(metrics, { store, rollouts, queue, named: () => [], objects, now: () => clock.now });
+  followMemory(metrics, {
+    store,
+    rollouts,
+    queue,
+    named: () => [],
+    objects,
+    tasks: { all: () => tasks },
+    now: () => clock.now,
+  });
   const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
   return Object.fromEntries(
     lines.map((line) => {
@@ -127,10 +140,12 @@ describe("the metrics", () => {
     replica.time.nowMs += 60_000;
     assert.deepEqual(await scraped(fixture, name, replica.rollouts), { [upgrades]: 1 });
     assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts), {
-      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades},held_cluster=`]:
+      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades},release=other,held_cluster=`]:
         Date.parse("2026-11-23T12:00:00Z") / 1000,
     });
-    const named = await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts, true);
+    const named = await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts, {
+      clusterNames: true,
+    });
     assert.match(Object.keys(named).join(), /policy=upgrades,.*,held_cluster=fleet\/b$/);
   });
 
@@ -150,13 +165,13 @@ describe("the metrics", () => {
     });
     const name = "hookpolicy_oldest_hold_timestamp_seconds";
     assert.deepEqual(await scraped(fixture, name), {
-      [`${of},${deletes},held_cluster=`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+      [`${of},${deletes},release=other,held_cluster=`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
     });
-    const named = await scraped(fixture, name, NO_ROLLOUTS, true);
-    assert.deepEqual(Object.keys(named), [`${of},${deletes},held_cluster=team-a/prod-1`]);
+    const named = await scraped(fixture, name, NO_ROLLOUTS, { clusterNames: true });
+    assert.deepEqual(Object.keys(named), [`${of},${deletes},release=other,held_cluster=team-a/prod-1`]);
     fixture.setCluster(undefined, "team-a/prod-1");
     assert.deepEqual(await scraped(fixture, name), {
-      [`${of},${deletes},held_cluster=`]: NOW.getTime() / 1000,
+      [`${of},${deletes},release=other,held_cluster=`]: NOW.getTime() / 1000,
     });
   });
 
@@ -167,13 +182,12 @@ describe("the metrics", () => {
       [deleting, twin],
       [twin, deleting],
     ]) {
-      const series = await scraped(
-        storeWith({ policies: [hookPolicy()], clusters }),
-        name,
-        NO_ROLLOUTS,
-        true,
-      );
-      assert.deepEqual(Object.keys(series), [`${of},hook=BeforeClusterDelete,held_cluster=team-a/prod-0`]);
+      const series = await scraped(storeWith({ policies: [hookPolicy()], clusters }), name, NO_ROLLOUTS, {
+        clusterNames: true,
+      });
+      assert.deepEqual(Object.keys(series), [
+        `${of},hook=BeforeClusterDelete,release=other,held_cluster=team-a/prod-0`,
+      ]);
     }
   });
 
@@ -197,6 +211,8 @@ describe("the metrics", () => {
       "metric=hookpolicy_oldest_hold_timestamp_seconds": 0,
       "metric=hookpolicy_window_open": 2,
       "metric=hookpolicy_deadlines": 0,
+      "metric=hookpolicy_policy_not_ready": 0,
+      "metric=hookpolicy_failed_tasks": 0,
     });
   });
 
@@ -208,6 +224,90 @@ describe("the metrics", () => {
       "kind=HookRollout,mode=Enforce,ready=False": 1,
       "kind=HookRollout,mode=Audit,ready=False": 1,
     });
+    assert.deepEqual(
+      await scraped(storeWith({ policies: [] }), "hookpolicy_policy_not_ready", rollouts),
+      Object.fromEntries(
+        ["upgrades", "watched"].map((name) => [
+          `kind=HookRollout,namespace=,policy=${name},reason=InvalidSpec`,
+          1,
+        ]),
+      ),
+    );
+  });
+
+  test("name each policy that is not in force as written, and none that is, or of which that is not known", async () => {
+    const withStatus = (name: string, ...conditions: Condition[]) => ({
+      ...hookPolicy({}, { name, uid: name }),
+      status: { conditions },
+    });
+    const wrong = withStatus("wrong", { ...READY, status: "False", reason: "InvalidSpec" });
+    const policies = [wrong, withStatus("right", READY), withStatus("new")];
+    assert.deepEqual(await scraped(storeWith({ policies }), "hookpolicy_policy_not_ready"), {
+      "kind=HookPolicy,namespace=team-a,policy=wrong,reason=InvalidSpec": 1,
+    });
+  });
+
+  test("count by policy the tasks on which a person has to act", async () => {
+    const ofFleet = { policyRef: { kind: "ClusterHookPolicy", name: "fleet", uid: "f" } } as const;
+    const stored = (...task: Parameters<typeof hookTask>): StoredTask => new StoredTask(hookTask(...task));
+    const tasks = [
+      stored({ phase: "Failed" }),
+      stored({ phase: "Failed" }, { run: 2 }),
+      stored({ phase: "Failed", over: NOW.toISOString() }),
+      stored({ phase: "Running", altered: "Changed" } as never),
+      stored({ phase: "Succeeded" }),
+      stored({ phase: "Failed" }, ofFleet),
+    ];
+    const series = await scraped(storeWith({ policies: [] }), "hookpolicy_failed_tasks", NO_ROLLOUTS, {
+      tasks,
+    });
+    assert.deepEqual(series, {
+      "kind=ClusterHookPolicy,namespace=,policy=fleet,phase=Failed": 1,
+      [`${of},phase=Altered`]: 1,
+      [`${of},phase=Failed`]: 2,
+    });
+  });
+
+  test("say of the oldest hold whether time alone ends it", async () => {
+    const window = { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] };
+    const timed = gated([{ name: "w", window }]);
+    const fixture = storeWith({ policies: [timed], clusters: [deleting] });
+    const name = "hookpolicy_oldest_hold_timestamp_seconds";
+    const since = Date.parse("2026-11-21T11:00:00Z") / 1000;
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},hook=BeforeClusterDelete,release=time,held_cluster=`]: since,
+    });
+    fixture.setPolicy(
+      gated([
+        { name: "w", window },
+        { name: "a", annotation: { key: "a" } },
+      ]),
+    );
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},hook=BeforeClusterDelete,release=other,held_cluster=`]: since,
+    });
+  });
+
+  test("say of a rollout's oldest hold whether a soak, or what runs, ends it", async () => {
+    const wave = { clusterSelector: { matchLabels: { wave: "canary" } } };
+    const stages = [{ name: "canary", ...wave, minSuccessTime: "1h" }, { name: "rest" }];
+    const counts = { members: 1, notAsked: 0, waiting: 0, succeeded: 1, failed: 0, passed: false };
+    const releases = async (more: HookRolloutStatus, spec: object = {}): Promise<string | undefined> => {
+      const specs = { upgrades: { stages, ...spec } };
+      const replica = replicaOf({ specs, status: readyStatus(more), clusters: [waitingCluster("a")] });
+      ask(replica, waitingCluster("a"));
+      const name = "hookpolicy_oldest_hold_timestamp_seconds";
+      const [series = ""] = Object.keys(await scraped(storeWith({ policies: [] }), name, replica.rollouts));
+      return /release=(\w+)/.exec(series)?.[1];
+    };
+    const soakingSince = "2026-11-23T11:30:00Z"; // it is 12:00
+    const canary = { ...counts, name: "canary", running: 0 };
+    const soaking = { targets: [{ version: TARGET, stages: [{ ...canary, soakingSince }] }] };
+    assert.equal(await releases(soaking), "time");
+    const summary = { running: 1, succeeded: 0, failed: 0, waiting: 1 };
+    assert.equal(await releases({ summary }), "time", "a Cluster before it runs");
+    assert.equal(await releases({}), "other", "nobody has asked for the canary");
+    assert.equal(await releases({ ...soaking, summary }, { paused: true }), "other");
   });
 
   test("count policies by kind and whether they are Ready", async () => {
