@@ -10,7 +10,13 @@ import { targetVersion } from "../api/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/decide.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
-import { afterWords, type Decision, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
+import {
+  afterWords,
+  type Decision,
+  type PolicyTrace,
+  type RolloutHold,
+  type RuleTrace,
+} from "../policy/decision.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
@@ -117,6 +123,7 @@ function described(
       },
       policies,
       policiesOmitted: matched.length - policies.length,
+      ...(decision.rollout !== undefined && { rollout: describeRollout(decision.rollout) }),
     },
   };
 }
@@ -171,6 +178,10 @@ function bounded(matched: MatchedPolicies): AuditPolicy[] {
     kept.push(policy);
   }
   return kept;
+}
+
+function describeRollout({ rollout: name, reason, stage }: RolloutHold): AuditDecision["rollout"] & object {
+  return { name, reason, ...(stage !== undefined && { stage }) };
 }
 
 function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined): AuditPolicy {

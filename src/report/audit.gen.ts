@@ -163,5 +163,12 @@ export interface AuditLine {
     }[];
     /** Matching policies for which the line had no room. */
     policiesOmitted: number;
+    /** The HookRollout that holds what every policy releases; absent: none does. */
+    rollout?: {
+      name: string;
+      reason: string;
+      /** The stage of the Cluster or, if that is closed, the one that it waits for. */
+      stage?: string;
+    };
   };
 }

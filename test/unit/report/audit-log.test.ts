@@ -119,6 +119,13 @@ describe("a line is written", () => {
     );
   });
 
+  test("with the HookRollout that holds what every policy releases", async () => {
+    const rollout = { rollout: "upgrades", reason: "NoFreeSlot", stage: "rest", retryAfterSeconds: 5 };
+    const [first, second] = await written([{ ...allowed, verdict: "Blocked", rollout }, allowed]);
+    assert.deepEqual(first?.decision?.rollout, { name: "upgrades", reason: "NoFreeSlot", stage: "rest" });
+    assert.equal(second?.decision?.rollout, undefined);
+  });
+
   test("for each Cluster, and each life of it", async () => {
     const both = [...(await written([blocked])), ...(await written([blocked], request({ uid: "another" })))];
     assert.deepEqual(

@@ -20,16 +20,9 @@ export function requestOf({ kind, hook }: RecordedAnswer): RequestName | undefin
   return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
 }
 
-/** The HookRollout that held what every policy released: the message begins with it. */
-export function holdingRollout(recorded: RecordedAnswer): string | undefined {
-  const { verdict, decision, kind } = recorded;
-  if (
-    kind !== "Answer" ||
-    verdict !== "Blocked" ||
-    decision.policies.some((each) => each.verdict === "Blocked")
-  )
-    return undefined;
-  return /^HookRollout ([^:,]+)/.exec(textOf(fieldsOf(recorded.answer)["message"]))?.[1];
+/** The HookRollout that held what every policy released; "": none. */
+export function holdingRollout({ decision }: RecordedAnswer): string {
+  return textOf(fieldsOf(decision.rollout)["name"]);
 }
 
 /** `others`: the number of lines that are none, for example because they rest on no decision, are torn or of the ordinary log. */

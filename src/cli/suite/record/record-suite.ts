@@ -89,7 +89,7 @@ export async function recordSuite(
 
 function rolloutText(answer: RecordedAnswer): string {
   const rollout = holdingRollout(answer);
-  return rollout === undefined ? "" : `: HookRollout ${rollout} held it`;
+  return rollout === "" ? "" : `: HookRollout ${rollout} held it`;
 }
 
 function nameProblem(expect: ExpectSpec, fleet: Fleet): string | undefined {

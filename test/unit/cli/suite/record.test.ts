@@ -271,7 +271,7 @@ test("an answer is told to rest on a Namespace that is not given, or on a rollou
     /^\S+Z BeforeClusterUpgrade team-a\/prod-1 is not repeated: verdict Blocked, but here NotEvaluable.*: the Cluster's Namespace is not known, /m,
   );
   const held = { ...JSON.parse(last), verdict: "Blocked" };
-  held.answer.message = "HookRollout upgrades, stage rest: waits for a free slot";
+  held.decision.rollout = { name: "upgrades", reason: "NoFreeSlot", stage: "rest" };
   const given = JSON.stringify(rawNamespace({ labels }));
   const slot = await recorded(t, policy, `${first}\n${JSON.stringify(held)}`, { "fleet/n.json": given });
   assert.match(
