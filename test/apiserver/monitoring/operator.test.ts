@@ -153,7 +153,8 @@ describe("Monitoring", () => {
     );
     assert.ok(queries.length > 30, `${queries.length} queries`);
     for (const { title, expr } of queries) {
-      const query = expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
+      // As Grafana has it for "All": a Prometheus of one cluster has no such label.
+      const query = expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(instance|cluster)/g, ".*");
       assert.doesNotMatch(query, /\$/, title);
       await cp.waitFor(`data of ${title}: ${query}`, async () => {
         // A quantile of nothing is NaN: there has to be a change or a call after the first scrape.
@@ -161,6 +162,19 @@ describe("Monitoring", () => {
         const samples = await prometheus.query(query);
         return samples.length > 0 && samples.every(({ value }) => !Number.isNaN(value));
       });
+    }
+  });
+
+  test("every query of the dashboard is about the clusters and replicas that are chosen", async () => {
+    const { panels } = JSON.parse(await readFile(join(MONITORING, "dashboard.json"), "utf8"));
+    const queries: readonly string[] = panels.flatMap(({ targets = [] }: Panel) =>
+      targets.map(({ expr }) => expr),
+    );
+    for (const query of queries) {
+      const metrics = query.match(/\b(?:hookpolicy|process|nodejs)_\w+/g) ?? [];
+      assert.equal(query.match(/\{cluster=~"\$cluster"/g)?.length, metrics.length, query);
+      // One cluster must not hide another one.
+      assert.doesNotMatch(query, /\b(?:max|min) by \((?!cluster, |cluster\))|\bmax\(/, query);
     }
   });
 
