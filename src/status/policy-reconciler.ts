@@ -115,10 +115,14 @@ export class PolicyReconciler {
     const input = this.#statusInput(entry);
     const known = rowSetsOf(input.held, entry.held.keys());
     const status = computeStatus(input, now(), known);
-    entry.known = known;
-    if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
+    if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) {
+      entry.known = known;
+      return;
+    }
     const event = callsChanged(entry.compiled, entry.object.status, status);
     const updated = await writer.replaceStatus(entry, status);
+    // Not before: what a write that failed did not take out of the counts would stay in them, as if another replica knew it.
+    entry.known = known;
     onStatusWrite(entry.compiled.ref.kind, "written");
     if (event !== undefined && updated !== undefined) onEvent(event);
     // Monotonic: a clock that is set back must not stop the writes.

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hook-policy.ts";
+import { FINALIZER, type HookPolicyStatus, MAX_DECISIONS } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { PolicyReconcilerOptions } from "../../../src/status/policy-reconciler.ts";
@@ -76,6 +76,49 @@ describe("the status", () => {
     await reconciler.reconcile(keyOf(hookPolicy()));
     assert.deepEqual(results, ["conflict", "written"]);
   });
+
+  for (const [title, error] of [
+    ["after a write that failed", new Error("unavailable")],
+    ["after a conflict", conflict],
+  ] as const)
+    test(`counts no Cluster that it has released, ${title}, though its rows do not show all`, async (t) => {
+      const clusters = Array.from({ length: MAX_DECISIONS + 10 }, (_, index) =>
+        cluster({ name: `c${index}`, uid: `uid-${index}`, deletionTimestamp: DELETED }),
+      );
+      const policy = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterDelete"] })] });
+
+      const fixture = storeWith({
+        policies: [withMeta(policy, { finalizers: [FINALIZER] })],
+        clusters,
+      });
+      let version = 300;
+      let fails = 0;
+      let stored: PolicyObject | undefined;
+      const reconciler = reconcilerOf(fixture, {
+        replaceStatus: async ({ object }, status) => {
+          fails -= 1;
+          if (fails >= 0) throw error;
+          version += 1;
+          stored = { ...withMeta(object, { resourceVersion: `${version}` }), status };
+          return stored;
+        },
+        get: async () => stored,
+      });
+      const start = performance.now();
+      let passedMs = 0;
+      t.mock.method(performance, "now", () => start + passedMs);
+      const reconcile = async (): Promise<number | undefined> => {
+        passedMs += 10_000;
+        await reconciler.reconcile(keyOf(policy)).catch(() => undefined);
+        return stored?.status?.blocked;
+      };
+      assert.equal(await reconcile(), clusters.length);
+      fixture.setCluster(undefined, "team-a/c0");
+      fails = 1;
+      await reconcile();
+      assert.equal(await reconcile(), clusters.length - 1);
+      assert.equal(stored?.status?.decisionsOmitted, clusters.length - 1 - MAX_DECISIONS);
+    });
 
   test("is written although the finalizer cannot be set, which is tried again", async () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
