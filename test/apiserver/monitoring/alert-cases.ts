@@ -5,8 +5,6 @@ export interface Case {
   /** When it is looked at. */
   readonly at: string;
   readonly series: Readonly<Record<string, string>>;
-  /** How many alerts of the name fire; default 1. */
-  readonly count?: number;
 }
 
 export interface Cases {
@@ -24,14 +22,13 @@ const calls = (verdict: string): string =>
 const reviews = (verdict: string): string =>
   `hookpolicy_admission_reviews_total{instance="a",${HOOK},verdict="${verdict}"}`;
 
+const at = (time: string, name: string, series: Case["series"] = {}): Case => ({ name, at: time, series });
+
 /** A series that is above its limit, and one that is not. */
-function threshold(series: string, above: string, below: string, at = "30m"): Cases {
+function threshold(series: string, above: string, below: string, time = "30m"): Cases {
   return {
-    fires: [{ name: "above", at, series: { [series]: above } }],
-    rests: [
-      { name: "below", at, series: { [series]: below } },
-      { name: "unknown", at, series: {} },
-    ],
+    fires: [at(time, "above", { [series]: above })],
+    rests: [at(time, "below", { [series]: below }), at(time, "unknown")],
   };
 }
 
@@ -57,11 +54,8 @@ function latency(name: string, labels: string, seconds: number): Readonly<Record
 
 function slowness(name: string, labels: string, limits: { slow: number; fast: number }): Cases {
   return {
-    fires: [{ name: "slow", at: "40m", series: latency(name, labels, limits.slow) }],
-    rests: [
-      { name: "fast", at: "40m", series: latency(name, labels, limits.fast) },
-      { name: "no calls", at: "40m", series: {} },
-    ],
+    fires: [at("40m", "slow", latency(name, labels, limits.slow))],
+    rests: [at("40m", "fast", latency(name, labels, limits.fast)), at("40m", "no calls")],
   };
 }
 
@@ -71,102 +65,68 @@ const certificate = 'hookpolicy_certificate_expiry_timestamp_seconds{instance="a
 
 export const CASES: Readonly<Record<string, Cases>> = {
   HookPolicyDown: {
-    fires: [
-      { name: "never seen", at: "6m", series: {} },
-      { name: "gone", at: "30m", series: { [UP]: "1x10 stale" } },
-    ],
+    fires: [at("6m", "never seen"), at("30m", "gone", { [UP]: "1x10 stale" })],
     rests: [
-      {
-        name: "one of two is gone",
-        at: "30m",
-        series: { [UP]: "1x10 stale", 'hookpolicy_build_info{instance="b"}': "1x60" },
-      },
-      { name: "for a moment", at: "12m", series: { [UP]: "1x8 _x2 1x60" } },
+      at("30m", "one of two is gone", { [UP]: "1x10 stale", 'hookpolicy_build_info{instance="b"}': "1x60" }),
+      at("12m", "for a moment", { [UP]: "1x8 _x2 1x60" }),
     ],
   },
   HookPolicyRestarting: {
     fires: [
-      {
-        name: "five starts",
-        at: "30m",
-        series: { [UP]: "1x60", 'process_start_time_seconds{instance="a"}': "1x4 2x4 3x4 4x4 5x20" },
-      },
+      at("30m", "five starts", {
+        [UP]: "1x60",
+        'process_start_time_seconds{instance="a"}': "1x4 2x4 3x4 4x4 5x20",
+      }),
     ],
     rests: [
-      {
-        name: "a rollout",
-        at: "30m",
-        series: { [UP]: "1x60", 'process_start_time_seconds{instance="a"}': "1x20 2x20" },
-      },
-      {
-        name: "another program",
-        at: "30m",
-        series: { [UP]: "1x60", 'process_start_time_seconds{instance="other"}': "1x4 2x4 3x4 4x4 5x20" },
-      },
+      at("30m", "a rollout", { [UP]: "1x60", 'process_start_time_seconds{instance="a"}': "1x20 2x20" }),
+      at("30m", "another program", {
+        [UP]: "1x60",
+        'process_start_time_seconds{instance="other"}': "1x4 2x4 3x4 4x4 5x20",
+      }),
     ],
   },
   HookPolicyNotLoaded: {
-    fires: [{ name: "for long", at: "20m", series: { [calls("NotLoaded")]: "0+6x60" } }],
+    fires: [at("20m", "for long", { [calls("NotLoaded")]: "0+6x60" })],
     rests: [
-      { name: "a start", at: "9m", series: { [calls("NotLoaded")]: "0 6 6x60" } },
-      {
-        name: "held by a policy",
-        at: "20m",
-        series: { [calls("NotLoaded")]: "0x60", [calls("Blocked")]: "0+6x60" },
-      },
+      at("9m", "a start", { [calls("NotLoaded")]: "0 6 6x60" }),
+      at("20m", "held by a policy", { [calls("NotLoaded")]: "0x60", [calls("Blocked")]: "0+6x60" }),
     ],
   },
   HookPolicyInternalError: {
-    fires: [{ name: "once", at: "12m", series: { [calls("InternalError")]: "0x10 1x20" } }],
-    rests: [{ name: "never", at: "12m", series: { [calls("InternalError")]: "0x30" } }],
+    fires: [at("12m", "once", { [calls("InternalError")]: "0x10 1x20" })],
+    rests: [at("12m", "never", { [calls("InternalError")]: "0x30" })],
   },
   HookPolicyCallRefused: {
     fires: [
-      { name: "unreadable", at: "30m", series: { [calls("Undecodable")]: "0+1x60" } },
-      { name: "without a certificate", at: "30m", series: { [calls("Unauthenticated")]: "0+1x60" } },
+      at("30m", "unreadable", { [calls("Undecodable")]: "0+1x60" }),
+      at("30m", "without a certificate", { [calls("Unauthenticated")]: "0+1x60" }),
     ],
     rests: [
-      { name: "a scanner, once", at: "30m", series: { [calls("Undecodable")]: "0x5 1x60" } },
-      { name: "held", at: "30m", series: { [calls("Blocked")]: "0+1x60" } },
+      at("30m", "a scanner, once", { [calls("Undecodable")]: "0x5 1x60" }),
+      at("30m", "held", { [calls("Blocked")]: "0+1x60" }),
     ],
   },
   HookPolicyReleaseUnconfirmed: {
-    fires: [
-      {
-        name: "for long",
-        at: "30m",
-        series: { 'hookpolicy_unconfirmed_releases_total{reason="Timeout"}': "0+1x60" },
-      },
-    ],
-    rests: [
-      {
-        name: "once",
-        at: "30m",
-        series: { 'hookpolicy_unconfirmed_releases_total{reason="Timeout"}': "0x10 1x60" },
-      },
-    ],
+    fires: [at("30m", "for long", { 'hookpolicy_unconfirmed_releases_total{reason="Timeout"}': "0+1x60" })],
+    rests: [at("30m", "once", { 'hookpolicy_unconfirmed_releases_total{reason="Timeout"}': "0x10 1x60" })],
   },
   HookPolicyReviewUndecided: {
     fires: [
-      ...["NotLoaded", "NotConfirmed", "InternalError"].map((verdict) => ({
-        name: verdict,
-        at: "30m",
-        series: { [reviews(verdict)]: "0+1x60" },
-      })),
-      ...["NotLoaded", "InternalError"].map((verdict) => ({
-        name: `${verdict}, of many`,
-        at: "30m",
-        series: { [reviews(verdict)]: "0+1x60", [reviews("Allowed")]: "0+9x60" },
-      })),
+      ...["NotLoaded", "NotConfirmed", "InternalError"].map((verdict) =>
+        at("30m", verdict, { [reviews(verdict)]: "0+1x60" }),
+      ),
+      ...["NotLoaded", "InternalError"].map((verdict) =>
+        at("30m", `${verdict}, of many`, { [reviews(verdict)]: "0+1x60", [reviews("Allowed")]: "0+9x60" }),
+      ),
     ],
     rests: [
-      { name: "once", at: "30m", series: { [reviews("NotConfirmed")]: "0x5 1x60" } },
-      {
-        name: "now and then, of many",
-        at: "50m",
-        series: { [reviews("NotConfirmed")]: "0x8 1x8 2x8 3x8 4x8 5x8 6x8", [reviews("Allowed")]: "0+1x60" },
-      },
-      { name: "a rule refuses", at: "30m", series: { [reviews("Blocked")]: "0+1x60" } },
+      at("30m", "once", { [reviews("NotConfirmed")]: "0x5 1x60" }),
+      at("50m", "now and then, of many", {
+        [reviews("NotConfirmed")]: "0x8 1x8 2x8 3x8 4x8 5x8 6x8",
+        [reviews("Allowed")]: "0+1x60",
+      }),
+      at("30m", "a rule refuses", { [reviews("Blocked")]: "0+1x60" }),
     ],
   },
   HookPolicyAnswersSlow: slowness("hookpolicy_hook_call_duration_seconds", `${HOOK},`, {
@@ -182,40 +142,22 @@ export const CASES: Readonly<Record<string, Cases>> = {
     "90m",
   ),
   HookPolicyNotDiscovered: {
-    fires: [
-      {
-        name: "an hour",
-        at: "80m",
-        series: { 'hookpolicy_discovery_calls_total{instance="a"}': "0+1x5 5x90" },
-      },
-    ],
+    fires: [at("80m", "an hour", { 'hookpolicy_discovery_calls_total{instance="a"}': "0+1x5 5x90" })],
     rests: [
-      {
-        name: "another replica is asked",
-        at: "80m",
-        series: {
-          'hookpolicy_discovery_calls_total{instance="a"}': "1x90",
-          'hookpolicy_discovery_calls_total{instance="b"}': "0+0.1x90",
-        },
-      },
-      { name: "no replica at all", at: "80m", series: {} },
+      at("80m", "another replica is asked", {
+        'hookpolicy_discovery_calls_total{instance="a"}': "1x90",
+        'hookpolicy_discovery_calls_total{instance="b"}': "0+0.1x90",
+      }),
+      at("80m", "no replica at all"),
     ],
   },
   HookPolicyPolicyNotReady: ofEachPolicy("hookpolicy_policy_not_ready", 'reason="InvalidSpec"'),
   HookPolicyRuleNotEvaluable: {
     fires: [
-      {
-        name: "one",
-        at: "30m",
-        series: { [`hookpolicy_policy_decisions{${POLICY},${HOOK},verdict="NotEvaluable"}`]: "1x60" },
-      },
+      at("30m", "one", { [`hookpolicy_policy_decisions{${POLICY},${HOOK},verdict="NotEvaluable"}`]: "1x60" }),
     ],
     rests: [
-      {
-        name: "held",
-        at: "30m",
-        series: { [`hookpolicy_policy_decisions{${POLICY},${HOOK},verdict="Blocked"}`]: "1x60" },
-      },
+      at("30m", "held", { [`hookpolicy_policy_decisions{${POLICY},${HOOK},verdict="Blocked"}`]: "1x60" }),
     ],
   },
   HookRolloutHalted: threshold('hookpolicy_rollout_halted{rollout="upgrades"}', "1x60", "0x60"),
@@ -228,59 +170,37 @@ export const CASES: Readonly<Record<string, Cases>> = {
   ),
   HookPolicyHeldLong: {
     fires: [
-      {
-        name: "on two replicas",
-        at: "10m",
-        series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
-        },
-      },
-      {
-        name: "of a Cluster that it may name",
-        at: "10m",
-        series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
-        },
-      },
+      at("10m", "on two replicas", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
+        [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
+      }),
+      at("10m", "of a Cluster that it may name", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
+      }),
     ],
     rests: [
-      {
-        name: "three hours",
-        at: "10m",
-        series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `${-3 * HOUR}x60`,
-        },
-      },
-      {
-        name: "until a window opens",
-        at: "10m",
-        series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `${-5 * HOUR}x60`,
-        },
-      },
-      {
-        name: "before a new replica knows when the window opens",
-        at: "10m",
-        series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `_x7 ${-5 * HOUR}x2 stale`,
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `_x9 ${-5 * HOUR}x60`,
-        },
-      },
+      at("10m", "three hours", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `${-3 * HOUR}x60`,
+      }),
+      at("10m", "until a window opens", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `${-5 * HOUR}x60`,
+      }),
+      at("10m", "before a new replica knows when the window opens", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `_x7 ${-5 * HOUR}x2 stale`,
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `_x9 ${-5 * HOUR}x60`,
+      }),
     ],
   },
   HookPolicyDeadlineNear: {
     fires: [
-      { name: "80 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" } },
-      { name: "warnBefore", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="near"}`]: "1x60" } },
+      at("5m", "80 %", { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" }),
+      at("5m", "warnBefore", { [`hookpolicy_deadlines{${POLICY},passed="near"}`]: "1x60" }),
     ],
-    rests: [{ name: "50 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="50"}`]: "3x60" } }],
+    rests: [at("5m", "50 %", { [`hookpolicy_deadlines{${POLICY},passed="50"}`]: "3x60" })],
   },
   HookPolicyDeadlinePassed: {
-    fires: [
-      { name: "100 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="100"}`]: "3x60" } },
-    ],
-    rests: [{ name: "80 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" } }],
+    fires: [at("5m", "100 %", { [`hookpolicy_deadlines{${POLICY},passed="100"}`]: "3x60" })],
+    rests: [at("5m", "80 %", { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" })],
   },
   HookPolicyOverrideActive: threshold('hookpolicy_overrides{state="active"}', "1x60", "0x60"),
   HookPolicyOverrideIneffective: threshold('hookpolicy_overrides{state="ineffective"}', "1x60", "0x60"),
@@ -290,56 +210,37 @@ export const CASES: Readonly<Record<string, Cases>> = {
     "60x60",
   ),
   HookPolicyReconcileFailing: {
-    fires: [
-      {
-        name: "for long",
-        at: "60m",
-        series: { 'hookpolicy_reconcile_errors_total{reason="Forbidden"}': "0+1x90" },
-      },
-    ],
-    rests: [
-      {
-        name: "once",
-        at: "60m",
-        series: { 'hookpolicy_reconcile_errors_total{reason="Conflict"}': "0x10 1x90" },
-      },
-    ],
+    fires: [at("60m", "for long", { 'hookpolicy_reconcile_errors_total{reason="Forbidden"}': "0+1x90" })],
+    rests: [at("60m", "once", { 'hookpolicy_reconcile_errors_total{reason="Conflict"}': "0x10 1x90" })],
   },
   HookPolicyQueueLong: threshold('hookpolicy_workqueue_depth{instance="a"}', "500x60", "10x60"),
   HookPolicyNoLeader: {
     fires: [
-      {
-        name: "none of two",
-        at: "30m",
-        series: { 'hookpolicy_leader{instance="a"}': "0x60", 'hookpolicy_leader{instance="b"}': "0x60" },
-      },
+      at("30m", "none of two", {
+        'hookpolicy_leader{instance="a"}': "0x60",
+        'hookpolicy_leader{instance="b"}': "0x60",
+      }),
     ],
     rests: [
-      {
-        name: "one of two",
-        at: "30m",
-        series: { 'hookpolicy_leader{instance="a"}': "1x60", 'hookpolicy_leader{instance="b"}': "0x60" },
-      },
-      { name: "without election", at: "30m", series: { [UP]: "1x60" } },
+      at("30m", "one of two", {
+        'hookpolicy_leader{instance="a"}': "1x60",
+        'hookpolicy_leader{instance="b"}': "0x60",
+      }),
+      at("30m", "without election", { [UP]: "1x60" }),
     ],
   },
   HookPolicyManyLeaders: {
     fires: [
-      {
-        name: "two",
-        at: "30m",
-        series: { 'hookpolicy_leader{instance="a"}': "1x60", 'hookpolicy_leader{instance="b"}': "1x60" },
-      },
+      at("30m", "two", {
+        'hookpolicy_leader{instance="a"}': "1x60",
+        'hookpolicy_leader{instance="b"}': "1x60",
+      }),
     ],
     rests: [
-      {
-        name: "a handover between two scrapes",
-        at: "12m",
-        series: {
-          'hookpolicy_leader{instance="a"}': "1x60",
-          'hookpolicy_leader{instance="b"}': "0x8 1x1 0x60",
-        },
-      },
+      at("12m", "a handover between two scrapes", {
+        'hookpolicy_leader{instance="a"}': "1x60",
+        'hookpolicy_leader{instance="b"}': "0x8 1x1 0x60",
+      }),
     ],
   },
   HookPolicyCertificateExpiring: threshold(certificate, `${6 * DAY}x60`, `${30 * DAY}x60`),
