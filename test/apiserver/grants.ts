@@ -7,6 +7,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import type { Operator } from "../controlplane/operator.ts";
 import { LogReader } from "../controlplane/log-reader.ts";
+import type { PolicyRule } from "../controlplane/rights.ts";
 
 /** One verb of one resource, of one name where the rule has names. */
 export interface Grant {
@@ -17,13 +18,6 @@ export interface Grant {
   readonly subresource?: string;
   readonly name?: string;
   readonly verb: string;
-}
-
-interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
 }
 
 interface Binding {
@@ -149,11 +143,13 @@ function attributesOf({ role, group, resource, subresource, name, verb }: Grant)
 
 interface AuditEvent {
   readonly user: { readonly username: string };
+  readonly impersonatedUser?: { readonly username: string };
   readonly verb: string;
   readonly objectRef?: {
     readonly resource: string;
     readonly apiGroup?: string;
     readonly subresource?: string;
+    readonly namespace?: string;
     readonly name?: string;
   };
   readonly annotations?: Readonly<Record<string, string>>;
@@ -207,8 +203,11 @@ export class AuditLog {
 function seenIn(line: string, user: string): Observation[] {
   const { verb, objectRef, annotations = {}, ...event } = JSON.parse(line) as AuditEvent;
   if (objectRef === undefined || event.user.username !== user) return [];
-  const { apiGroup: group = "", resource, subresource, name } = objectRef;
-  return [{ verb, group, resource, subresource, name, decision: annotations[DECISION] }];
+  const { apiGroup: group = "", resource, subresource, namespace, name } = objectRef;
+  const impersonated = event.impersonatedUser?.username;
+  return [
+    { verb, group, resource, subresource, namespace, name, impersonated, decision: annotations[DECISION] },
+  ];
 }
 
 const DECISION = "authorization.k8s.io/decision";
@@ -218,7 +217,9 @@ export interface Observation {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string | undefined;
+  readonly namespace: string | undefined;
   readonly name: string | undefined;
+  readonly impersonated: string | undefined;
   readonly decision: string | undefined;
 }
 

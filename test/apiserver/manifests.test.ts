@@ -8,7 +8,7 @@ import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { may } from "../controlplane/may.ts";
-import { readGrant } from "../controlplane/rights.ts";
+import { type PolicyRule, readGrant } from "../controlplane/rights.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomizeWith } from "../install/tools.ts";
 
@@ -19,10 +19,6 @@ const OPERATOR = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
 interface ContainerPort {
   readonly name: string;
   readonly containerPort: number;
-}
-
-interface PolicyRule {
-  readonly apiGroups: readonly string[];
 }
 
 let cp: ControlPlane;

@@ -1,9 +1,6 @@
 /** As whom tasks act, and what nobody can make them do: the API server's audit log says who asked for what. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
@@ -26,36 +23,22 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
+import { AuditLog } from "./grants.ts";
 import { inParallel, Lab } from "./operator-lab.ts";
 import { HOOK, TaskLab } from "./task-lab.ts";
 
 const OPERATOR = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
-interface AuditEvent {
-  readonly verb: string;
-  readonly user: { readonly username: string };
-  readonly impersonatedUser?: { readonly username: string; readonly groups?: readonly string[] };
-  readonly objectRef?: { readonly resource: string; readonly namespace?: string };
-}
-
 describe("the accounts of tasks", () => {
   let lab: Lab;
   let cp: ControlPlane;
   let tasks: TaskLab;
-  let folder: string;
+  let audit: AuditLog;
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), "hookpolicy-audit-"));
-    const rules = [{ level: "Metadata", users: [OPERATOR] }, { level: "None" }];
-    const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", omitStages: ["RequestReceived"], rules };
-    writeFileSync(join(folder, "policy.yaml"), JSON.stringify(policy)); // JSON is YAML
-    const apiServerArgs = [
-      `--audit-policy-file=${join(folder, "policy.yaml")}`,
-      `--audit-log-path=${join(folder, "log")}`,
-      "--audit-log-mode=blocking-strict",
-    ];
-    cp = await startControlPlane({ apiServerArgs, seed: "cluster" });
+    audit = await AuditLog.of(OPERATOR);
+    cp = await startControlPlane({ apiServerArgs: audit.args, seed: "cluster" });
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
@@ -65,26 +48,20 @@ describe("the accounts of tasks", () => {
   });
   after(async () => {
     await lab?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await audit?.remove();
   });
-
-  function audited(resource: string, namespace: string): readonly AuditEvent[] {
-    const lines = readFileSync(join(folder, "log"), "utf8").split("\n");
-    return lines
-      .filter((line) => line !== "")
-      .map((line): AuditEvent => JSON.parse(line))
-      .filter(({ objectRef }) => objectRef?.resource === resource && objectRef.namespace === namespace);
-  }
 
   test("the operator acts as the policy's ServiceAccount, and as no other, reads included", async () => {
     const ns = "audited";
     await createAccount(cp, ns, { name: "other" });
     await tasks.begins(ns, { tasks: [jobTask("clean")] });
     await tasks.completes(ns);
-    const events = audited("jobs", ns);
+    const events = audit.seen().filter((seen) => seen.resource === "jobs" && seen.namespace === ns);
     assert.deepEqual(new Set(events.map(({ verb }) => verb)), new Set(["create", "get"]));
-    const users = new Set(events.map(({ impersonatedUser }) => impersonatedUser?.username));
-    assert.deepEqual(users, new Set([`system:serviceaccount:${ns}:${ACCOUNT}`]));
+    assert.deepEqual(
+      new Set(events.map(({ impersonated }) => impersonated)),
+      new Set([`system:serviceaccount:${ns}:${ACCOUNT}`]),
+    );
   });
 
   test("an account that is not the namespace's own, or that is not opted in, is never used", async () => {
