@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { extensionRef } from "../controlplane/extension.ts";
@@ -27,15 +27,7 @@ import {
   policyIsReady,
   policyRef,
 } from "../controlplane/policies.ts";
-import {
-  CLUSTER,
-  type HeldCluster,
-  HOOK,
-  holdAnother,
-  policiesOf,
-  startHeldCluster,
-  TEAM,
-} from "./held-cluster.ts";
+import { CLUSTER, HOOK, holdAnother, policiesOf, startHeldCluster, TEAM } from "./held-cluster.ts";
 import { commandsOf, textOf } from "./pages.ts";
 
 const run = promisify(execFile);
@@ -88,13 +80,10 @@ function argvOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
 }
 
-describe("break-glass", () => {
-  let scene: HeldCluster;
-  before(async () => {
-    scene = await startHeldCluster();
-  });
-  after(async () => await scene?.cp.stop());
+const scene = await startHeldCluster();
+after(async () => await scene.cp.stop());
 
+describe("break-glass", () => {
   const approve = async (): Promise<string> => await scene.sh(`${command("1. Approve")} --yes`);
 
   /** Protection is back: the next Cluster waits. */

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import test, { after, before, describe } from "node:test";
 import { Ajv } from "ajv";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectOf, type Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, deleteCluster } from "../controlplane/lab.ts";
 import { onTerminal } from "../unit/cli/terminal/pseudo-terminal.ts";
 import { hookpolicy, MAIN, type Outcome, outputSchema } from "../unit/cli/program.ts";
@@ -22,7 +22,7 @@ import {
   policyRef,
 } from "../controlplane/policies.ts";
 import { allow, createAccountWith } from "../controlplane/rights.ts";
-import { type SharedFleet, isCreated, isNotCreated, sharedFleet } from "./fleet.ts";
+import { isCreated, isNotCreated, sharedFleet } from "./fleet.ts";
 
 const CREATE = "BeforeClusterCreate";
 const DELETE = "BeforeClusterDelete";
@@ -32,19 +32,21 @@ const byUID: GateSpec = {
   annotation: { key: "example.com/uid", valueFrom: "ClusterUID" },
 };
 
-describe("what is held", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-    // The operator of these tests has no Lease, as one without --leader-elect; that of another operator says that one runs.
-    const metadata = { namespace: "default", name: "hookpolicy" };
-    const spec = { renewTime: "2100-01-01T00:00:00.000000Z" };
-    await fleet.cp.apply({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec });
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => await cp.stop());
+// The operator of these tests has no Lease, as one without --leader-elect; that of another operator says that one runs.
+const LEASE = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  namespace: "default",
+  name: "hookpolicy",
+};
+await cp.apply(objectOf(LEASE, { spec: { renewTime: "2100-01-01T00:00:00.000000Z" } }));
 
+describe("what is held", () => {
   const run = async (...args: readonly string[]): Promise<Outcome> =>
-    await hookpolicy([...args, "--kubeconfig", fleet.cp.adminKubeconfig]);
+    await hookpolicy([...args, "--kubeconfig", cp.adminKubeconfig]);
 
   async function jsonOf<T>(command: string, ...args: readonly string[]): Promise<T> {
     const { stdout, stderr } = await run(command, ...args, "-o", "json");
@@ -59,14 +61,14 @@ describe("what is held", () => {
   /** A Cluster that a policy "p" of the namespace holds before it is created. */
   async function held(namespace: string, until: GateSpec[] = [byUID]): Promise<Ref> {
     const ref = policyRef(namespace, "p");
-    await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(CREATE), until }] });
-    await createCluster(fleet.cp, { namespace, name: "c1" });
-    await policyRow(fleet.cp, ref, "c1", CREATE);
+    await applyPolicy(cp, ref, { rules: [{ ...approvalRule(CREATE), until }] });
+    await createCluster(cp, { namespace, name: "c1" });
+    await policyRow(cp, ref, "c1", CREATE);
     return ref;
   }
 
   const annotations = async (ref: Ref): Promise<Record<string, string>> =>
-    (await fleet.cp.get(ref)).metadata.annotations ?? {};
+    (await cp.get(ref)).metadata.annotations ?? {};
 
   describe("is listed", { concurrency: true }, () => {
     test("by operation, by policy and by Cluster, of one namespace or of all", async () => {
@@ -99,7 +101,7 @@ describe("what is held", () => {
 
     test("as it changes, with a line for each change", async () => {
       const policy = await held("watched");
-      const where = ["--kubeconfig", fleet.cp.adminKubeconfig];
+      const where = ["--kubeconfig", cp.adminKubeconfig];
       const args = [MAIN, "get", "-n", "watched", "-w", "-o", "json", ...where];
       const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
       const events: string[] = [];
@@ -107,8 +109,8 @@ describe("what is held", () => {
         for await (const line of createInterface({ input: child.stdout })) {
           const { event, cluster } = JSON.parse(line) as { event: string; cluster: string };
           events.push(`${event} ${cluster}`);
-          if (events.length === 1) await createCluster(fleet.cp, { namespace: "watched", name: "c2" });
-          if (events.length === 2) await fleet.cp.delete(policy);
+          if (events.length === 1) await createCluster(cp, { namespace: "watched", name: "c2" });
+          if (events.length === 2) await cp.delete(policy);
           if (events.length === 4) break;
         }
       } finally {
@@ -127,13 +129,13 @@ describe("what is held", () => {
     test("with the value that the gate waits for, and then the Cluster goes on", async () => {
       await held("approved");
       const dry = await jsonOf<Report>("approve", "approved/c1", "--dry-run");
-      const { uid = "" } = (await fleet.cp.get(clusterRef("approved", "c1"))).metadata;
+      const { uid = "" } = (await cp.get(clusterRef("approved", "c1"))).metadata;
       assert.deepEqual(
         dry.operations[0]?.approvals.map(({ on, field, key, value }) => [on, field, key, value]),
         [["Cluster", "annotation", "example.com/uid", uid]],
       );
       assert.deepEqual([dry.dryRun, dry.approved], [true, false]);
-      await isNotCreated(fleet.cp, "approved", "c1");
+      await isNotCreated(cp, "approved", "c1");
       const { code, stdout, stderr } = await run("approve", "approved/c1", "--yes");
       assert.equal(code, 0, stderr);
       assert.match(
@@ -142,7 +144,7 @@ describe("what is held", () => {
       );
       assert.match(stdout, /\nset annotation example.com\/uid=\S+ on Cluster approved\/c1\n/);
       assert.match(stdout, /\nBeforeClusterCreate: the Cluster proceeds\n$/);
-      await isCreated(fleet.cp, "approved", "c1");
+      await isCreated(cp, "approved", "c1");
       const again = await run("approve", "approved/c1");
       assert.deepEqual(again, { code: 0, stdout: "Cluster approved/c1 is not held\n", stderr: "" });
     });
@@ -180,7 +182,7 @@ describe("what is held", () => {
       await held("several", until);
       const { code } = await run("approve", "several/c1", "-y");
       assert.equal(code, 0);
-      const { metadata } = await fleet.cp.get(clusterRef("several", "c1"));
+      const { metadata } = await cp.get(clusterRef("several", "c1"));
       assert.equal(metadata.labels?.["example.com/go"], "now");
       assert.equal(metadata.annotations?.[APPROVED], "true");
     });
@@ -208,9 +210,9 @@ describe("what is held", () => {
 
     test("before Cluster API asks, if the hook is named", async () => {
       const ref = policyRef("ahead", "p");
-      await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(DELETE), until: [byUID] }] });
-      await createCluster(fleet.cp, { namespace: "ahead", name: "c1" });
-      await isCreated(fleet.cp, "ahead", "c1");
+      await applyPolicy(cp, ref, { rules: [{ ...approvalRule(DELETE), until: [byUID] }] });
+      await createCluster(cp, { namespace: "ahead", name: "c1" });
+      await isCreated(cp, "ahead", "c1");
       assert.match((await run("approve", "ahead/c1")).stdout, /is not held\n/);
       const { code, stdout } = await run("approve", "ahead/c1", "--hook", DELETE, "-y");
       assert.equal(code, 0);
@@ -218,10 +220,9 @@ describe("what is held", () => {
         stdout,
         /, not asked for yet\n {2}then +Cluster API deletes the Cluster and its machines, once it wants to\n/,
       );
-      await deleteCluster(fleet.cp, "ahead", "c1");
-      const gone = async (): Promise<boolean> =>
-        (await fleet.cp.find(clusterRef("ahead", "c1"))) === undefined;
-      await fleet.cp.waitFor("the Cluster to be gone", gone);
+      await deleteCluster(cp, "ahead", "c1");
+      const gone = async (): Promise<boolean> => (await cp.find(clusterRef("ahead", "c1"))) === undefined;
+      await cp.waitFor("the Cluster to be gone", gone);
     });
 
     test("only by somebody who says so", async () => {
@@ -248,7 +249,7 @@ describe("what is held", () => {
       cluster,
       "--no-wait",
       "--kubeconfig",
-      fleet.cp.adminKubeconfig,
+      cp.adminKubeconfig,
     ];
 
     test("before it is approved: a yes sets what was shown, a no nothing", async () => {
@@ -259,35 +260,35 @@ describe("what is held", () => {
       assert.equal((await annotations(clusterRef("prompted", "c1")))["example.com/uid"], undefined);
       const yes = await onTerminal(approve("prompted/c1"), async () => {
         // Another write of the Cluster is no reason to ask again.
-        await fleet.cp.patch(clusterRef("prompted", "c1"), { metadata: { labels: { other: "x" } } });
+        await cp.patch(clusterRef("prompted", "c1"), { metadata: { labels: { other: "x" } } });
         return "y\r";
       });
       assert.equal(yes.code, 0, yes.seen);
       assert.match(yes.seen, /\nset annotation example.com\/uid=/);
-      await isCreated(fleet.cp, "prompted", "c1");
+      await isCreated(cp, "prompted", "c1");
     });
 
     test("and what has changed while the question stood is not approved", async () => {
       const policy = await held("raced");
       const { code, seen } = await onTerminal(approve("raced/c1"), async () => {
         const until = [{ name: "confirmed", annotation: { key: "example.com/uid", value: "other" } }];
-        await applyPolicy(fleet.cp, policy, { rules: [{ ...approvalRule(CREATE), until }] });
+        await applyPolicy(cp, policy, { rules: [{ ...approvalRule(CREATE), until }] });
         return "y\r";
       });
       assert.equal(code, 1);
       assert.match(seen, /\nerror: what holds the Cluster has changed meanwhile: look at it again\r\n$/);
       assert.equal((await annotations(clusterRef("raced", "c1")))["example.com/uid"], undefined);
-      await isNotCreated(fleet.cp, "raced", "c1");
+      await isNotCreated(cp, "raced", "c1");
     });
 
     test("and what is let go on later is told, and that nobody asks while the Cluster is paused", async () => {
       const ref = policyRef("later", "p");
-      await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(CREATE), hooks: [CREATE, DELETE] }] });
-      await createCluster(fleet.cp, { namespace: "later", name: "c1" });
-      await policyRow(fleet.cp, ref, "c1", CREATE);
+      await applyPolicy(cp, ref, { rules: [{ ...approvalRule(CREATE), hooks: [CREATE, DELETE] }] });
+      await createCluster(cp, { namespace: "later", name: "c1" });
+      await policyRow(cp, ref, "c1", CREATE);
       const dry = await run("approve", "later/c1", "--dry-run");
       assert.match(dry.stdout, /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes /);
-      await fleet.cp.patch(clusterRef("later", "c1"), { spec: { paused: true } });
+      await cp.patch(clusterRef("later", "c1"), { spec: { paused: true } });
       const { code, stderr } = await run("approve", "later/c1", "-y");
       assert.equal(code, 1);
       const why = "Cluster API calls no hook for the Cluster while it is paused";
@@ -302,19 +303,19 @@ describe("what is held", () => {
       const dry = await run(...wish, "--dry-run");
       assert.equal(dry.code, 0);
       assert.match(dry.stderr, /\n {2}lifts +HookPolicy broken-glass\/p approval\n/);
-      const [stored] = await fleet.cp.apply(dry.stdout);
-      const { uid = "" } = (await fleet.cp.get(clusterRef("broken-glass", "c1"))).metadata;
+      const [stored] = await cp.apply(dry.stdout);
+      const { uid = "" } = (await cp.get(clusterRef("broken-glass", "c1"))).metadata;
       assert.deepEqual((stored as KubeObject)["spec"].clusterRef, {
         namespace: "broken-glass",
         name: "c1",
         uid,
       });
-      await fleet.cp.delete({ ...stored, name: stored?.metadata.name } as unknown as Ref);
+      await cp.delete({ ...stored, name: stored?.metadata.name } as unknown as Ref);
       const made = await run(...wish, "--yes");
       assert.equal(made.code, 0, made.stderr);
       assert.match(made.stdout, /^created HookOverride broken-glass-c1-\d{8}t\d{6}z: in force until \S+Z\n$/);
-      await noRow(fleet.cp, policy, "c1", CREATE);
-      await isCreated(fleet.cp, "broken-glass", "c1");
+      await noRow(cp, policy, "c1", CREATE);
+      await isCreated(cp, "broken-glass", "c1");
     });
 
     test("without effect, if the operator says so", async () => {
@@ -330,7 +331,7 @@ describe("what is held", () => {
     test("only of the policies that are named", async () => {
       await held("partly");
       const cluster = clusterPolicyRef("partly-all");
-      await applyPolicy(fleet.cp, cluster, {
+      await applyPolicy(cp, cluster, {
         namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "partly" } },
         rules: [approvalRule(CREATE)],
       });
@@ -355,7 +356,6 @@ describe("what is held", () => {
   describe("for somebody with few rights", { concurrency: true }, () => {
     let kubeconfig: string;
     before(async () => {
-      const { cp } = fleet;
       await held("tenant");
       await createAccountWith(cp, "tenant", "reader", {
         inNamespace: [
@@ -396,13 +396,13 @@ describe("what is held", () => {
     });
 
     test("an API server that is not there, or a kubeconfig, is told", async () => {
-      const nowhere = await fleet.cp.kubeconfigFor("tenant", "reader", { server: "https://127.0.0.1:1" });
+      const nowhere = await cp.kubeconfigFor("tenant", "reader", { server: "https://127.0.0.1:1" });
       const wish = ["--hook", CREATE, "--reason", "x", "--for", "1h"];
       for (const args of [["get"], ["approve", "tenant/c1"], ["override", "tenant/c1", ...wish]]) {
         const unreachable = await hookpolicy([...args, "--kubeconfig", nowhere]);
         assert.equal(unreachable.code, 2);
         assert.match(unreachable.stderr, /^error: [^\n]*connection refused[^\n]*\n$/);
-        const missing = await hookpolicy([...args, "--kubeconfig", join(fleet.cp.folder, "none")]);
+        const missing = await hookpolicy([...args, "--kubeconfig", join(cp.folder, "none")]);
         assert.equal(missing.code, 2);
         assert.match(missing.stderr, /^error: kubeconfig \S+: no such file\n$/);
       }

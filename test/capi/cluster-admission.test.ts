@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { objectsOf, isRefused } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
@@ -19,37 +19,34 @@ import {
 import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 import { Recipe, untyped } from "./recipe-fleet.ts";
 import { ADMISSION_PAGES } from "./recipe-pages.ts";
-import { EVERY_CALL, type Fleet, isCreated, startFleet } from "./fleet.ts";
+import { EVERY_CALL, isCreated, startFleet } from "./fleet.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/admission.md"), "utf8");
 /** Of the page. */
 const [TEAM, NAME] = ["team-a", "prod-1"];
 
-describe("a Cluster whose rules speak at admission", () => {
-  let fleet: Fleet;
-  before(async () => {
-    fleet = await startFleet({ operator: { flags: EVERY_CALL } });
-    const { cp, operator } = fleet;
-    await cp.apply(await clusterWebhook(operator.ports.admission, cp.authority.caBundle));
-    await applyPolicy(cp, policyRef(TEAM, "protect"), {
-      rules: [{ ...approvalRule("BeforeClusterUpgrade"), admission: "Deny" }],
-    });
-    const [, yaml = ""] = /^```yaml\n(apiVersion: hookpolicy.*?)^```$/ms.exec(PAGE) ?? [];
-    const [policy = assert.fail("the page has no policy")] = objectsOf(yaml);
-    for (const stored of await cp.apply(policy)) await policyIsReady(cp, stored);
-    await createCluster(cp, { namespace: TEAM, name: NAME, labels: { tier: "production" } });
-    await isCreated(cp, TEAM, NAME);
-    await provision(cp, TEAM, NAME);
-    const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, NAME, "--dry-run=server"];
-    await cp.waitFor("the API server to call the webhook", async () =>
-      isRefused(cp.kubectl(...tried), /cannot be deleted yet/),
-    );
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await startFleet({ operator: { flags: EVERY_CALL } });
+const { cp, operator } = fleet;
+after(async () => await cp.stop());
+await cp.apply(await clusterWebhook(operator.ports.admission, cp.authority.caBundle));
+await applyPolicy(cp, policyRef(TEAM, "protect"), {
+  rules: [{ ...approvalRule("BeforeClusterUpgrade"), admission: "Deny" }],
+});
+const [, yaml = ""] = /^```yaml\n(apiVersion: hookpolicy.*?)^```$/ms.exec(PAGE) ?? [];
+const [policy = assert.fail("the page has no policy")] = objectsOf(yaml);
+for (const stored of await cp.apply(policy)) await policyIsReady(cp, stored);
+await createCluster(cp, { namespace: TEAM, name: NAME, labels: { tier: "production" } });
+await isCreated(cp, TEAM, NAME);
+await provision(cp, TEAM, NAME);
+const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, NAME, "--dry-run=server"];
+await cp.waitFor("the API server to call the webhook", async () =>
+  isRefused(cp.kubectl(...tried), /cannot be deleted yet/),
+);
 
+describe("a Cluster whose rules speak at admission", () => {
   /** Confirms until that is seen: a patch that Cluster API prepared before can take the annotation away again. */
   async function confirmed(request: string, refusal: string): Promise<void> {
-    await fleet.cp.waitFor(`the confirmation to be seen by explain --admission ${request}`, async () => {
+    await cp.waitFor(`the confirmation to be seen by explain --admission ${request}`, async () => {
       await confirm(refusal);
       return (await explained(request))?.admission === "Passed";
     });
@@ -59,7 +56,7 @@ describe("a Cluster whose rules speak at admission", () => {
   async function confirm(refusal: string): Promise<void> {
     const [, command = ""] = /\(kubectl ([^)]+)\)/.exec(refusal) ?? [];
     assert.notEqual(command, "", refusal);
-    await fleet.cp.kubectl(...command.split(" "));
+    await cp.kubectl(...command.split(" "));
   }
 
   async function refusalOf(request: Promise<unknown>): Promise<string> {
@@ -79,13 +76,12 @@ describe("a Cluster whose rules speak at admission", () => {
     const [, args = assert.fail(request)] =
       new RegExp(`^hookpolicy (explain .*--admission ${request}.*)$`, "m").exec(PAGE) ?? [];
     const words = args.replace("v1.36.0", NEXT_VERSION).split(" ");
-    const run: Outcome = await hookpolicy([...words, "-o", "json", "--kubeconfig", fleet.cp.adminKubeconfig]);
+    const run: Outcome = await hookpolicy([...words, "-o", "json", "--kubeconfig", cp.adminKubeconfig]);
     const report = JSON.parse(run.stdout) as { readonly operations: readonly Said[] };
     return report.operations[0];
   }
 
   test("is upgraded when that is confirmed, and Cluster API's own writes pass", async () => {
-    const { cp } = fleet;
     const upgrade = async (): Promise<unknown> =>
       await cp.patch(clusterRef(TEAM, NAME), { spec: { topology: { version: NEXT_VERSION } } });
     const refusal = await refusalOf(upgrade());
@@ -105,7 +101,6 @@ describe("a Cluster whose rules speak at admission", () => {
   });
 
   test("takes no other version while its upgrade runs, also if the same request pauses it", async () => {
-    const { cp } = fleet;
     const ref = clusterRef(TEAM, NAME);
     const unsafe = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
     await cp.patch(ref, { metadata: { annotations: { [APPROVED]: null, [unsafe]: "" } } });
@@ -124,7 +119,6 @@ describe("a Cluster whose rules speak at admission", () => {
   });
 
   test("is deleted when that is confirmed: kubectl prints what the page shows, and nothing is stored before", async () => {
-    const { cp } = fleet;
     const ref = clusterRef(TEAM, NAME);
     const [, command = "", shown = ""] = /^\$ kubectl (delete .*)\n(.*)\n```$/m.exec(PAGE) ?? [];
     const remove = async (): Promise<string> => await cp.kubectl(...command.split(" "), "--wait=false");
@@ -143,7 +137,6 @@ describe("a Cluster whose rules speak at admission", () => {
   });
 
   test("is protected by the recipe, and deleted when that is confirmed as the page says", async () => {
-    const { cp } = fleet;
     const page = new Recipe(cp, "refuse-accidental-deletions");
     await page.apply("kind: ClusterHookPolicy");
     const cluster = await page.running({ labels: { tier: "production" } });
@@ -163,7 +156,6 @@ describe("a Cluster whose rules speak at admission", () => {
   });
 
   test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
-    const { cp } = fleet;
     const [namespace, name] = ["fg-asked", "c1"];
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
     const kept = { "hooks.example.com/kept": "true" }; // Cluster API removes its last mark with all annotations

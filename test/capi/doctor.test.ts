@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { Ajv } from "ajv";
 import { diagnose } from "../../src/cli/doctor/command.ts";
 import type { Check } from "../../src/cli/doctor/finding.ts";
@@ -12,8 +12,8 @@ import { type KubeObject, type Ref, objectOf } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
 import { type ClusterApi, FEATURE_GATES, installClusterApi } from "../controlplane/cluster-api.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { MANAGER, managerDeployment, OPERATOR, setAvailable } from "../controlplane/deployments.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, installLab } from "../controlplane/lab.ts";
@@ -23,7 +23,6 @@ import {
   NAMESPACE,
   type Operator,
   operatorPorts,
-  type OperatorPorts,
   SERVICE_HOST,
   startOperator,
 } from "../controlplane/operator.ts";
@@ -51,23 +50,18 @@ interface Diagnosis {
   readonly stderr: string;
 }
 
-describe("doctor", () => {
-  let cp: ControlPlane;
-  let capi: ClusterApi;
-  let service: ConnectProxy;
-  let ports: OperatorPorts;
-  let operator: Operator;
-  before(async () => {
-    cp = await startControlPlane();
-    ports = await operatorPorts();
-    // No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.
-    service = await startConnectProxy({ [`${SERVICE_HOST}:443`]: ports.webhook });
-  });
-  after(async () => {
-    await cp?.stop();
-    await service?.stop();
-  });
+let capi: ClusterApi;
+let operator: Operator;
+const cp = await startControlPlane();
+const ports = await operatorPorts();
+// No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.
+const service = await startConnectProxy({ [`${SERVICE_HOST}:443`]: ports.webhook });
+after(async () => {
+  await cp.stop();
+  await service.stop();
+});
 
+describe("doctor", () => {
   const doctor = async (...args: readonly string[]): Promise<Diagnosis> =>
     await new Promise((done) => {
       const argv = [join(ROOT, "dist/main.js"), "doctor", "--kubeconfig", cp.adminKubeconfig, ...args];

@@ -1,7 +1,7 @@
 /** Whatever happens to the operator or to its way to the API server: a Cluster that a policy holds stays. */
 
 import assert from "node:assert/strict";
-import test, { after, afterEach, before, describe } from "node:test";
+import test, { after, afterEach, describe } from "node:test";
 import {
   clusterRef,
   createCluster,
@@ -11,7 +11,6 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
-import { type Proxy } from "../controlplane/proxy.ts";
 import {
   approvalRule,
   approve,
@@ -21,19 +20,16 @@ import {
   statusOf,
   storePolicy,
 } from "../controlplane/policies.ts";
-import { askedAgain, behindProxy, type Fleet, heldCluster, restartOperator, startFleet } from "./fleet.ts";
+import { askedAgain, behindProxy, heldCluster, restartOperator, startFleet } from "./fleet.ts";
+
+const fleet = await startFleet();
+const proxy = await behindProxy(fleet);
+after(async () => {
+  await fleet.cp.stop();
+  await proxy.stop();
+});
 
 describe("a held Cluster stays", () => {
-  let fleet: Fleet;
-  let proxy: Proxy;
-  before(async () => {
-    fleet = await startFleet();
-    proxy = await behindProxy(fleet);
-  });
-  after(async () => {
-    await fleet?.cp.stop();
-    await proxy?.stop();
-  });
   afterEach(() => proxy.resume());
 
   /** A Cluster with a deletion that the policy holds. */

@@ -5,12 +5,12 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { ApiError, type KubeObject, type Ref, objectOf, isRefused } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
-import { isCreated, sharedFleet, type SharedFleet } from "./fleet.ts";
+import { isCreated, sharedFleet } from "./fleet.ts";
 
 const HOOK = "BeforeClusterDelete";
 const FINALIZER = "foregroundDeletion";
@@ -31,15 +31,12 @@ const REFUSAL =
 const REFUSED_ORPHANS =
   /Cluster (\S+)\/c1 cannot be deleted so that it orphans what it owns: .*To delete it with all of that: kubectl delete clusters\.cluster\.x-k8s\.io -n \1 c1 --cascade=background/;
 
-let fleet: SharedFleet;
-before(async () => {
-  fleet = await sharedFleet();
-});
-after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => await cp.stop());
 
 /** With a control plane, an infrastructure and workers, under a policy that holds its deletion. */
 async function protectedCluster(ns: string): Promise<Ref> {
-  const { cp } = fleet;
   await applyPolicy(cp, policyRef(ns, "protect"), { rules: [approvalRule(HOOK)] });
   await createCluster(cp, { namespace: ns, name: NAME, workers: true, annotations: KEPT });
   await isCreated(cp, ns, NAME);
@@ -54,7 +51,6 @@ async function protectedCluster(ns: string): Promise<Ref> {
  * learns of later outlives the owner's deletion in the foreground. It learns of objects of a kind in their order.
  */
 async function isSeenByCollector(ns: string): Promise<void> {
-  const { cp } = fleet;
   const namespace = `${ns}-orphans`;
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   const absent = { apiVersion: "v1", kind: "ConfigMap", name: "absent", uid: randomUUID() };
@@ -69,7 +65,7 @@ async function isSeenByCollector(ns: string): Promise<void> {
 /** "LabControlPlane uid", without what is being deleted. */
 async function owned(ns: string): Promise<string[]> {
   const lists = OWNED.map(async ([apiVersion, kind]) => {
-    const objects = await fleet.cp.list({ apiVersion, kind, namespace: ns });
+    const objects = await cp.list({ apiVersion, kind, namespace: ns });
     return objects
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined && isOwned(metadata))
       .map(({ metadata }) => `${kind} ${metadata.uid}`);
@@ -87,19 +83,19 @@ function isOwned({ ownerReferences = [] }: KubeObject["metadata"]): boolean {
  * that it does not know of by then outlive it.
  */
 async function isDestroyedWhileHeld(ns: string): Promise<void> {
-  await fleet.cp.waitFor("the garbage collector to delete what the Cluster owns", async () => {
-    const [parts] = await Promise.all([owned(ns), fleet.cp.find(clusterRef(ns, NAME))]); // a wait in vain tells what both were
+  await cp.waitFor("the garbage collector to delete what the Cluster owns", async () => {
+    const [parts] = await Promise.all([owned(ns), cp.find(clusterRef(ns, NAME))]); // a wait in vain tells what both were
     return parts.length < OWNED.length;
   });
-  assert.equal((await policyRow(fleet.cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
+  assert.equal((await policyRow(cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
 }
 
 /** The API server learns of the label within a moment. */
 async function setOptOut(ref: Ref, allowed: boolean): Promise<void> {
   const { namespace = "" } = ref;
   const labels = { [OPT_OUT]: allowed ? "allowed" : null };
-  await fleet.cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
-  await fleet.cp.waitFor(
+  await cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
+  await cp.waitFor(
     "the label to count",
     async () => (await isRefused(remove(ref, IN_FOREGROUND, { dryRun: true }))) !== allowed,
   );
@@ -114,12 +110,12 @@ async function remove(
   const path = `/apis/cluster.x-k8s.io/${version}/namespaces/${namespace}/clusters/${name}`;
   const body = { ...options, ...(dryRun && { dryRun: ["All"] }) };
   const sent = Object.keys(body).length === 0 ? undefined : JSON.stringify(body);
-  return await fleet.cp.request<KubeObject>("DELETE", path, sent);
+  return await cp.request<KubeObject>("DELETE", path, sent);
 }
 
 async function addFinalizer(ref: Ref, value = FINALIZER): Promise<KubeObject> {
   const patch = [{ op: "add", path: "/metadata/finalizers/-", value }];
-  return await fleet.cp.patch(ref, patch, { type: "json" });
+  return await cp.patch(ref, patch, { type: "json" });
 }
 
 async function refused(attempt: Promise<unknown>, words = REFUSAL): Promise<void> {
@@ -133,7 +129,7 @@ async function refused(attempt: Promise<unknown>, words = REFUSAL): Promise<void
 }
 
 async function isDeleted(ref: Ref): Promise<boolean> {
-  return (await fleet.cp.get(ref)).metadata.deletionTimestamp !== undefined;
+  return (await cp.get(ref)).metadata.deletionTimestamp !== undefined;
 }
 
 describe("without the refusal, a Cluster that a hook holds is destroyed", { concurrency: true }, () => {
@@ -141,19 +137,19 @@ describe("without the refusal, a Cluster that a hook holds is destroyed", { conc
     const ref = await protectedCluster("fg-first");
     await setOptOut(ref, true);
     const args = ["delete", "clusters.cluster.x-k8s.io", "-n", "fg-first", NAME, "--cascade=foreground"];
-    await fleet.cp.kubectl(...args, "--wait=false");
+    await cp.kubectl(...args, "--wait=false");
     await isDestroyedWhileHeld("fg-first");
   });
 
   test("by a second request, in the foreground", async () => {
     const ref = await protectedCluster("fg-second");
     await setOptOut(ref, true);
-    await fleet.cp.delete(ref);
-    await policyRow(fleet.cp, policyRef("fg-second", "protect"), NAME, HOOK);
-    await fleet.cp.delete(ref, "Foreground");
+    await cp.delete(ref);
+    await policyRow(cp, policyRef("fg-second", "protect"), NAME, HOOK);
+    await cp.delete(ref, "Foreground");
     await isDestroyedWhileHeld("fg-second");
-    await fleet.cp.delete(ref, "Background");
-    assert.equal((await fleet.cp.get(ref)).metadata.finalizers?.includes(FINALIZER), false, "it is cured");
+    await cp.delete(ref, "Background");
+    assert.equal((await cp.get(ref)).metadata.finalizers?.includes(FINALIZER), false, "it is cured");
   });
 
   test("by a deletion without a policy, after the finalizer was put on it", async () => {
@@ -169,10 +165,10 @@ describe("without the refusal, a Cluster that a hook holds loses what it owns", 
   test("by a second request, with orphans", async () => {
     const ref = await protectedCluster("fg-orphans");
     await setOptOut(ref, true);
-    await fleet.cp.delete(ref);
-    await policyRow(fleet.cp, policyRef("fg-orphans", "protect"), NAME, HOOK);
+    await cp.delete(ref);
+    await policyRow(cp, policyRef("fg-orphans", "protect"), NAME, HOOK);
     await remove(ref, WITH_ORPHANS);
-    await fleet.cp.waitFor("the garbage collector to take it", async () => {
+    await cp.waitFor("the garbage collector to take it", async () => {
       return (await owned("fg-orphans")).length < OWNED.length;
     });
   });
@@ -183,21 +179,20 @@ describe("the default installation", { concurrency: true }, () => {
     const ref = await protectedCluster("fg-refused");
     const parts = await owned("fg-refused");
     const args = ["delete", "clusters.cluster.x-k8s.io", "-n", "fg-refused", NAME];
-    await assert.rejects(fleet.cp.kubectl(...args, "--cascade=foreground", "--wait=false"), REFUSAL);
-    await assert.rejects(fleet.cp.kubectl(...args, "--cascade=orphan", "--wait=false"), REFUSED_ORPHANS);
+    await assert.rejects(cp.kubectl(...args, "--cascade=foreground", "--wait=false"), REFUSAL);
+    await assert.rejects(cp.kubectl(...args, "--cascade=orphan", "--wait=false"), REFUSED_ORPHANS);
     assert.equal(await isDeleted(ref), false, "nothing has begun");
-    await fleet.cp.kubectl(...args, "--cascade=background", "--wait=false");
-    await policyRow(fleet.cp, policyRef("fg-refused", "protect"), NAME, HOOK);
+    await cp.kubectl(...args, "--cascade=background", "--wait=false");
+    await policyRow(cp, policyRef("fg-refused", "protect"), NAME, HOOK);
     await refused(remove(ref, IN_FOREGROUND));
     await refused(remove(ref, WITH_ORPHANS), REFUSED_ORPHANS);
-    assert.equal((await fleet.cp.get(ref)).metadata.finalizers?.includes("orphan"), false);
+    assert.equal((await cp.get(ref)).metadata.finalizers?.includes("orphan"), false);
     assert.deepEqual(await owned("fg-refused"), parts);
-    await approve(fleet.cp, "fg-refused", NAME);
-    await waitUntilGone(fleet.cp, "fg-refused", NAME);
+    await approve(cp, "fg-refused", NAME);
+    await waitUntilGone(cp, "fg-refused", NAME);
   });
 
   test("refuses the finalizer, on a new Cluster and on a live one, and no other change of one that has it", async () => {
-    const { cp } = fleet;
     const ref = await protectedCluster("fg-finalizer");
     const words = /Cluster fg-finalizer\/c\d cannot get the finalizer foregroundDeletion: /;
     const orphans =
@@ -223,7 +218,6 @@ describe("the default installation", { concurrency: true }, () => {
 
   /** Owner references are for everyone who may edit the Cluster. */
   test("refuses it to the garbage collector, too, which deletes the Cluster with its owner", async () => {
-    const { cp } = fleet;
     const ref = await protectedCluster("fg-owner");
     const parts = await owned("fg-owner");
     const parent = { apiVersion: "v1", kind: "ConfigMap", namespace: "fg-owner", name: "parent" };
@@ -246,7 +240,6 @@ describe("the default installation", { concurrency: true }, () => {
 
   /** What the API server would store tells what the garbage collector would do. */
   test("refuses what the API server would make such a deletion, and nothing else", async () => {
-    const { cp } = fleet;
     const policies = ["Foreground", "Background", "Orphan"].map((propagationPolicy) => ({
       propagationPolicy,
     }));
@@ -283,15 +276,14 @@ describe("the default installation", { concurrency: true }, () => {
   });
 
   test("refuses it for all Clusters of a namespace at once, and lets them be deleted in the background", async () => {
-    await createCluster(fleet.cp, { namespace: "fg-all", name: NAME });
+    await createCluster(cp, { namespace: "fg-all", name: NAME });
     const path = `/apis/${CLUSTER_API}/namespaces/fg-all/clusters?dryRun=All`;
-    await refused(fleet.cp.request("DELETE", `${path}&propagationPolicy=Foreground`));
-    await fleet.cp.request("DELETE", `${path}&propagationPolicy=Background`);
-    await fleet.cp.request("DELETE", path);
+    await refused(cp.request("DELETE", `${path}&propagationPolicy=Foreground`));
+    await cp.request("DELETE", `${path}&propagationPolicy=Background`);
+    await cp.request("DELETE", path);
   });
 
   test("leaves alone a Cluster without topology, and one that the hook has released", async () => {
-    const { cp } = fleet;
     await createCluster(cp, { namespace: "fg-else", name: NAME });
     const { spec } = await cp.get(clusterRef("fg-else", NAME));
     const apiGroup = LAB_INFRASTRUCTURE.split("/")[0];

@@ -1,37 +1,31 @@
 /** The real Cluster API calls a tiny extension through a whole Cluster life: the ground the e2e tests stand on. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
-import { type ClusterApi, installClusterApi } from "../controlplane/cluster-api.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { installClusterApi } from "../controlplane/cluster-api.ts";
+import { startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import * as lab from "../controlplane/lab.ts";
 import { LAB_CLASS } from "../controlplane/lab-kinds.ts";
-import { startTinyExtension, type TinyExtension } from "../controlplane/tiny-extension.ts";
+import { startTinyExtension } from "../controlplane/tiny-extension.ts";
 
 const OLDER = "cluster.x-k8s.io/v1beta1";
 const SERVICE = { namespace: "extensions", name: "tiny" };
 const SERVICE_AUTHORITY = "tiny.extensions.svc:443";
 
-describe("the lab", () => {
-  let cp: ControlPlane;
-  let capi: ClusterApi;
-  let extension: TinyExtension;
-  let services: ConnectProxy;
-  before(async () => {
-    cp = await startControlPlane({ seed: "clusterApi" });
-    extension = await startTinyExtension(cp.authority);
-    services = await startConnectProxy();
-    capi = await installClusterApi(cp, { env: { HTTPS_PROXY: services.url } });
-    await lab.installLab(cp);
-  });
-  after(async () => {
-    extension?.stop();
-    await services?.stop();
-    await cp?.stop();
-  });
+const cp = await startControlPlane({ seed: "clusterApi" });
+const extension = await startTinyExtension(cp.authority);
+const services = await startConnectProxy();
+after(async () => {
+  extension.stop();
+  await services.stop();
+  await cp.stop();
+});
+const capi = await installClusterApi(cp, { env: { HTTPS_PROXY: services.url } });
+await lab.installLab(cp);
 
+describe("the lab", () => {
   const called = async (...hooks: readonly HookName[]): Promise<void> => {
     const all = () => hooks.every((hook) => extension.hooks().includes(hook));
     await cp.waitFor(`${hooks.join(", ")} to be called`, all);

@@ -2,7 +2,7 @@
 
 import { definition } from "../controlplane/stand-in.ts";
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { ObjectGateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
@@ -17,7 +17,7 @@ import {
   storePolicy,
 } from "../controlplane/policies.ts";
 import { readGrant } from "../controlplane/rights.ts";
-import { type SharedFleet, isCreated, isNotCreated, sharedFleet, topologySays, askedAgain } from "./fleet.ts";
+import { isCreated, isNotCreated, sharedFleet, topologySays, askedAgain } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 const VERSION = "v1";
@@ -52,13 +52,11 @@ function thing({ apiVersion, kind }: Kind, namespace: string, name: string, more
   return { apiVersion, kind, metadata: { namespace, name }, ...more };
 }
 
-describe("an object gate", { concurrency: true }, () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
 
+describe("an object gate", { concurrency: true }, () => {
   /** A policy "p" with that gate, and a Cluster "c1" that asks to be created or is about to be deleted. */
   async function gated(
     namespace: string,
@@ -68,16 +66,16 @@ describe("an object gate", { concurrency: true }, () => {
   ): Promise<Ref> {
     const ref = policyRef(namespace, "p");
     const until: RuleSpec["until"] = [{ name: "gate", object: { apiVersion, kind, ...gate } }];
-    await storePolicy(fleet.cp, ref, {
+    await storePolicy(cp, ref, {
       rules: [{ name: "rule", hooks: [hook], until, retryAfterSeconds: 5 }],
     });
-    await createCluster(fleet.cp, { namespace, name: "c1" });
+    await createCluster(cp, { namespace, name: "c1" });
     return ref;
   }
 
   async function rowSays(ref: Ref, reason: string, hook: HookName = HOOK): Promise<string> {
-    return await fleet.cp.waitFor(`the row to say ${reason}`, async () => {
-      const row = await policyRow(fleet.cp, ref, "c1", hook);
+    return await cp.waitFor(`the row to say ${reason}`, async () => {
+      const row = await policyRow(cp, ref, "c1", hook);
       return row.reason === reason && `${row.verdict}: ${row.message}`;
     });
   }
@@ -91,7 +89,6 @@ describe("an object gate", { concurrency: true }, () => {
   }
 
   test("blocks without a grant, says which one, and heals by itself", async () => {
-    const { cp } = fleet;
     const backup = kindOf("Backup");
     await cp.apply(standIn(backup));
     const ref = await gated("granted", backup, {
@@ -126,7 +123,6 @@ describe("an object gate", { concurrency: true }, () => {
   });
 
   test("blocks while its kind does not exist, and heals when it is installed", async () => {
-    const { cp } = fleet;
     const report = kindOf("Report");
     await cp.apply(grant(report));
     const ref = await gated("installed", report, {
@@ -153,7 +149,6 @@ describe("an object gate", { concurrency: true }, () => {
   });
 
   test("waits until objects are gone, also while they are being deleted", async () => {
-    const { cp } = fleet;
     const volume = kindOf("Volume");
     await cp.apply([standIn(volume), grant(volume)]);
     const left = thing(volume, "gone", "v1");
@@ -171,7 +166,6 @@ describe("an object gate", { concurrency: true }, () => {
   });
 
   test("does not take the emptying of a deleted namespace for absence", async () => {
-    const { cp } = fleet;
     const release = kindOf("Release");
     await cp.apply([standIn(release), grant(release)]);
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "emptied" } });
@@ -189,7 +183,7 @@ describe("an object gate", { concurrency: true }, () => {
   });
 
   test("releases nothing once its grant is gone", async () => {
-    const { cp, operator } = fleet;
+    const { operator } = fleet;
     const permit = kindOf("Permit");
     await cp.apply([standIn(permit), grant(permit)]);
     const ref = await gated("revoked", permit, { name: "go" });

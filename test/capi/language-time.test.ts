@@ -1,7 +1,7 @@
 /** What time does to a Cluster under the real Cluster API: windows, waits, deadlines, and what is foretold of them. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { GateSpec, RuleSpec, WindowGateSpec } from "../../src/api/hook-policy.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
@@ -21,7 +21,7 @@ import {
   statusOf,
   untilTime,
 } from "../controlplane/policies.ts";
-import { type Fleet, isCreated, isNotCreated, restartOperator, startFleet, topologySays } from "./fleet.ts";
+import { isCreated, isNotCreated, restartOperator, startFleet, topologySays } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 /** Longer than any test: only an answer that is bounded by the next edge lets a Cluster go in time. */
@@ -33,26 +33,23 @@ function rule(until: readonly GateSpec[], more: Partial<RuleSpec> = {}): RuleSpe
 
 const approved: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 
-describe("time", () => {
-  let fleet: Fleet;
-  let second: Operator;
-  before(async () => {
-    fleet = await startFleet();
-    second = await startOperator(fleet.cp, { name: "second" });
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await startFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
+const second = await startOperator(cp, { name: "second" });
 
+describe("time", () => {
   /** A Cluster that the policy "p" of the namespace holds before it is created. */
   async function held(namespace: string, until: readonly GateSpec[], more?: Partial<RuleSpec>): Promise<Ref> {
     const ref = policyRef(namespace, "p");
-    await applyPolicy(fleet.cp, ref, { rules: [rule(until, more)] });
-    await createCluster(fleet.cp, { namespace, name: "c1" });
-    await policyRow(fleet.cp, ref, "c1", HOOK);
+    await applyPolicy(cp, ref, { rules: [rule(until, more)] });
+    await createCluster(cp, { namespace, name: "c1" });
+    await policyRow(cp, ref, "c1", HOOK);
     return ref;
   }
 
   async function ask(namespace: string, operator: Operator = fleet.operator): Promise<number> {
-    const cluster = await fleet.cp.get(clusterRef(namespace, "c1"));
+    const cluster = await cp.get(clusterRef(namespace, "c1"));
     return (await operator.ask(HOOK, { cluster })).retryAfterSeconds ?? -1;
   }
 
@@ -62,7 +59,6 @@ describe("time", () => {
 
   describe("with two operators, of which Cluster API asks one", { concurrency: true }, () => {
     test("opens a window for a held Cluster, and closes it again", async () => {
-      const { cp } = fleet;
       const [opens, closes] = [inSeconds(20), inSeconds(35)];
       const window = {
         allow: [{ from: opens, to: inSeconds(600) }],
@@ -110,7 +106,6 @@ describe("time", () => {
     });
 
     test("counts a wait from the moment when all other gates are met, and anew when they did not", async () => {
-      const { cp } = fleet;
       // Nothing foretells an approval, so Cluster API has to ask again by itself.
       const gates = [approved, { name: "soak", wait: { duration: "12s" } }];
       const ref = await held("wait", gates, { retryAfterSeconds: 5 });
@@ -135,8 +130,8 @@ describe("time", () => {
     });
 
     async function running(ref: Ref): Promise<{ since: string; release: string }> {
-      return await fleet.cp.waitFor("the wait to run", async () => {
-        const row = await policyRow(fleet.cp, ref, "c1", HOOK);
+      return await cp.waitFor("the wait to run", async () => {
+        const row = await policyRow(cp, ref, "c1", HOOK);
         const since = row.timers?.[0]?.gatesMetSince;
         if (since === undefined || row.earliestRelease === undefined) return undefined;
         assert.deepEqual([row.gate, row.reason], ["soak", "WaitPending"]);
@@ -145,7 +140,6 @@ describe("time", () => {
     }
 
     test("lets a Cluster go at a deadline that says so", async () => {
-      const { cp } = fleet;
       const ref = await held("deadline", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
       const row = await policyRow(cp, ref, "c1", HOOK);
       const blockedSince = row.timers?.[0]?.blockedSince ?? "";
@@ -175,7 +169,6 @@ describe("time", () => {
     });
 
     test("goes on holding a Cluster at a deadline that says so, and tells", async () => {
-      const { cp } = fleet;
       const ref = await held("kept", [approved], { deadline: { after: "4s", onExpiry: "KeepBlocking" } });
       const about = { kind: "Cluster", namespace: "kept", name: "c1" };
       assert.equal((await policyRow(cp, ref, "c1", HOOK)).earliestRelease, undefined);
@@ -198,7 +191,6 @@ describe("time", () => {
     });
 
     test("foretells when windows, a wait and a deadline let a Cluster go", async () => {
-      const { cp } = fleet;
       const [first, last] = [inSeconds(3600), inSeconds(7200)];
       const from = (at: string): WindowGateSpec => ({ allow: [{ from: at, to: inSeconds(9000) }] });
       const gates: GateSpec[] = [
@@ -229,7 +221,7 @@ describe("time", () => {
     });
 
     test("is the same for two operators, which write nothing at rest", async () => {
-      const { cp, operator } = fleet;
+      const { operator } = fleet;
       const gates: GateSpec[] = [
         { name: "night", window: { allow: [{ from: inSeconds(900), to: inSeconds(1800) }] } },
       ];
@@ -272,7 +264,7 @@ describe("time", () => {
   async function atRest<T>(read: () => Promise<T>): Promise<T> {
     let last = await read();
     let since = performance.now();
-    return await fleet.cp.waitFor("the statuses to be at rest", async () => {
+    return await cp.waitFor("the statuses to be at rest", async () => {
       const now = await read();
       if (JSON.stringify(now) !== JSON.stringify(last)) since = performance.now();
       last = now;
@@ -281,7 +273,6 @@ describe("time", () => {
   }
 
   test("goes on counting while the operator is killed and started again", async () => {
-    const { cp } = fleet;
     await second.daemon.stop();
     const ref = await held("killed", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
     const row = await policyRow(cp, ref, "c1", HOOK);

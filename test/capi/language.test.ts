@@ -1,7 +1,7 @@
 /** Expressions, versions and what gates compare, under the real Cluster API; and Audit beside Enforce. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { Ref } from "../controlplane/client.ts";
@@ -29,7 +29,7 @@ import {
   statusOf,
   storePolicy,
 } from "../controlplane/policies.ts";
-import { type SharedFleet, isCreated, isNotCreated, sharedFleet, topologySays } from "./fleet.ts";
+import { isCreated, isNotCreated, sharedFleet, topologySays } from "./fleet.ts";
 
 const CREATE = "BeforeClusterCreate";
 const UPGRADE = "BeforeClusterUpgrade";
@@ -47,16 +47,14 @@ const HOSTILE = ["a", "b", "c", "d", "e", "f"].reduceRight(
   "cluster.metadata.name != ''",
 );
 
-describe("the policy language", { concurrency: true }, () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
 
+describe("the policy language", { concurrency: true }, () => {
   async function applied(namespace: string, ...rules: readonly RuleSpec[]): Promise<Ref> {
     const ref = policyRef(namespace, "p");
-    await applyPolicy(fleet.cp, ref, { rules });
+    await applyPolicy(cp, ref, { rules });
     return ref;
   }
 
@@ -67,14 +65,13 @@ describe("the policy language", { concurrency: true }, () => {
     hook: HookName = CREATE,
     cluster = "c1",
   ): Promise<DecisionRow> {
-    return await fleet.cp.waitFor(`${ref.name} to wait for ${gate}`, async () => {
-      const row = await policyRow(fleet.cp, ref, cluster, hook);
+    return await cp.waitFor(`${ref.name} to wait for ${gate}`, async () => {
+      const row = await policyRow(cp, ref, cluster, hook);
       return row.gate === gate && row;
     });
   }
 
   test("a rule speaks only about Clusters for which its match conditions are true", async () => {
-    const { cp } = fleet;
     const matchConditions = [
       { name: "of-the-class", expression: "cluster.topology.className == 'lab'" },
       { name: "not-a-canary", expression: "!cluster.metadata.name.startsWith('canary-')" },
@@ -92,7 +89,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("expressions see labels, topology, variables, the call and settings", async () => {
-    const { cp } = fleet;
     const gates: GateSpec[] = [
       { name: "settings", expression: "request.settings.region == 'eu'" },
       { name: "request", expression: "request.hook == 'BeforeClusterCreate' && !has(request.targetVersion)" },
@@ -117,7 +113,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("expressions see the status that hook requests do not carry", async () => {
-    const { cp } = fleet;
     const expression = "cluster.status.conditions.exists(c, c.type == 'Checked' && c.status == 'True')";
     const ref = await applied("status", rule(CREATE, [{ name: "checked", expression }]));
     await createCluster(cp, { namespace: "status", name: "c1" });
@@ -132,7 +127,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("a field that is missing makes the rule not evaluable, is named in the message without advice in CEL, and heals", async () => {
-    const { cp } = fleet;
     const expression = "namespaceObject.metadata.labels.environment == 'dev'";
     const ref = await applied("missing", rule(CREATE, [{ name: "dev", expression }]));
     await createCluster(cp, { namespace: "missing", name: "c1" });
@@ -147,7 +141,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("a policy that is not valid holds and says where, and no other policy feels it", async () => {
-    const { cp } = fleet;
     const broken = policyRef("invalid", "broken");
     const expression = "cluster.metadata.nam == 'c1'";
     const mine = { clusterSelector: { matchLabels: { of: "broken" } } };
@@ -177,7 +170,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("an expression that would run for ever holds its own Clusters and nobody else's", async () => {
-    const { cp } = fleet;
     const hostile = await applied("hostile", rule(CREATE, [{ name: "loop", expression: HOSTILE }]));
     await createCluster(cp, { namespace: "hostile", name: "c1" });
     const row = await waitsFor(hostile, "loop");
@@ -192,7 +184,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("a version gate lets only versions in its range go", async () => {
-    const { cp } = fleet;
     const gate: GateSpec = { name: "tested", version: { range: ">=1.35.1 <1.36.0 || 1.37.x" } };
     const matchConditions = [
       { name: "an-upgrade", expression: "semver(request.toKubernetesVersion).isLessThan(semver('v2.0.0'))" },
@@ -222,11 +213,10 @@ describe("the policy language", { concurrency: true }, () => {
   test("a range with commas is refused when it is applied", async () => {
     const ref = policyRef("comma", "p");
     const gate: GateSpec = { name: "tested", version: { range: ">=1.34.0, <1.36.0" } };
-    await assert.rejects(storePolicy(fleet.cp, ref, { rules: [rule(UPGRADE, [gate])] }), /comma/);
+    await assert.rejects(storePolicy(cp, ref, { rules: [rule(UPGRADE, [gate])] }), /comma/);
   });
 
   test("an approval can be bound to the version of one upgrade", async () => {
-    const { cp } = fleet;
     const key = "example.com/upgrade-to";
     const ref = await applied(
       "bound",
@@ -246,7 +236,6 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("one gate of anyOf is enough, also one on the Namespace", async () => {
-    const { cp } = fleet;
     const anyOf: GateSpec["anyOf"] = [
       { name: "past", window: { allow: [{ from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z" }] } },
       { name: "team", annotation: { key: APPROVED, from: "Namespace" } },
@@ -265,7 +254,7 @@ describe("the policy language", { concurrency: true }, () => {
   });
 
   test("Audit tells what it would do, and changes nothing of what Enforce does beside it", async () => {
-    const { cp, operator } = fleet;
+    const { operator } = fleet;
     const audit = policyRef("audit", "would");
     const deadline = { after: "1h", onExpiry: "Allow" } as const;
     await applyPolicy(cp, audit, {

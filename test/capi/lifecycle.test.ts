@@ -1,7 +1,7 @@
 /** The whole life of Clusters under the real Cluster API: every hook is called, held and released. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
 import { objectOf } from "../controlplane/client.ts";
 import {
@@ -44,13 +44,10 @@ const MOST_CLUSTERS = 16;
  */
 const APPROVERS = ["approver-1", "approver-2", "approver-3", "approver-4", "approver-5"];
 
-describe("a Cluster's life", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+after(async () => fleet.cp.stop());
 
+describe("a Cluster's life", () => {
   test("every hook is called in order, and a rule without until observes it", async () => {
     const { cp, operator } = fleet;
     const ref = clusterPolicyRef("audit-trail");

@@ -1,7 +1,7 @@
 /** Deleting a namespace, with the real namespace controller, and two operators that share the work. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
@@ -17,13 +17,10 @@ import { askedAgain, type Fleet, protectedCluster, startFleet } from "./fleet.ts
 
 const FINALIZER = "hookpolicy.dev/hold-clusters";
 
-describe("a namespace with a policy", () => {
-  let fleet: Fleet;
-  before(async () => {
-    fleet = await startFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await startFleet();
+after(async () => fleet.cp.stop());
 
+describe("a namespace with a policy", () => {
   async function finalizers(namespace: string): Promise<readonly string[]> {
     return (await fleet.cp.get(policyRef(namespace, "protect"))).metadata.finalizers ?? [];
   }

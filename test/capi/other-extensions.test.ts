@@ -1,7 +1,7 @@
 /** What users see of HookPolicy beside other extensions (docs/compatibility.md). */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { clusterRef, deleteCluster, upgrade, waitUntilGone } from "../controlplane/lab.ts";
 import { APPROVED, approve, policyRow, noRow, statusOf } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
@@ -10,7 +10,6 @@ import {
   extensionBeside,
   heldCluster,
   protectedCluster,
-  type SharedFleet,
   sharedFleet,
   topologySays,
 } from "./fleet.ts";
@@ -18,16 +17,13 @@ import {
 const HOOK = "BeforeClusterDelete";
 const NAME = "c1";
 
-describe("beside another extension", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => await cp.stop());
 
+describe("beside another extension", () => {
   test("whose Failure ends each round, the condition names that alone, and an approval releases nothing", async (t) => {
     const namespace = "beside-failure";
-    const { cp } = fleet;
     const other = await extensionBeside(t, cp, namespace);
     other.fail(HOOK, "still cleaning up");
     const policy = await protectedCluster(cp, namespace, HOOK);
@@ -44,7 +40,6 @@ describe("beside another extension", () => {
 
   test("whose Failure ends each round of an upgrade, no policy shows the hold, and explain tells it", async (t) => {
     const namespace = "beside-failed-upgrade";
-    const { cp } = fleet;
     const other = await extensionBeside(t, cp, namespace);
     other.fail("BeforeClusterUpgrade", "still checking");
     const policy = await protectedCluster(cp, namespace, "BeforeClusterUpgrade");
@@ -60,7 +55,6 @@ describe("beside another extension", () => {
 
   test("that works in the hook, its work is done while a policy still holds the Cluster", async (t) => {
     const namespace = "beside-work";
-    const { cp } = fleet;
     const other = await extensionBeside(t, cp, namespace);
     let worked = 0;
     other.doFirst(HOOK, async () => void (worked += 1));

@@ -1,11 +1,10 @@
 /** HookOverride: what a Cluster may do although policies hold it, for how long, and who can see it. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { GateSpec, HookOverrideSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
-import { type Proxy } from "../controlplane/proxy.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -21,22 +20,18 @@ import {
   storePolicy,
   storeOverride,
 } from "../controlplane/policies.ts";
-import { askedAgain, behindProxy, type Fleet, isCreated, isNotCreated, startFleet } from "./fleet.ts";
+import { askedAgain, behindProxy, isCreated, isNotCreated, startFleet } from "./fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 
-describe("a HookOverride", () => {
-  let fleet: Fleet;
-  let proxy: Proxy;
-  before(async () => {
-    fleet = await startFleet();
-    proxy = await behindProxy(fleet);
-  });
-  after(async () => {
-    await fleet?.cp.stop();
-    await proxy?.stop();
-  });
+const fleet = await startFleet();
+const proxy = await behindProxy(fleet);
+after(async () => {
+  await fleet.cp.stop();
+  await proxy.stop();
+});
 
+describe("a HookOverride", () => {
   async function override(name: string, spec: Partial<HookOverrideSpec> = {}): Promise<Ref> {
     const cluster = { namespace: name, name: "c1" };
     return await storeOverride(fleet.cp, name, { clusterRef: cluster, hooks: [HOOK], ...spec });

@@ -18,7 +18,7 @@ import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { policyRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { isCreated, topologySays } from "./fleet.ts";
-import { installClassLike, Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
+import { installClassLike, Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT, TASK_PAGES } from "./recipe-pages.ts";
 import { approvedByTwo } from "./two-people.ts";
 import { nextFlip, wallClock } from "./wall-clock.ts";
@@ -27,17 +27,14 @@ const DELETE = "BeforeClusterDelete";
 const UPGRADE = "BeforeClusterUpgrade";
 const BERLIN = "Europe/Berlin";
 
-let fleet: RecipeFleet;
-before(async () => {
-  fleet = await startRecipeFleet();
-  await fleet.cp.apply([
-    definition("velero.io", "v1", "Backup"),
-    definition("helm.toolkit.fluxcd.io", "v2", "HelmRelease"),
-    definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmReleaseProxy", "helmreleaseproxies"),
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "velero" } },
-  ]);
-});
-after(async () => await fleet?.stop());
+const fleet = await startRecipeFleet();
+after(async () => await fleet.stop());
+await fleet.cp.apply([
+  definition("velero.io", "v1", "Backup"),
+  definition("helm.toolkit.fluxcd.io", "v2", "HelmRelease"),
+  definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmReleaseProxy", "helmreleaseproxies"),
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "velero" } },
+]);
 
 function recipe(name: string, namespace = name): Recipe {
   return new Recipe(fleet.cp, name, { namespace });

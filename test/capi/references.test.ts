@@ -7,18 +7,10 @@
 import assert from "node:assert/strict";
 import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
-import {
-  ApiError,
-  type Client,
-  type KubeObject,
-  objectsOf,
-  type Ref,
-  isRefused,
-  refOf,
-} from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { ApiError, type KubeObject, objectsOf, type Ref, isRefused, refOf } from "../controlplane/client.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,
@@ -46,47 +38,42 @@ const NS = "team-a";
 const REFUSAL = /only Cluster API may set spec\.controlPlaneRef and spec\.infrastructureRef/;
 const NAME_REFUSAL = /a naming template may have characters of names and Cluster API's variables/;
 
-let cp: ControlPlane;
-/** May write Clusters, ClusterClasses and templates of the namespace, and nothing else. */
-let tenant: Client;
-/** Cluster API's identity. */
-let manager: Client;
-before(async () => {
-  cp = await startControlPlane({ seed: "clusterApi" });
-  await installHookPolicy(cp);
-  await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
-  await createAccountWith(cp, NS, "tenant", {
-    inNamespace: [
-      allow("cluster.x-k8s.io", ["clusters", "clusterclasses"], "*"),
-      allow("*", ["labclustertemplates", "labcontrolplanetemplates"], "*"),
-    ],
-  });
-  const kubeconfig = await cp.kubeconfigFor("capi-system", "capi-manager");
-  const [operator] = await Promise.all([startOperator(cp), installClusterApi(cp, { kubeconfig })]);
-  await installLab(cp);
-  await registerExtension(cp, { name: "hookpolicy", url: operator.url });
-  tenant = cp.as(await cp.tokenFor(NS, "tenant"));
-  manager = cp.as(await cp.tokenFor("capi-system", "capi-manager"));
-  await cp.apply(kubeadmControlPlanes());
-  for (const object of templates()) await tenant.create(object);
-  await tenant.create(classOf("old", { controlPlane: "prod" }));
-  await cp.apply(await protectMarks());
-  await applyPolicy(cp, clusterPolicyRef("protect"), {
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": NS } },
-    rules: [
-      {
-        name: "approved",
-        hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"],
-        until: [{ name: "approved", annotation: { key: "hooks.example.com/ok", from: "Namespace" } }],
-        retryAfterSeconds: 5,
-      },
-    ],
-  });
+const cp = await startControlPlane({ seed: "clusterApi" });
+await installHookPolicy(cp);
+await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
+await createAccountWith(cp, NS, "tenant", {
+  inNamespace: [
+    allow("cluster.x-k8s.io", ["clusters", "clusterclasses"], "*"),
+    allow("*", ["labclustertemplates", "labcontrolplanetemplates"], "*"),
+  ],
 });
+const kubeconfig = await cp.kubeconfigFor("capi-system", "capi-manager");
+const [operator] = await Promise.all([startOperator(cp), installClusterApi(cp, { kubeconfig })]);
+await installLab(cp);
+await registerExtension(cp, { name: "hookpolicy", url: operator.url });
+/** May write Clusters, ClusterClasses and templates of the namespace, and nothing else. */
+const tenant = cp.as(await cp.tokenFor(NS, "tenant"));
+/** Cluster API's identity. */
+const manager = cp.as(await cp.tokenFor("capi-system", "capi-manager"));
 after(async () => {
-  tenant?.close();
-  manager?.close();
-  await cp?.stop();
+  tenant.close();
+  manager.close();
+  await cp.stop();
+});
+await cp.apply(kubeadmControlPlanes());
+for (const object of templates()) await tenant.create(object);
+await tenant.create(classOf("old", { controlPlane: "prod" }));
+await cp.apply(await protectMarks());
+await applyPolicy(cp, clusterPolicyRef("protect"), {
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": NS } },
+  rules: [
+    {
+      name: "approved",
+      hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"],
+      until: [{ name: "approved", annotation: { key: "hooks.example.com/ok", from: "Namespace" } }],
+      retryAfterSeconds: 5,
+    },
+  ],
 });
 
 /** As the recipe's kustomization renders it. */

@@ -1,26 +1,23 @@
 /** The creation of a Cluster under a HookRollout and the real Cluster API. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision } from "../controlplane/lab.ts";
 import { startWaitingWebhook } from "../controlplane/waiting-webhook.ts";
-import { askedAgain, isCreated, isNotCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import { askedAgain, isCreated, isNotCreated, sharedFleet, topologySays } from "./fleet.ts";
 import { applyRollout, isPending, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
 
 const MARK = "AfterControlPlaneInitialized";
 
-describe("a creation", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => await cp.stop());
 
+describe("a creation", () => {
   // Cluster API 1.14 takes its mark away with the write that creates the Cluster, and sets it again when the reconcile ends.
   test("keeps its slot while its mark is away, until its control plane is initialized", async (t) => {
-    const { cp } = fleet;
     const namespace = "creations-gap";
     const gap = Promise.withResolvers<void>();
     const close = Promise.withResolvers<void>();
@@ -54,7 +51,6 @@ describe("a creation", () => {
   });
 
   test("has not begun because a tenant wrote its mark: it takes no slot so, and passes by none", async () => {
-    const { cp } = fleet;
     const namespace = "creations-mark";
     await applyRollout(cp, namespace, namespace, { operation: "Create", paused: true });
     await createCluster(cp, { namespace, name: "forged", annotations: { [PENDING_HOOKS_ANNOTATION]: MARK } });

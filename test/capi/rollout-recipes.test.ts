@@ -1,19 +1,16 @@
 /** The pages of docs/recipes/ with a HookRollout, done for real: whole fleets go through them, and keep to the plan. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { createCluster, NEXT_VERSION, provision, topologyMessage, upgrade } from "../controlplane/lab.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
+import { Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { createFleet, FleetObserver, REGION, rolloutStatus, runningCreations } from "./rollout-fleet.ts";
 import { ROLLOUT_PAGES } from "./recipe-pages.ts";
 
-let fleet: RecipeFleet;
-before(async () => {
-  fleet = await startRecipeFleet();
-});
-after(async () => await fleet?.stop());
+const fleet = await startRecipeFleet();
+after(async () => await fleet.stop());
 
 async function isReady(name: string): Promise<void> {
   await fleet.cp.waitFor(`HookRollout ${name} to be Ready`, async () =>

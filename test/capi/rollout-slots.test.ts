@@ -1,7 +1,7 @@
 /** Slots that are not used, or whose Cluster goes away, under the real Cluster API: they are given back. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { HookRolloutStatus } from "../../src/api/hook-policy.ts";
 import { OK_TO_DELETE_ANNOTATION } from "../../src/api/meta.ts";
 import { ApiError, type Ref } from "../controlplane/client.ts";
@@ -16,25 +16,15 @@ import {
 } from "../controlplane/lab.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 import { storeOverride } from "../controlplane/policies.ts";
-import {
-  askedAgain,
-  extensionBeside,
-  isCreated,
-  type SharedFleet,
-  sharedFleet,
-  topologySays,
-} from "./fleet.ts";
+import { askedAgain, extensionBeside, isCreated, sharedFleet, topologySays } from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
 
-describe("a slot is given back", { concurrency: true }, () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+after(async () => await fleet.cp.stop());
 
+describe("a slot is given back", { concurrency: true }, () => {
   test("three minutes after another extension has held the Cluster all the same", async (t) => {
     const { cp } = fleet;
     const [vetoed, other] = ["vetoed", "behind-a-veto"];

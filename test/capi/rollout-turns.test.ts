@@ -1,23 +1,20 @@
 /** Namespaces under one HookRollout and the real Cluster API: they take turns, and can be limited each for itself. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { upgrade } from "../controlplane/lab.ts";
-import { type SharedFleet, sharedFleet } from "./fleet.ts";
+import { sharedFleet } from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
 
-describe("namespaces", { concurrency: true }, () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => await fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => await cp.stop());
 
+describe("namespaces", { concurrency: true }, () => {
   /** Of `large-0`. */
   const waveOf = (name: string): string => name.split("-")[0] ?? "";
 
   test("take turns, however many Clusters one of them has that were asked about first", async (t) => {
-    const { cp } = fleet;
     const [large, small] = ["turns-large", "turns-small"];
     await createFleet(cp, large, [
       { wave: "large", count: 3 },
@@ -43,7 +40,6 @@ describe("namespaces", { concurrency: true }, () => {
   });
 
   test("have a limit each where slots are spread over the name of the Namespace", async (t) => {
-    const { cp } = fleet;
     const [one, other] = ["tenant-one", "tenant-other"];
     await createFleet(cp, one, [
       { wave: "one", count: 2 },

@@ -3,41 +3,35 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { createCluster, installLab } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
   issueServingCertificate,
   NAMESPACE,
-  type Operator,
   SERVICE_HOST,
   startOperator,
 } from "../controlplane/operator.ts";
 import { hooksCalled } from "./fleet.ts";
 
-describe("the shipped ExtensionConfig", () => {
-  let cp: ControlPlane;
-  let operator: Operator;
-  let service: ConnectProxy;
-  before(async () => {
-    cp = await startControlPlane({ seed: "clusterApi" });
-    await installHookPolicy(cp);
-    operator = await startOperator(cp);
-    // No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.
-    service = await startConnectProxy({ [`${SERVICE_HOST}:443`]: operator.ports.webhook });
-    await installClusterApi(cp, { env: { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" } });
-    await installLab(cp);
-  });
-  after(async () => {
-    await cp?.stop();
-    await service?.stop();
-  });
+const cp = await startControlPlane({ seed: "clusterApi" });
+await installHookPolicy(cp);
+const operator = await startOperator(cp);
+// No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.
+const service = await startConnectProxy({ [`${SERVICE_HOST}:443`]: operator.ports.webhook });
+after(async () => {
+  await cp.stop();
+  await service.stop();
+});
+await installClusterApi(cp, { env: { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" } });
+await installLab(cp);
 
+describe("the shipped ExtensionConfig", () => {
   test("is discovered and called through the Service's name", async () => {
     const { certificate, key } = await issueServingCertificate(cp);
     const stringData = { "ca.crt": cp.authority.certificate, "tls.crt": certificate, "tls.key": key };

@@ -1,7 +1,7 @@
 /** The pages of docs/recipes/ whose policies have tasks, done for real; a test writes what a Job or a controller would. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import {
   createCluster,
@@ -17,20 +17,15 @@ import { policyRow } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { endJob, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { defineBackups, endBackup, openBackup } from "../controlplane/velero.ts";
-import { Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
+import { Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { TASK_PAGES } from "./recipe-pages.ts";
 
 const ADDONS = { apiVersion: "addons.cluster.x-k8s.io/v1alpha1", kind: "HelmChartProxy" };
 
-let fleet: RecipeFleet;
-before(async () => {
-  fleet = await startRecipeFleet();
-  await defineBackups(fleet.cp);
-  await fleet.cp.apply(
-    definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmChartProxy", "helmchartproxies"),
-  );
-});
-after(async () => await fleet?.stop());
+const fleet = await startRecipeFleet();
+after(async () => await fleet.stop());
+await defineBackups(fleet.cp);
+await fleet.cp.apply(definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmChartProxy", "helmchartproxies"));
 
 /** With the rights of its tasks. */
 async function recipe(name: string): Promise<Recipe> {

@@ -1,7 +1,7 @@
 /** Tasks under a HookRollout and the real Cluster API: they begin when it is the Cluster's turn, and use its slot. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { clusterRef, FIRST_VERSION, NEXT_VERSION, upgrade } from "../controlplane/lab.ts";
 import { applyPolicy, policyRef } from "../controlplane/policies.ts";
 import {
@@ -14,21 +14,18 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import { sharedFleet, topologySays } from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus } from "./rollout-fleet.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const UNSAFE = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
 
-describe("tasks under a HookRollout", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
 
+describe("tasks under a HookRollout", () => {
   async function backedUp(namespace: string): Promise<void> {
-    const { cp } = fleet;
     await createAccount(cp, namespace);
     const rules = [{ name: "backed-up", hooks: [HOOK], tasks: [jobTask("backup")], retryAfterSeconds: 5 }];
     await applyPolicy(cp, policyRef(namespace, "backups"), { serviceAccountName: ACCOUNT, rules });
@@ -36,12 +33,11 @@ describe("tasks under a HookRollout", () => {
 
   /** The Jobs that have no end, by the Cluster that they are for. */
   async function running(namespace: string): Promise<ReadonlyMap<string, Parameters<typeof endJob>[1]>> {
-    const jobs = (await jobsIn(fleet.cp, namespace)).filter(({ status }) => status?.conditions === undefined);
+    const jobs = (await jobsIn(cp, namespace)).filter(({ status }) => status?.conditions === undefined);
     return new Map(jobs.map((job) => [job["spec"].template.spec.containers[0].env[0].value, job]));
   }
 
   test("never more run than there are slots, and a failed one gives its slot back until a person retries", async (t) => {
-    const { cp } = fleet;
     const namespace = "slots-for-tasks";
     await backedUp(namespace);
     const names = await createFleet(cp, namespace, [{ wave: "prod", count: 3 }]);
@@ -90,7 +86,6 @@ describe("tasks under a HookRollout", () => {
   });
 
   test("an upgrade that is taken back begins no further backup, and one that is wanted again is backed up again", async () => {
-    const { cp } = fleet;
     const namespace = "taken-back-tasks";
     await backedUp(namespace);
     const [name = ""] = await createFleet(cp, namespace, [{ wave: "prod", count: 1 }]);

@@ -1,7 +1,7 @@
 /** Tasks under the real Cluster API, which asks again until they are done. */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import {
   createCluster,
@@ -24,20 +24,17 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import { isCreated, sharedFleet, topologySays } from "./fleet.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const MAY_WRITE_CONFIG_MAPS = [allow("", "configmaps", "create", "get", "list", "patch", "delete")];
 
-describe("tasks under Cluster API", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
 
+describe("tasks under Cluster API", () => {
   test("hold a deletion that is approved until their Job, which fails once, is complete", async () => {
-    const { cp } = fleet;
     const namespace = "job-before-delete";
     const ref = policyRef(namespace, "clean");
     const until = [{ name: "approved", annotation: { key: APPROVED } }];
@@ -70,7 +67,6 @@ describe("tasks under Cluster API", () => {
   });
 
   test("apply an add-on after initialization, hold the upgrade until it is ready, and delete it first", async () => {
-    const { cp } = fleet;
     const namespace = "add-on";
     const ref = policyRef(namespace, "add-on");
     const addon = { ...CONFIG_MAP, namespace, name: "c1-addon" };

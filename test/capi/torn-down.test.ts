@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { promisify } from "node:util";
 import type { DecisionRow } from "../../src/api/hook-policy.ts";
 import { diagnose } from "../../src/cli/doctor/command.ts";
@@ -23,7 +23,7 @@ import {
 } from "../controlplane/policies.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
-import { askedAgain, type Fleet, restartOperator, startFleet, topologySays } from "./fleet.ts";
+import { askedAgain, restartOperator, startFleet, topologySays } from "./fleet.ts";
 import { ROOT } from "./pages.ts";
 import { pathOfPrograms } from "./programs.ts";
 
@@ -32,15 +32,12 @@ const HOOK = "BeforeClusterDelete";
 const FOREGROUND = "foregroundDeletion";
 const PROVIDER = "lab.example.com/cloud";
 
-describe("a held Cluster of which others delete what it owns", () => {
-  let fleet: Fleet;
-  before(async () => {
-    fleet = await startFleet();
-    // With the rights of the manifests, and no more.
-    await restartOperator(fleet, { kubeconfig: await fleet.cp.kubeconfigFor(NAMESPACE, "hookpolicy") });
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await startFleet();
+after(async () => fleet.cp.stop());
+// With the rights of the manifests, and no more.
+await restartOperator(fleet, { kubeconfig: await fleet.cp.kubeconfigFor(NAMESPACE, "hookpolicy") });
 
+describe("a held Cluster of which others delete what it owns", () => {
   async function running(namespace: string, workers = false): Promise<void> {
     const { cp } = fleet;
     const upgrades = { ...approvalRule("BeforeClusterUpgrade"), name: "upgrades" };

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import type { HookPolicySpec } from "../../src/api/hook-policy.ts";
 import { objectsOf, type Ref } from "../controlplane/client.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, eventAbout, policyRef, statusOf } from "../controlplane/policies.ts";
 import { blocksOf } from "./recipe-pages.ts";
-import { type SharedFleet, sharedFleet } from "./fleet.ts";
+import { sharedFleet } from "./fleet.ts";
 import { applyRollout, rolloutStatus, waitForRollout } from "./rollout-fleet.ts";
 
 const UNSAFE = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
@@ -36,16 +36,13 @@ const EACH_VERSION = {
   retryAfterSeconds: 5,
 };
 
-describe("a version that is changed while an upgrade runs", () => {
-  let fleet: SharedFleet;
-  before(async () => {
-    fleet = await sharedFleet();
-  });
-  after(async () => fleet?.cp.stop());
+const fleet = await sharedFleet();
+const { cp } = fleet;
+after(async () => cp.stop());
 
+describe("a version that is changed while an upgrade runs", () => {
   /** AfterClusterUpgrade holds the Cluster at NEXT_VERSION, for which BeforeClusterUpgrade was approved. */
   async function upgradeHeldAtItsEnd(namespace: string): Promise<Ref> {
-    const { cp } = fleet;
     const annotations = { [APPROVED_VERSION]: NEXT_VERSION };
     await createCluster(cp, { namespace, name: "c1", annotations });
     await provision(cp, namespace, "c1");
@@ -58,7 +55,7 @@ describe("a version that is changed while an upgrade runs", () => {
   }
 
   async function changeVersion(cluster: Ref): Promise<void> {
-    await fleet.cp.patch(cluster, {
+    await cp.patch(cluster, {
       metadata: { annotations: { [UNSAFE]: "" } },
       spec: { topology: { version: UNASKED_VERSION } },
     });
@@ -66,11 +63,11 @@ describe("a version that is changed while an upgrade runs", () => {
 
   async function controlPlaneVersion(namespace: string): Promise<string> {
     const kind = { apiVersion: LAB_CONTROL_PLANE, kind: "LabControlPlane", namespace };
-    return (await fleet.cp.list(kind))[0]?.["spec"]?.version ?? "";
+    return (await cp.list(kind))[0]?.["spec"]?.version ?? "";
   }
 
   test("is recorded, told in Events and in the log, and fails in its HookRollout", async () => {
-    const { cp, operator } = fleet;
+    const { operator } = fleet;
     const namespace = "unasked";
     const policy = policyRef(namespace, "each-version");
     await applyPolicy(cp, policy, { rules: [EACH_VERSION, approvalRule("AfterClusterUpgrade")] });
@@ -109,7 +106,6 @@ describe("a version that is changed while an upgrade runs", () => {
   });
 
   test("is held at BeforeControlPlaneUpgrade by the recipe for each version", async () => {
-    const { cp } = fleet;
     const namespace = "unasked-recipe";
     const page = blocksOf("approve-each-version.md").find(({ text }) => text.includes("kind: HookPolicy"));
     const [recipe = assert.fail("the page has no policy")] = objectsOf(page?.text ?? "");

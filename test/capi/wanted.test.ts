@@ -1,7 +1,7 @@
 /** "Go" only for what is still wanted: between Cluster API's call and the operator's reads, users change their minds. */
 
 import assert from "node:assert/strict";
-import test, { after, afterEach, before, describe } from "node:test";
+import test, { after, afterEach, describe } from "node:test";
 import {
   clusterRef,
   createCluster,
@@ -15,16 +15,7 @@ import {
 import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_API, LAB_CLASS, LAB_CONTROL_PLANE, LAB_NAMESPACE } from "../controlplane/lab-kinds.ts";
 import { APPROVED, approve } from "../controlplane/policies.ts";
-import { type Proxy } from "../controlplane/proxy.ts";
-import {
-  askedAgain,
-  behindProxy,
-  type Fleet,
-  heldCluster,
-  hooksCalled,
-  isCreated,
-  startFleet,
-} from "./fleet.ts";
+import { askedAgain, behindProxy, heldCluster, hooksCalled, isCreated, startFleet } from "./fleet.ts";
 
 /** The first read of a confirmation, which begins after the call. The operator waits 3 s for all of them. */
 const FIRST_READ = /^GET \/apis\/hookpolicy\.dev\/v1alpha1\/clusterhookpolicies\?(?!.*watch=)/;
@@ -34,17 +25,14 @@ const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
 const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
 const UNSAFE = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
 
+const fleet = await startFleet();
+const proxy = await behindProxy(fleet);
+after(async () => {
+  await fleet.cp.stop();
+  await proxy.stop();
+});
+
 describe("a release is for what the Cluster still wants", () => {
-  let fleet: Fleet;
-  let proxy: Proxy;
-  before(async () => {
-    fleet = await startFleet();
-    proxy = await behindProxy(fleet);
-  });
-  after(async () => {
-    await fleet?.cp.stop();
-    await proxy?.stop();
-  });
   afterEach(() => proxy.resume());
 
   const unconfirmed = async (...labels: readonly string[]): Promise<number> =>
