@@ -31,6 +31,10 @@ export async function folder(t: Pick<TestContext, "after">, files: Files): Promi
   return dir;
 }
 
+/** The objects as one text, which is YAML. */
+export const yaml = (...objects: readonly unknown[]): string =>
+  objects.map((object) => JSON.stringify(object)).join("\n---\n");
+
 export interface Start {
   readonly cwd?: string;
   readonly stdin?: string;

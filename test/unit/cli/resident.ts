@@ -2,7 +2,8 @@
 
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
-import type { Outcome, Start } from "./program.ts";
+import type { TestContext } from "node:test";
+import { type Files, folder, type Outcome, type Start } from "./program.ts";
 
 /** A command, as the process gets it. */
 export interface Call extends Start {
@@ -23,6 +24,19 @@ export async function hookpolicy(args: readonly string[], start: Omit<Call, "arg
   const reply = await mine;
   if ("error" in reply) throw new Error(reply.error);
   return reply;
+}
+
+/** In a folder with these files; a text is a.yaml. */
+export async function onFiles(
+  t: Pick<TestContext, "after">,
+  files: Files | string,
+  args: readonly string[],
+  start: Omit<Call, "args" | "cwd"> = {},
+): Promise<Outcome> {
+  return await hookpolicy(args, {
+    ...start,
+    cwd: await folder(t, typeof files === "string" ? { "a.yaml": files } : files),
+  });
 }
 
 async function call(message: Call): Promise<Reply> {

@@ -33,16 +33,7 @@ test("a Cluster is named as by kubectl, too", async (t) => {
 
 test("--at takes dates and times as windows do, on the clock of this machine", async (t) => {
   const cwd = await folder(t, FLEET);
-  const args = [
-    "explain",
-    "team-a/prod-1",
-    "--hook",
-    "BeforeClusterDelete",
-    "-f",
-    "fleet.yaml",
-    "-o",
-    "json",
-  ];
+  const args = "explain team-a/prod-1 --hook BeforeClusterDelete -f fleet.yaml -o json".split(" ");
   for (const [at, time] of [
     ["2026-12-24", "2026-12-24T00:00"],
     ["2026-12-24T18:00", "2026-12-24T18:00"],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawOverride } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import {
@@ -164,11 +164,8 @@ test("what blocks is named before what cannot be evaluated, in explain and in si
   ];
   const stdout = await explained(t, objects);
   assert.match(stdout, /^Blocked: .*\n {2}run +kubectl annotate/);
-  const text = [NAMESPACE, cluster(DELETING)].map((object) => JSON.stringify(object)).join("\n---\n");
-  const policies = objects
-    .slice(1)
-    .map((object) => JSON.stringify(object))
-    .join("\n---\n");
+  const text = yaml(NAMESPACE, cluster(DELETING));
+  const policies = yaml(...objects.slice(1));
   const cwd = await folder(t, { "fleet.yaml": text, "new.yaml": policies });
   const simulated = await hookpolicy(["simulate", "-f", "new.yaml", "--against", "fleet.yaml", "--at", NOW], {
     cwd,

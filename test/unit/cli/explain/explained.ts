@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { folder, type Outcome } from "../program.ts";
+import { folder, type Outcome, yaml } from "../program.ts";
 import { rawCluster, rawFleetPolicy, rawNamespace, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -36,8 +36,7 @@ export async function run(
   objects: readonly object[],
   ...args: readonly string[]
 ): Promise<Outcome> {
-  const text = [NAMESPACE, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
+  const cwd = await folder(t, { "fleet.yaml": yaml(NAMESPACE, ...objects) });
   return await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args], { cwd });
 }
 

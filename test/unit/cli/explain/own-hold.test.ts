@@ -7,9 +7,9 @@ import { drawnExplanation } from "../../../../src/cli/explain/report.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS } from "../../builders.ts";
-import { folder } from "../program.ts";
+import { yaml } from "../program.ts";
 import { rawCluster } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { onFiles } from "../resident.ts";
 
 const cluster = (annotations: object): object => rawCluster({ uid: "5d2c", generation: 1, annotations });
 
@@ -18,14 +18,8 @@ async function explained(
   objects: readonly object[],
   ...args: readonly string[]
 ): Promise<string> {
-  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
-  const { code, stdout, stderr } = await hookpolicy(
-    ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...args],
-    {
-      cwd,
-    },
-  );
+  const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...args];
+  const { code, stdout, stderr } = await onFiles(t, { "fleet.yaml": yaml(...objects) }, command);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   return stdout;
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { plan } from "../rollout/planned-fleet.ts";
@@ -130,7 +130,7 @@ test("without the Cluster's Namespace, its stage and its release are unknown", a
   const tiers = [{ name: "only", namespaceSelector: { matchLabels: { tier: "gold" } } }];
   const elsewhere = cluster({ namespace: "team-b" });
   const objects = [cluster(), elsewhere, rollout({ stages: tiers })];
-  const cwd = await folder(t, { "f.yaml": objects.map((each) => JSON.stringify(each)).join("\n---\n") });
+  const cwd = await folder(t, { "f.yaml": yaml(...objects) });
   const { stdout } = await hookpolicy(["explain", "team-a/prod-1", ...UPGRADE, "-f", "f.yaml"], { cwd });
   assert.match(stdout, /what HookRollout upgrades selects of them is unknown/);
   assert.match(stdout, /\n {2}released +unknown without the Cluster's Namespace\n/);

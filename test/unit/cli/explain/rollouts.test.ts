@@ -7,9 +7,9 @@ import { spansAhead } from "../../../../src/cli/explain/spans-ahead.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS } from "../../builders.ts";
-import { folder, outputSchema } from "../program.ts";
+import { outputSchema, yaml } from "../program.ts";
 import { rawCluster, rawNamespace, rawOverride, rawRollout } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { onFiles } from "../resident.ts";
 
 const NOW = "2026-11-21T12:00:00Z";
 const VERSION = "v1.35.1";
@@ -71,11 +71,9 @@ async function explained(
 ): Promise<string> {
   const isGiven = objects.some((object) => "kind" in object && object.kind === "Cluster");
   const fleet = [namespace, ...(isGiven ? [] : [cluster]), ...objects];
-  const text = fleet.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
   const at = args.includes("--at") ? [] : ["--at", NOW];
   const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...at, ...args];
-  const { code, stdout, stderr } = await hookpolicy(command, { cwd });
+  const { code, stdout, stderr } = await onFiles(t, { "fleet.yaml": yaml(...fleet) }, command);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   return stdout;
 }

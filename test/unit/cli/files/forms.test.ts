@@ -6,8 +6,8 @@ import { join } from "node:path";
 import test, { describe } from "node:test";
 import { stringify } from "yaml";
 import { type LoadedFiles, loadPaths } from "../../../../src/cli/files/load.ts";
-import { type Files, folder } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { type Files, folder, yaml } from "../program.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
@@ -35,7 +35,7 @@ describe("every form of a list is read alike, named or in a folder:", () => {
     "x.yaml": (form) => form.map((each) => `---\n${stringify(each)}`).join(""),
     "x.json": (form) => form.map((each) => `${JSON.stringify(each, null, 2)}\n`).join(""),
     "lines.json": (form) => form.map((each) => JSON.stringify(each)).join("\n"),
-    "both.yaml": (form) => form.map((each) => JSON.stringify(each)).join("\n---\n"),
+    "both.yaml": (form) => yaml(...form),
   };
   for (const [name, form] of Object.entries(FORMS))
     test(name, async (t) => {
@@ -212,7 +212,6 @@ describe("is never skipped", () => {
   });
 
   test("a file that cannot be read, by the command that runs suites", async (t) => {
-    const cwd = await folder(t, { "t/a.yaml": "kind: HookPolicyTst\na: [" });
-    assert.equal((await hookpolicy(["test", "t"], { cwd })).code, 2);
+    assert.equal((await onFiles(t, { "t/a.yaml": "kind: HookPolicyTst\na: [" }, ["test", "t"])).code, 2);
   });
 });

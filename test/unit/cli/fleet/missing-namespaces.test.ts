@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { folder } from "../program.ts";
+import { folder, yaml } from "../program.ts";
 import { rawFleetPolicy, rawNamespace } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { clusterOf, rolloutOf } from "../rollout/planned-fleet.ts";
@@ -25,9 +25,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 async function run(t: TestContext, args: readonly string[], ...rest: readonly object[]) {
-  const text = (objects: readonly object[]): string =>
-    objects.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text(CLUSTERS), "rest.yaml": text(rest) });
+  const cwd = await folder(t, { "fleet.yaml": yaml(...CLUSTERS), "rest.yaml": yaml(...rest) });
   const { code, stdout, stderr } = await hookpolicy(args, { cwd, env: { KUBECONFIG: "none" } });
   return { code, text: `${stderr}${stdout}` };
 }

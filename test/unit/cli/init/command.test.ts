@@ -8,7 +8,7 @@ import { parse } from "yaml";
 import { folder, hookpolicy as built } from "../program.ts";
 import { editorSchema } from "../../../../src/cli/init/editor-schema.ts";
 import { rawRollout } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const FILES = [
   "policies/protect-production.yaml",
@@ -139,8 +139,7 @@ test("a file that is there already is left as it is", async (t) => {
 });
 
 test("a folder that cannot be made is one line and exits 1", async (t) => {
-  const cwd = await folder(t, { file: "" });
-  const { code, stdout, stderr } = await hookpolicy(["init", "file"], { cwd });
+  const { code, stdout, stderr } = await onFiles(t, { file: "" }, ["init", "file"]);
   assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
   assert.match(
     stderr,

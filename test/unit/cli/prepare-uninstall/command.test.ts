@@ -9,12 +9,9 @@ import { hookpolicy } from "../resident.ts";
 const EXTENSION = "/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs/hookpolicy";
 
 const RECORD = "/api/v1/namespaces/hookpolicy-system/secrets/sh.helm.release.v1.hookpolicy.v3";
-const FOR_HELM = [
-  "prepare-uninstall",
-  "--yes",
-  "--while-helm-uninstalls",
-  "sh.helm.release.v1.hookpolicy.v3",
-];
+const FOR_HELM = "prepare-uninstall --yes --while-helm-uninstalls sh.helm.release.v1.hookpolicy.v3".split(
+  " ",
+);
 
 const PROTECT = { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" };
 const HELD_ROW = { namespace: "team-a", cluster: "prod-1", hook: "BeforeClusterDelete", verdict: "Blocked" };

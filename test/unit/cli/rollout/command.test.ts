@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-server.ts";
-import { folder } from "../program.ts";
+import { folder, yaml } from "../program.ts";
 import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { checkOutput, clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
@@ -373,12 +373,12 @@ test("files beside the rollout count over the Clusters of the API server", async
     rawFleetPolicy("night", { rules }),
     { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "prod" } },
   ];
-  const text = files.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "policies/all.yaml": text });
-  const wish = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "--kubeconfig", kubeconfig];
-  const { stdout, stderr } = await hookpolicy(["rollout", "plan", "upgrades", "-f", "policies/", ...wish], {
-    cwd,
-  });
+  const cwd = await folder(t, { "policies/all.yaml": yaml(...files) });
+  const wish = ["-f", "policies/", "--duration", "40m", "--from", "2026-12-01T08:00:00Z"];
+  const { stdout, stderr } = await hookpolicy(
+    ["rollout", "plan", "upgrades", ...wish, "--kubeconfig", kubeconfig],
+    { cwd },
+  );
   assert.match(stdout, /^all +1 +0 +2026-12-01T22:00Z/m);
   assert.equal(stderr, "");
 });

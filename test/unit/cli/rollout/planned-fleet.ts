@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { Ajv } from "ajv";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawCluster, rawNamespace, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -27,8 +27,7 @@ export async function checkOutput(command: string, text: string): Promise<void> 
 }
 
 export async function plan(t: TestContext, objects: readonly object[], ...args: readonly string[]) {
-  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
+  const cwd = await folder(t, { "fleet.yaml": yaml(...objects) });
   const from = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
   const done = await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
   if (args.includes("json")) await checkOutput("rolloutplan", done.stdout);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawCluster, rawNamespace, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -24,15 +24,13 @@ const nightly = {
     { name: "night", window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] } },
   ],
 };
-const many = (...objects: readonly object[]): string =>
-  objects.map((object) => JSON.stringify(object)).join("\n---\n");
 
 const FLEET = {
-  "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1"), rawCluster("prod-2"), {
+  "fleet/clusters.yaml": yaml(NAMESPACE, rawCluster("prod-1"), rawCluster("prod-2"), {
     ...rawCluster("by-hand"),
     spec: {},
   }),
-  "fleet/policies.yaml": many(policy("protect", [confirmed])),
+  "fleet/policies.yaml": yaml(policy("protect", [confirmed])),
 };
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
 
@@ -62,8 +60,8 @@ test("what admission answers to deletions and upgrades is compared where a rule 
   const denied = { ...confirmed, hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], admission: "Deny" };
   const cwd = await folder(t, {
     ...FLEET,
-    "deny/p.yaml": many(policy("protect", [denied])),
-    "warn/p.yaml": many(policy("protect", [{ ...denied, admission: "Warn" }])),
+    "deny/p.yaml": yaml(policy("protect", [denied])),
+    "warn/p.yaml": yaml(policy("protect", [{ ...denied, admission: "Warn" }])),
   });
   const report = await json(cwd, "-f", "deny");
   const of = ({ changes }: Report): readonly unknown[] =>
@@ -100,7 +98,7 @@ test("what admission answers to deletions and upgrades is compared where a rule 
 test("of another version, the hook answers as admission does", async (t) => {
   const tested = { name: "tested", expression: "cluster.topology.version != 'v1.36.0'" };
   const rule = { ...nightly, admission: "Deny", until: [tested] };
-  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("tested", [rule])) });
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("tested", [rule])) });
   assert.deepEqual((await json(cwd, "-f", "new", "--to-version", "v1.37.0")).changes, []);
   const { changes } = await json(cwd, "-f", "new", "--to-version", "1.36.0");
   const found = changes.map(({ cluster: name, request = "hook" }) => `${request} ${name}`);
@@ -114,8 +112,8 @@ test("of another version, the hook answers as admission does", async (t) => {
 test("over a time, a refusal by a window begins and ends with it", async (t) => {
   const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny" };
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1")),
-    "new/p.yaml": many(policy("nights", [refused])),
+    "fleet/clusters.yaml": yaml(NAMESPACE, rawCluster("prod-1")),
+    "new/p.yaml": yaml(policy("nights", [refused])),
   });
   const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-23T22:00:00Z"];
   const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
@@ -132,8 +130,8 @@ test("an expression with now is looked at again before the rule's window closes"
   const until = [...nightly.until, early];
   const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny", until };
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(NAMESPACE, rawCluster("prod-1")),
-    "new/p.yaml": many(policy("nights", [refused])),
+    "fleet/clusters.yaml": yaml(NAMESPACE, rawCluster("prod-1")),
+    "new/p.yaml": yaml(policy("nights", [refused])),
   });
   const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-21T23:40:00Z"];
   const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
@@ -150,14 +148,14 @@ test("a creation is that of each Cluster as if it were created again", async (t)
     until: [{ name: "owner", label: { key: "example.com/owner" } }],
   };
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(
+    "fleet/clusters.yaml": yaml(
       NAMESPACE,
       rawCluster("prod-1"),
       { ...rawCluster("by-hand"), spec: {} },
       { ...rawCluster("restored"), spec: { ...rawCluster().spec, paused: true } },
       owning(rawCluster("owned")),
     ),
-    "new/p.yaml": many(policy("owners", [owned]), rawCluster("from-git")),
+    "new/p.yaml": yaml(policy("owners", [owned]), rawCluster("from-git")),
   });
   const { changes, totals } = await json(cwd, "-f", "new");
   const requests = changes.filter(({ request }) => request === "Create");

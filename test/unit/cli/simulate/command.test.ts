@@ -5,9 +5,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawCluster, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const AT = ["--at", "2026-11-21T12:00:00Z"];
 
@@ -24,15 +24,13 @@ const night = {
 };
 const nightly = { name: "nightly", hooks: ["BeforeClusterUpgrade"], until: [night] };
 const NAMESPACE = rawNamespace();
-const many = (...objects: readonly object[]): string =>
-  objects.map((object) => JSON.stringify(object)).join("\n---\n");
 
 const FLEET = {
-  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), {
+  "fleet/clusters.yaml": yaml(NAMESPACE, cluster("prod-1"), cluster("prod-2"), {
     ...cluster("by-hand"),
     spec: {},
   }),
-  "fleet/policies.yaml": many(policy("protect", [confirmed])),
+  "fleet/policies.yaml": yaml(policy("protect", [confirmed])),
 };
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
 
@@ -40,7 +38,7 @@ test("a Cluster is being deleted when Cluster API asks about its deletion", asyn
   const deleted = { name: "deleted", expression: "has(cluster.metadata.deletionTimestamp)" };
   const cwd = await folder(t, {
     ...FLEET,
-    "new/policies.yaml": many(policy("protect", [{ ...confirmed, until: [deleted] }])),
+    "new/policies.yaml": yaml(policy("protect", [{ ...confirmed, until: [deleted] }])),
   });
   const { stdout } = await hookpolicy(simulate("-f", "new", ...AT), { cwd });
   assert.match(stdout, /^newly allowed: BeforeClusterDelete$/m);
@@ -50,15 +48,14 @@ test("what the new policies block, allow and hold for another reason is told, wi
   const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
   const files = {
     ...FLEET,
-    "fleet/policies.yaml": many(policy("protect", [confirmed]), policy("nights", [nightly])),
-    "new/policies.yaml": many(
+    "fleet/policies.yaml": yaml(policy("protect", [confirmed]), policy("nights", [nightly])),
+    "new/policies.yaml": yaml(
       policy("protect", [other]),
       policy("nights", []),
       policy("creation", [{ ...confirmed, hooks: ["BeforeClusterCreate"] }]),
     ).replace('"rules":[]', '"rules":[{"name":"seen","hooks":["BeforeClusterUpgrade"]}]'),
   };
-  const cwd = await folder(t, files);
-  const { code, stdout, stderr } = await hookpolicy(simulate("-f", "new", ...AT), { cwd });
+  const { code, stdout, stderr } = await onFiles(t, files, simulate("-f", "new", ...AT));
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   assert.equal(
     stdout,
@@ -121,7 +118,7 @@ test("nothing changes where the same is applied again", async (t) => {
 });
 
 test("a policy that is not applied stays, unless it is pruned", async (t) => {
-  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("other", [nightly])) });
   const upgrades = [
     "newly-blocked team-a/prod-1 BeforeClusterUpgrade",
     "newly-blocked team-a/prod-2 BeforeClusterUpgrade",
@@ -137,8 +134,8 @@ test("Clusters are changed and added by what is applied, too, and compared under
   });
   const cwd = await folder(t, {
     ...FLEET,
-    "fleet/policies.yaml": many(selective),
-    "new/c.yaml": many(cluster("prod-1", { tier: "production" }), cluster("prod-3", { tier: "production" })),
+    "fleet/policies.yaml": yaml(selective),
+    "new/c.yaml": yaml(cluster("prod-1", { tier: "production" }), cluster("prod-3", { tier: "production" })),
   });
   assert.deepEqual(shown(await json(cwd, "-f", "new")), ["newly-blocked team-a/prod-1 BeforeClusterDelete"]);
 });
@@ -146,7 +143,7 @@ test("Clusters are changed and added by what is applied, too, and compared under
 test("an applied override releases, and a policy of Audit would only block", async (t) => {
   const override = rawOverride("let-go", { expiresAt: "2026-11-22T12:00:00Z" });
   const audit = policy("protect", [confirmed], { mode: "Audit" });
-  const cwd = await folder(t, { ...FLEET, "new/o.yaml": many(override), "audit.yaml": many(audit) });
+  const cwd = await folder(t, { ...FLEET, "new/o.yaml": yaml(override), "audit.yaml": yaml(audit) });
   const overridden = await json(cwd, "-f", "new");
   assert.deepEqual(shown(overridden), ["newly-allowed team-a/prod-1 BeforeClusterDelete"]);
   const [first] = (await json(cwd, "-f", "audit.yaml")).changes;
@@ -161,8 +158,8 @@ test("over a time, it is told when the difference begins and how long it lasts i
   };
   const cwd = await folder(t, {
     ...FLEET,
-    "fleet/policies.yaml": many(policy("nights", [nightly])),
-    "new/p.yaml": many(policy("nights", [{ ...nightly, until: [longer] }])),
+    "fleet/policies.yaml": yaml(policy("nights", [nightly])),
+    "new/p.yaml": yaml(policy("nights", [{ ...nightly, until: [longer] }])),
   });
   const times = ["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-24T12:00:00Z"];
   const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
@@ -178,7 +175,7 @@ test("over a time, it is told when the difference begins and how long it lasts i
 });
 
 test("--fail-on decides about the exit code, and --hook about what is looked at", async (t) => {
-  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("other", [nightly])) });
   const code = async (...args: readonly string[]): Promise<number> =>
     (await hookpolicy(simulate("-f", "new", ...AT, ...args), { cwd })).code;
   assert.deepEqual(
@@ -195,7 +192,7 @@ test("--fail-on decides about the exit code, and --hook about what is looked at"
 
 test("gates see the version that upgrades would go to", async (t) => {
   const ranged = { ...nightly, until: [{ name: "tested", version: { range: "<1.36" } }] };
-  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("tested", [ranged])) });
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("tested", [ranged])) });
   assert.deepEqual(shown(await json(cwd, "-f", "new")), []);
   const to = shown(await json(cwd, "-f", "new", "--to-version", "v1.36.0"));
   assert.deepEqual(to.length, 2);
@@ -205,8 +202,8 @@ test("an upgrade comes from the version that the Cluster shows, else from an unk
   const status = { controlPlane: { versions: [{ version: "v1.34.2" }] } };
   const matchConditions = [{ name: "old", expression: "request.fromKubernetesVersion.startsWith('v1.34.')" }];
   const cwd = await folder(t, {
-    "fleet/clusters.yaml": many(NAMESPACE, { ...cluster("prod-1"), status }, cluster("prod-2")),
-    "new/p.yaml": many(policy("from", [{ ...nightly, matchConditions }])),
+    "fleet/clusters.yaml": yaml(NAMESPACE, { ...cluster("prod-1"), status }, cluster("prod-2")),
+    "new/p.yaml": yaml(policy("from", [{ ...nightly, matchConditions }])),
   });
   const expected = (version: readonly string[]): Promise<void> =>
     json(cwd, "-f", "new", ...version).then(({ changes }) => {
@@ -235,7 +232,7 @@ test("--from-version says where upgrades come from, and a step that leaves out a
   const hooks = ["BeforeControlPlaneUpgrade"];
   const cwd = await folder(t, {
     ...FLEET,
-    "new/p.yaml": many(policy("from", [{ ...nightly, hooks, matchConditions }])),
+    "new/p.yaml": yaml(policy("from", [{ ...nightly, hooks, matchConditions }])),
   });
   const versions = ["--from-version", "v1.34.0"];
   const upgrades = ["team-a/prod-1", "team-a/prod-2"].map(
@@ -254,14 +251,7 @@ test("--from-version says where upgrades come from, and a step that leaves out a
     /^warning: Cluster API upgrades a control plane by one minor version at a time/,
   );
   const explain = [
-    "explain",
-    "team-a/prod-1",
-    "--hook",
-    "BeforeControlPlaneUpgrade",
-    "-f",
-    "fleet",
-    "-f",
-    "new",
+    ..."explain team-a/prod-1 --hook BeforeControlPlaneUpgrade -f fleet -f new".split(" "),
     ...AT,
   ];
   const told = await hookpolicy([...explain, ...versions, "--to-version", "v1.36.0"], { cwd });
@@ -271,8 +261,7 @@ test("--from-version says where upgrades come from, and a step that leaves out a
 });
 
 test("one fleet is compared: --against twice is refused", async (t) => {
-  const cwd = await folder(t, FLEET);
-  const { code, stderr } = await hookpolicy(simulate("-f", "fleet", "--against", "live"), { cwd });
+  const { code, stderr } = await onFiles(t, FLEET, simulate("-f", "fleet", "--against", "live"));
   assert.equal(code, 2);
   assert.match(
     stderr,
@@ -281,7 +270,7 @@ test("one fleet is compared: --against twice is refused", async (t) => {
 });
 
 test("Markdown is ready for a comment, whatever stands in names and messages", async (t) => {
-  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("other", [nightly])) });
   const { stdout } = await hookpolicy(simulate("-f", "new", ...AT, "-o", "markdown"), { cwd });
   assert.match(stdout, /^### HookPolicy simulation\n\n```\n2 newly blocked, 0 newly allowed/);
   assert.match(
@@ -299,10 +288,10 @@ test("reports what cannot be compared, and exits 2", async (t) => {
   };
   const files = {
     ...FLEET,
-    "bad.yaml": many(policy("bad", [{ ...confirmed, hooks: ["BeforeClusterDelet"] }])),
-    "wide.yaml": many(fleetWide),
-    "none/n.yaml": many(NAMESPACE),
-    "alone/c.yaml": many(cluster("prod-1")),
+    "bad.yaml": yaml(policy("bad", [{ ...confirmed, hooks: ["BeforeClusterDelet"] }])),
+    "wide.yaml": yaml(fleetWide),
+    "none/n.yaml": yaml(NAMESPACE),
+    "alone/c.yaml": yaml(cluster("prod-1")),
   };
   const cwd = await folder(t, files);
   const run = async (...args: readonly string[]): Promise<[number, string]> => {
@@ -359,7 +348,7 @@ test("a kind that is misspelt is refused by all that decide with files", async (
 });
 
 test("reports a policy that occurs twice with both places", async (t) => {
-  const again = many(policy("protect", [confirmed]));
+  const again = yaml(policy("protect", [confirmed]));
   const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
   const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });
   assert.equal(code, 0);
@@ -370,7 +359,7 @@ test("reports a policy that occurs twice with both places", async (t) => {
 
 test("--fail-on takes changes of the reason, too", async (t) => {
   const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
-  const cwd = await folder(t, { ...FLEET, "new.yaml": many(policy("protect", [other])) });
+  const cwd = await folder(t, { ...FLEET, "new.yaml": yaml(policy("protect", [other])) });
   for (const [failOn, code] of [
     ["changed-reason", 1],
     ["newly-blocked", 0],
@@ -382,7 +371,7 @@ test("--fail-on takes changes of the reason, too", async (t) => {
 test("a weakened policy is no all-clear where the fleet lacks the policies before the change", async (t) => {
   const page = await readFile(join(import.meta.dirname, "../../../../docs/cli.md"), "utf8");
   const plain = (text: string): string => text.replaceAll(/[`']/g, "").trim();
-  const weakened = many(policy("protect", [confirmed], { mode: "Audit" }));
+  const weakened = yaml(policy("protect", [confirmed], { mode: "Audit" }));
   const cwd = await folder(t, { "fleet/clusters.yaml": FLEET["fleet/clusters.yaml"], "new.yaml": weakened });
   for (const failOn of ["newly-allowed", "changed-reason", "unknown", "any"]) {
     const { code, stdout, stderr } = await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), {
@@ -409,8 +398,8 @@ test("a weakened policy is no all-clear where the fleet lacks the policies befor
 test("a policy that selects no Cluster of the fleet is told in each format", async (t) => {
   const labelled = [cluster("prod-1", { tier: "production" }), cluster("dev-1", { tier: "staging" })];
   const misspelt = policy("new", [confirmed], { clusterSelector: { matchLabels: { teir: "production" } } });
-  const fleet = many(NAMESPACE, ...labelled, policy("protect", [confirmed]));
-  const files = { "fleet/all.yaml": fleet, "new.yaml": many(misspelt) };
+  const fleet = yaml(NAMESPACE, ...labelled, policy("protect", [confirmed]));
+  const files = { "fleet/all.yaml": fleet, "new.yaml": yaml(misspelt) };
   const cwd = await folder(t, files);
   const told =
     'HookPolicy team-a/new: spec.clusterSelector: teir=production selects none of the 2 Clusters of namespace team-a, so the policy holds nothing; did you mean "tier=production"?';

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { folder } from "../program.ts";
+import { yaml } from "../program.ts";
 import { rawCluster, rawFleetPolicy, rawNamespace } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { onFiles } from "../resident.ts";
 
 const KEPT: readonly unknown[] = [0, undefined];
 const GONE: readonly unknown[] = [1, "newly allowed: BeforeClusterDelete"];
@@ -28,11 +28,12 @@ async function change(
   before: readonly object[],
   after: readonly object[],
 ): Promise<readonly unknown[]> {
-  const text = (objects: readonly object[]): string =>
-    objects.map((each) => JSON.stringify(each)).join("\n---\n");
-  const cwd = await folder(t, { "main.yaml": text(before), "branch.yaml": text(after) });
   const args = ["simulate", "-f", "branch.yaml", "--against", "main.yaml", "--fail-on", "any"];
-  const { code, stdout } = await hookpolicy(args, { cwd });
+  const { code, stdout } = await onFiles(
+    t,
+    { "main.yaml": yaml(...before), "branch.yaml": yaml(...after) },
+    args,
+  );
   return [code, /^newly allowed: .*/m.exec(stdout)?.[0]];
 }
 

@@ -6,7 +6,7 @@ import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
-import { folder } from "../program.ts";
+import { folder, yaml } from "../program.ts";
 import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -231,7 +231,7 @@ test("the objects that gates of stages look at are read", () => {
 
 test("a change that the API server refuses is an error", async (t) => {
   const cwd = await folder(t, {
-    "before.yaml": [...FLEET, rollout({})].map((each) => JSON.stringify(each)).join("\n---\n"),
+    "before.yaml": yaml(...FLEET, rollout({})),
     "after.yaml": JSON.stringify(rollout({ operation: "Delete" })),
   });
   const args = ["simulate", "-f", "after.yaml", "--against", "before.yaml"];
@@ -244,20 +244,14 @@ test("what a policy no longer holds is told where a rollout hides it", async (t)
   const fleet = [...FLEET, FREEZE, rollout({ paused: true })];
   const weak = { ...FREEZE, spec: { ...FREEZE.spec, mode: "Audit" } };
   const cwd = await folder(t, {
-    "fleet.yaml": fleet.map((each) => JSON.stringify(each)).join("\n---\n"),
+    "fleet.yaml": yaml(...fleet),
     "weak.yaml": JSON.stringify(weak),
     "same.yaml": JSON.stringify(FREEZE),
-    "open.yaml": [weak, rollout({ maxConcurrency: 9 })].map((each) => JSON.stringify(each)).join("\n---\n"),
+    "open.yaml": yaml(weak, rollout({ maxConcurrency: 9 })),
   });
   const run = async (file: string, ...more: readonly string[]): Promise<string> => {
     const args = [
-      "simulate",
-      "-f",
-      file,
-      "--against",
-      "fleet.yaml",
-      "--hook",
-      "BeforeClusterUpgrade",
+      ...`simulate -f ${file} --against fleet.yaml --hook BeforeClusterUpgrade`.split(" "),
       ...more,
     ];
     return (await hookpolicy(args, { cwd })).stdout;

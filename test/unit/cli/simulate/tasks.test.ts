@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { parse } from "yaml";
-import { folder, outputSchema } from "../program.ts";
+import { folder, outputSchema, yaml } from "../program.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -37,8 +37,6 @@ const policy = (name: string, image: string, mode = "Enforce"): object =>
     ],
   });
 const FLEET = [cluster("prod-1", { tier: "gold" }), cluster("prod-2"), cluster("canary-1", { tier: "x" })];
-const json = (...objects: readonly object[]): string =>
-  objects.map((each) => JSON.stringify(each)).join("\n---\n");
 
 async function simulated(
   t: test.TestContext,
@@ -46,7 +44,7 @@ async function simulated(
   after: readonly object[],
   format: string,
 ) {
-  const cwd = await folder(t, { "fleet.yaml": json(...FLEET, ...before), "new.yaml": json(...after) });
+  const cwd = await folder(t, { "fleet.yaml": yaml(...FLEET, ...before), "new.yaml": yaml(...after) });
   const args = ["--against", "fleet.yaml", "-f", "new.yaml", "--at", "2026-11-21T12:00:00Z", "-o", format];
   const { code, stdout, stderr } = await hookpolicy(["simulate", ...args], { cwd });
   assert.equal(code, 0, stderr);

@@ -5,7 +5,7 @@ import test from "node:test";
 import { Ajv } from "ajv";
 import { CLUSTER, DELETE, policy, suite } from "./suites.ts";
 import { folder, outputSchema } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const APPROVED = { name: "approved", annotation: { key: "example.com/ok" } };
 const POLICY = JSON.stringify(policy([APPROVED]));
@@ -29,14 +29,12 @@ test("a failure for a Namespace that the suite lacks says where to add it", asyn
   const team = { name: "team", label: { key: "team", from: "Namespace" } };
   const step = { call: DELETE, expect: { verdict: "Allowed" } };
   const lacking = suite({ policies: [policy([team])], steps: [step] });
-  const cwd = await folder(t, { "suite.yaml": lacking });
-  const { stdout } = await hookpolicy(["test", "."], { cwd });
+  const { stdout } = await onFiles(t, { "suite.yaml": lacking }, ["test", "."]);
   assert.match(stdout, /^ +help: add the Namespace team-a, with its labels, to spec\.namespaces$/m);
 });
 
 test("a failure shows what was expected beside what was found, and the whole trace", async (t) => {
-  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
-  const { code, stdout } = await hookpolicy(["test", "t"], { cwd });
+  const { code, stdout } = await onFiles(t, { ...FILES, "t/suite.yaml": FAILING }, ["test", "t"]);
   assert.equal(code, 1);
   assert.equal(
     stdout,
@@ -65,8 +63,7 @@ test("a failure shows what was expected beside what was found, and the whole tra
 
 test("an error of a suite has its file, line and column, and exits 1", async (t) => {
   const text = FAILING.replace('"spec"', '\n"spec"').replace('"GatesHold"', '"x","rulee":"a"');
-  const cwd = await folder(t, { ...FILES, "t/suite.yaml": text });
-  const { code, stdout } = await hookpolicy(["test", "t/suite.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, { ...FILES, "t/suite.yaml": text }, ["test", "t/suite.yaml"]);
   assert.equal(code, 1);
   assert.match(
     stdout,
@@ -168,8 +165,7 @@ test("every format counts the same errors: one for a suite that could not be run
 });
 
 test("Markdown has the totals, then the text of each suite", async (t) => {
-  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
-  const { stdout } = await hookpolicy(["test", "t", "-o", "markdown"], { cwd });
+  const { stdout } = await onFiles(t, { ...FILES, "t/suite.yaml": FAILING }, ["test", "t", "-o", "markdown"]);
   assert.match(
     stdout,
     /^### HookPolicy tests: failed\n\n```\n1 passed, 1 failed; 1 suite\n\nsuite {2}t\/suite\.yaml\n/,

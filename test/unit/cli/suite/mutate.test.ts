@@ -16,7 +16,7 @@ import { policySpec } from "../../../corpus/world-arbitraries.ts";
 import { runs } from "../../../generated.ts";
 import { ALL_HOOKS, hookPolicy } from "../../builders.ts";
 import { folder, outputSchema } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 import { APPROVED, CLUSTER, DELETE, load, policy, suite } from "./suites.ts";
 
 function pathText(path: Steps): string {
@@ -364,8 +364,7 @@ HookPolicy team-a/protect  policies/p.yaml:20:28
 });
 
 test("--mutate -o json keeps to its schema", async (t) => {
-  const cwd = await folder(t, FILES);
-  const { stdout } = await hookpolicy(["test", "tests", "--mutate", "-o", "json"], { cwd });
+  const { stdout } = await onFiles(t, FILES, ["test", "tests", "--mutate", "-o", "json"]);
   const report = JSON.parse(stdout);
   const ajv = new Ajv();
   const valid: boolean = ajv.validate(await outputSchema("testmutants"), report);

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
-import { folder } from "../program.ts";
+import { yaml } from "../program.ts";
 import { RAW_POLICIES, rawCluster, rawNamespace, rawRollout } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { onFiles } from "../resident.ts";
 
 const cluster = (name: string, labels: object, namespace = "team-a"): object =>
   rawCluster({ namespace, name, labels });
@@ -26,9 +26,7 @@ const rollout = (stages: readonly object[], selectors: object = { namespaceSelec
   rawRollout("upgrades", { ...selectors, stages });
 
 async function findings(t: TestContext, ...objects: readonly object[]): Promise<string[]> {
-  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "a.yaml": text });
-  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { stdout } = await onFiles(t, yaml(...objects), ["validate", "a.yaml"]);
   return stdout
     .split("\n")
     .filter((line) => / warning: |^ {2}help: /.test(line))

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { folder } from "../program.ts";
+import { folder, yaml } from "../program.ts";
 import { rawCluster, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -96,7 +96,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 async function files(t: TestContext, objects: readonly object[]): Promise<string> {
-  return await folder(t, { "a.yaml": objects.map((object) => JSON.stringify(object)).join("\n---\n") });
+  return await folder(t, { "a.yaml": yaml(...objects) });
 }
 
 for (const [name, { objects, warns }] of Object.entries(CASES))

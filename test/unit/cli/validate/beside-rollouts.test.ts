@@ -5,7 +5,7 @@ import test, { type TestContext } from "node:test";
 import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { folder } from "../program.ts";
 import { RAW_POLICIES, rawPolicy, rawRollout } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 function rollout(name: string, spec: object = {}): string {
   return `${JSON.stringify(rawRollout(name, spec))}\n`;
@@ -20,8 +20,7 @@ function policy(hook: string, spec: object = {}, kind: PolicyKind = "HookPolicy"
 
 /** Without what is said of a policy by itself. */
 async function warnings(t: TestContext, ...documents: string[]): Promise<string[]> {
-  const cwd = await folder(t, { "a.yaml": documents.join("---\n") });
-  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { stdout } = await onFiles(t, documents.join("---\n"), ["validate", "a.yaml"]);
   return stdout.split("\n").filter((line) => / warning: spec/.test(line) && line.includes("HookRollout"));
 }
 
@@ -51,8 +50,7 @@ const windowed = (name: string, allow: string, spec: object = {}, namespace = "t
 
 test("windows of two policies for the same Clusters that never meet are a warning", async (t) => {
   const run = async (...documents: string[]): Promise<string> => {
-    const cwd = await folder(t, { "a.yaml": documents.join("---\n") });
-    return (await hookpolicy(["validate", "a.yaml"], { cwd })).stdout;
+    return (await onFiles(t, documents.join("---\n"), ["validate", "a.yaml"])).stdout;
   };
   const tier = (value: string): object => ({ clusterSelector: { matchLabels: { tier: value } } });
   const night = windowed("night", "0 22 * * FRI");
@@ -77,8 +75,7 @@ test("so are windows of a policy and of a stage", async (t) => {
     rollout("upgrades", { stages: [{ name: "a", until: [{ name: "night", window }], ...over }], ...spec });
   const day = windowed("day", "0 8 * * MON", tier("a"));
   const conflicts = async (document: string): Promise<string[]> => {
-    const cwd = await folder(t, { "a.yaml": `${day}---\n${document}` });
-    const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+    const { stdout } = await onFiles(t, `${day}---\n${document}`, ["validate", "a.yaml"]);
     return stdout.split("\n").filter((line) => line.includes("[windows-conflict]"));
   };
   const [found = "", ...more] = await conflicts(staged(tier("a")));

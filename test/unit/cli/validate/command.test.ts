@@ -8,7 +8,7 @@ import { Ajv } from "ajv";
 import { folder, MAIN } from "../program.ts";
 import { stringify } from "yaml";
 import { invalidCorpus } from "../../../corpus/corpus.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 
@@ -55,8 +55,7 @@ test("files without errors are counted, and what is not looked at is told", asyn
 });
 
 test("an error has its file, line and column, a frame and a suggestion, and exits 1", async (t) => {
-  const cwd = await folder(t, { "a.yaml": `# one line\n${MISSPELT}` });
-  const { code, stdout, stderr } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { code, stdout, stderr } = await onFiles(t, `# one line\n${MISSPELT}`, ["validate", "a.yaml"]);
   assert.deepEqual({ code, stderr }, { code: 1, stderr: "" });
   const expected = `  7 |     - name: confirmed
 > 8 |       hooks: [BeforeClusterDelet]
@@ -78,8 +77,7 @@ test("an error in an expression says where in the expression", async (t) => {
     "{name: approved, annotation: {key: a, valueFrom: ClusterUID}}",
     "name: approved\n          expression: |\n            cluster.metadata.name == 'a' &&\n            cluster.foo == 'a'",
   );
-  const cwd = await folder(t, { "a.yaml": CEL, "b.yaml": block });
-  const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
+  const { stdout } = await onFiles(t, { "a.yaml": CEL, "b.yaml": block }, ["validate", "a.yaml", "b.yaml"]);
   assert.match(
     stdout,
     /^a\.yaml:9:40: error: \S+expression: column 17: cluster\.metadata\.nam: unknown field/m,
@@ -141,8 +139,7 @@ const UNKNOWN = {
 } as const;
 for (const [name, [text, says]] of Object.entries(UNKNOWN)) {
   test(`${name} exits 2`, async (t) => {
-    const cwd = await folder(t, { "a.yaml": text });
-    const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+    const { code, stdout } = await onFiles(t, text, ["validate", "a.yaml"]);
     assert.equal(code, 2);
     assert.match(stdout, says);
   });
@@ -153,8 +150,7 @@ test("a hook by half its name, and a field in another place, are told what is me
     "[BeforeClusterDelete]",
     "[onDelete, AfterUpgrade]\n      clusterSelector: {}\n      deadline: {after: 1h, onExpiry: block}",
   );
-  const cwd = await folder(t, { "a.yaml": text });
-  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { stdout } = await onFiles(t, text, ["validate", "a.yaml"]);
   const helps = stdout.split("\n").filter((line) => line.startsWith("  help: "));
   assert.deepEqual(helps, [
     '  help: did you mean "BeforeClusterDelete"?',
@@ -239,8 +235,7 @@ spec:
   reason: because
   expiresAt: "2020-01-01T00:00:00Z"
 `;
-  const cwd = await folder(t, { "a.yaml": text });
-  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, text, ["validate", "a.yaml"]);
   assert.equal(code, 0);
   assert.match(stdout, /^a\.yaml:8:14: warning: spec\.expiresAt: has passed/);
 });
@@ -316,8 +311,7 @@ test("metadata and status are read as strictly as by the API server", async (t) 
   const metadata =
     "{name: good, namespace: team-a, lables: {a: b}, labels: {x: yes}, annotations: {count: 1}}";
   const text = `${GOOD.replace("{name: good, namespace: team-a}", metadata)}status: {blockd: 1}\n`;
-  const cwd = await folder(t, { "a.yaml": text });
-  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, text, ["validate", "a.yaml"]);
   assert.equal(code, 1);
   for (const says of [
     /^a\.yaml:3:\d+: error: metadata\.lables: unknown field$/m,
@@ -331,8 +325,7 @@ test("metadata and status are read as strictly as by the API server", async (t) 
 });
 
 test("a name that is no text is one error", async (t) => {
-  const cwd = await folder(t, { "a.yaml": GOOD.replace("name: good", "name: y") });
-  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, GOOD.replace("name: good", "name: y"), ["validate", "a.yaml"]);
   assert.equal(code, 1);
   assert.equal(stdout.match(/error: metadata\.name: found the boolean true, expected a string/g)?.length, 1);
   assert.match(stdout, /\n1 HookPolicy: 1 error\n$/);
@@ -371,8 +364,7 @@ test("a message that a comment cuts short is a warning, in quotes it is none", a
 });
 
 test("two documents without --- between them are told apart, with a frame", async (t) => {
-  const cwd = await folder(t, { "a.yaml": GOOD + GOOD });
-  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, GOOD + GOOD, ["validate", "a.yaml"]);
   assert.equal(code, 2);
   assert.match(
     stdout,

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as generated from "@kubernetes/client-node/dist/gen/models/all.js";
 import { coreTextErrors, TEXT_MAPS, TEXTS } from "../../../../src/cli/validate/beyond-schema.ts";
-import { folder } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { onFiles } from "../resident.ts";
 
 function errorsOf(template: object): readonly string[] {
   const rule = { name: "d", hooks: ["BeforeClusterDelete"], tasks: [{ name: "t", create: template }] };
@@ -117,8 +116,7 @@ spec:
             metadata: { name: a }
             data: { version: 1.10 }
 `;
-  const cwd = await folder(t, { "p.yaml": policy });
-  const { code, stdout } = await hookpolicy(["validate", "p.yaml"], { cwd });
+  const { code, stdout } = await onFiles(t, { "p.yaml": policy }, ["validate", "p.yaml"]);
   assert.equal(code, 1);
   assert.match(
     stdout,

@@ -7,7 +7,7 @@ import test from "node:test";
 import { Ajv } from "ajv";
 import { answering, listing } from "../api-server.ts";
 import { folder, MAIN } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 
@@ -39,9 +39,8 @@ const MEMBER = policy(
 );
 
 test("openings are listed on the window's own clock, and what a change of the clocks does is marked", async (t) => {
-  const cwd = await folder(t, { "a.yaml": WEEKEND });
   const args = ["windows", "-f", "a.yaml", "--at", "2026-10-18T00:00:00Z", "--next", "3"];
-  assert.deepEqual(await hookpolicy(args, { cwd }), {
+  assert.deepEqual(await onFiles(t, WEEKEND, args), {
     code: 0,
     stdout: `HookPolicy team-a/weekend, rule upgrades, gate weekend (Europe/Berlin)
 OPENS                         CLOSES                        LASTS
@@ -84,19 +83,8 @@ spec:
 });
 
 test("--zone prints in another zone", async (t) => {
-  const cwd = await folder(t, { "a.yaml": WEEKEND });
-  const args = [
-    "windows",
-    "-f",
-    "a.yaml",
-    "--at",
-    "2026-10-19T00:00:00Z",
-    "--next",
-    "1",
-    "-z",
-    "Asia/Kolkata",
-  ];
-  const { stdout } = await hookpolicy(args, { cwd });
+  const args = "windows -f a.yaml --at 2026-10-19T00:00:00Z --next 1 -z Asia/Kolkata".split(" ");
+  const { stdout } = await onFiles(t, WEEKEND, args);
   assert.match(
     stdout,
     /\(Europe\/Berlin, shown in Asia\/Kolkata\)\n.*\nSat 2026-10-24 01:30 \+05:30 {3}Sat 2026-10-24 09:30 \+05:30 {3}8h\n/,
@@ -168,8 +156,7 @@ test("of the API server, what was not found is said to be not found in this name
 });
 
 test("a policy with errors is told, and the others are listed", async (t) => {
-  const cwd = await folder(t, { "a.yaml": BROKEN + WEEKEND });
-  const { code, stdout, stderr } = await hookpolicy(["windows", "-f", "a.yaml"], { cwd });
+  const { code, stdout, stderr } = await onFiles(t, BROKEN + WEEKEND, ["windows", "-f", "a.yaml"]);
   assert.equal(code, 1);
   assert.match(stdout, /^HookPolicy team-a\/weekend/);
   assert.equal(stderr, "error: HookPolicy team-a/broken is not valid: see 'hookpolicy validate'\n");
@@ -185,10 +172,9 @@ test("kubectl's plugin names itself where it tells of errors", async (t) => {
 });
 
 test("-o json keeps to its schema", async (t) => {
-  const cwd = await folder(t, { "a.yaml": WEEKEND + PAST + MEMBER });
   const args = ["windows", "-f", "a.yaml", "-o", "json", "--at", "2026-10-18T00:00:00Z"];
   const report: { readonly windows: readonly { readonly openings: readonly object[] }[] } = JSON.parse(
-    (await hookpolicy(args, { cwd })).stdout,
+    (await onFiles(t, WEEKEND + PAST + MEMBER, args)).stdout,
   );
   const schema: object = JSON.parse(readFileSync(join(ROOT, "schemas/output/windows.json"), "utf8"));
   const ajv = new Ajv({ formats: { "date-time": true } });
