@@ -1,10 +1,13 @@
 /** The program as a person starts it, in a folder with files. */
 
+import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
 import { bundle, COMPILE_CACHE } from "../../bundle.ts";
 
 const CACHE = { NODE_COMPILE_CACHE: COMPILE_CACHE };
@@ -67,6 +70,14 @@ export async function outputSchema(command: string): Promise<object> {
   return JSON.parse(text, (_, value: unknown) =>
     isTime(value) ? { ...value, pattern: String.raw`^2[01]\d\d-\d\d-\d\dT` } : value,
   );
+}
+
+/** The report, which keeps to the schema of what `-o json` of the command prints. */
+export async function checked<T>(command: string, report: T): Promise<T> {
+  const ajv = new Ajv({ allowUnionTypes: true });
+  addFormats.default(ajv);
+  assert.ok(ajv.validate(await outputSchema(command), report), ajv.errorsText());
+  return report;
 }
 
 function isTime(value: unknown): value is object {

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { Ajv } from "ajv";
-import { outputSchema } from "../program.ts";
+import { checked } from "../program.ts";
 import { rawCluster } from "../raw.ts";
 import { NOW, policy, run } from "./explained.ts";
 
@@ -40,9 +39,7 @@ interface Operation {
 async function operationOf(...[t, objects, ...args]: Parameters<typeof run>): Promise<Operation> {
   const { stdout, stderr } = await run(t, objects, ...args, "-o", "json");
   assert.equal(stderr, "");
-  const report = JSON.parse(stdout) as { readonly operations: readonly Operation[] };
-  const ajv = new Ajv({ formats: { "date-time": true } });
-  assert.ok(ajv.validate(await outputSchema("explain"), report), ajv.errorsText());
+  const report: { readonly operations: readonly Operation[] } = await checked("explain", JSON.parse(stdout));
   const [operation = assert.fail("nothing is explained")] = report.operations;
   return operation;
 }

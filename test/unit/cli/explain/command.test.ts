@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Ajv } from "ajv";
-import { folder, outputSchema, yaml } from "../program.ts";
+import { checked, folder, yaml } from "../program.ts";
 import { rawOverride } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import {
@@ -367,9 +366,7 @@ test("-o json keeps to its schema, and has the commands", async (t) => {
     readonly operations: readonly [
       { readonly verdict: string; readonly steps: readonly { readonly commands: readonly string[] }[] },
     ];
-  } = JSON.parse(stdout);
-  const ajv = new Ajv({ formats: { "date-time": true } });
-  assert.ok(ajv.validate(await outputSchema("explain"), report), ajv.errorsText());
+  } = await checked("explain", JSON.parse(stdout));
   const [{ verdict, steps }] = report.operations;
   assert.deepEqual([verdict, steps.map(({ commands }) => commands)], ["Blocked", [[COMMAND]]]);
 });

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-server.ts";
-import { folder, yaml } from "../program.ts";
+import { checked, folder, yaml } from "../program.ts";
 import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
-import { checkOutput, clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
+import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
 describe("wrong usage", () => {
   const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
@@ -312,8 +312,7 @@ test("the status as JSON has the objects as they are", async (t) => {
   const args = ["rollout", "status", "-o", "json", "--kubeconfig", kubeconfig];
   const { stdout, stderr } = await hookpolicy(args);
   assert.equal(stderr, "");
-  assert.partialDeepStrictEqual(JSON.parse(stdout), [rollout]);
-  await checkOutput("rolloutstatus", stdout);
+  assert.partialDeepStrictEqual(await checked("rolloutstatus", JSON.parse(stdout)), [rollout]);
 });
 
 test("a plan over the Clusters of the API server knows its Namespaces, which gates can select", async (t) => {

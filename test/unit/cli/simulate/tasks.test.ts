@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Ajv } from "ajv";
 import { parse } from "yaml";
-import { folder, outputSchema, yaml } from "../program.ts";
+import { checked, folder, yaml } from "../program.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -76,11 +75,8 @@ interface TaskRow {
 }
 
 test("as YAML they are rendered, and keep to the schema", async (t) => {
-  const report: { tasks: TaskRow[] } = parse(
-    await simulated(t, [], [policy("clean", "a:1", "Audit")], "yaml"),
-  );
-  const fits = new Ajv({ strict: false, validateFormats: false }).compile(await outputSchema("simulate"));
-  assert.ok(fits(report), JSON.stringify(fits.errors));
+  const text = await simulated(t, [], [policy("clean", "a:1", "Audit")], "yaml");
+  const report: { tasks: TaskRow[] } = await checked("simulate", parse(text));
   const [first, second, ...others] = report.tasks;
   assert.deepEqual(others, []);
   assert.equal(first?.mode, "Audit");

@@ -2,11 +2,9 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { Ajv } from "ajv";
-import addFormats from "ajv-formats";
 import { parse } from "yaml";
 import { answering, FORBIDDEN, list, SERVES_CLUSTERS } from "../api-server.ts";
-import { outputSchema } from "../program.ts";
+import { checked } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
 import { retryText } from "../../../../src/cli/task/tasks.ts";
@@ -91,11 +89,10 @@ describe("list", () => {
     const args = ["task", "list", "-n", "team-a", "--for-cluster", "team-a/prod-1", "--all"];
     const json = await hookpolicy([...args, "-o", "json", "--kubeconfig", kubeconfig]);
     assert.equal(json.code, 0, json.stderr);
-    const report: { tasks: { name: string; over: boolean }[] } = JSON.parse(json.stdout);
-    const ajv = new Ajv({ strict: true });
-    addFormats.default(ajv);
-    const fits = ajv.compile(await outputSchema("task"));
-    assert.ok(fits(report), JSON.stringify(fits.errors));
+    const report: { tasks: { name: string; over: boolean }[] } = await checked(
+      "task",
+      JSON.parse(json.stdout),
+    );
     assert.deepEqual(
       report.tasks.map(({ name, over }) => [name, over]),
       [
