@@ -169,6 +169,7 @@ export class PolicyReconciler {
       policy: compiled,
       stored: object.status,
       matchedClusters: matched.size,
+      isRepresented: !entry.isEvaluated,
       held: [...held.values()],
       before: known,
       recent,

@@ -30,6 +30,8 @@ export interface StatusInput {
   /** What this replica knew when it last computed the status: see mayHideRows(). */
   readonly before: RowSets;
   readonly recent: readonly RecentResult[];
+  /** Another policy that is too large knows what this one holds (policy-set.ts). */
+  readonly isRepresented?: boolean;
   /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable | undefined;
   /** Why HookTasks cannot be read; absent: they can, or the policy has no tasks. */
@@ -48,6 +50,7 @@ export function computeStatus(
 ): HookPolicyStatus {
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
+  const isCounted = input.isRepresented !== true;
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
   const found = [...findings(input, now), ...calls(input), ...torn(input)];
   return {
@@ -55,7 +58,7 @@ export function computeStatus(
     conditions: withTransitions(found, stored?.conditions, policy.generation, now),
     mode: modeOf(policy),
     hooks: hooksText(policy),
-    ...counts,
+    ...(isCounted && counts),
     ...nextTransition(input, now),
     ...(recent.length > 0 && { recent }),
   };
@@ -197,10 +200,10 @@ function hooksText({ rules }: CompiledPolicy): string {
 }
 
 function findings(
-  { policy, stored, clustersUnavailable, tasksUnavailable, objectsUnavailable }: StatusInput,
+  { policy, stored, isRepresented, clustersUnavailable, tasksUnavailable, objectsUnavailable }: StatusInput,
   now: Date,
 ): readonly ConditionFinding[] {
-  const stalled = stalledBy(policy);
+  const stalled = stalledBy(policy, isRepresented);
   if (stalled !== undefined) return failing(CONDITION.Ready, CONDITION.Stalled, stalled);
   const unavailable = clustersUnavailable ?? tasksUnavailable ?? objectsUnavailable;
   if (unavailable !== undefined) {
@@ -252,10 +255,15 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): ConditionFind
 }
 
 /** Only an edit of the policy, or another `--capi-version`, helps. */
-function stalledBy(policy: CompiledPolicy): Unavailable | undefined {
+function stalledBy(policy: CompiledPolicy, isRepresented = false): Unavailable | undefined {
   if (policy.tooLarge === true) {
-    const message = describeTooLarge(policy.ref.namespace);
-    return { reason: REASON.TooLarge, message: `Every Cluster that it could select is held: ${message}` };
+    const says =
+      policy.mode === "Audit"
+        ? "It holds nothing, and what it would hold is unknown"
+        : "Every Cluster that it could select is held";
+    const where = isRepresented ? "; another HookPolicy that is too large counts and lists them" : "";
+    const message = `${says}: ${describeTooLarge(policy.ref.namespace)}${where}`;
+    return { reason: REASON.TooLarge, message };
   }
   if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
   if (policy.notEnforceable.length === 0) return undefined;

@@ -6,7 +6,7 @@ import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
 import { computeStatus } from "../../../src/status/policy-status.ts";
 import { finalizerIsDue, wantedFinalizers } from "../../../src/status/finalizer.ts";
-import { FINALIZER } from "../../../src/api/hook-policy.ts";
+import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
@@ -156,17 +156,24 @@ describe("policies of a namespace that are too large", () => {
   test("say so in their status, and a stored status with rows is written anew", () => {
     const [stub] = many;
     assert.ok(stub);
-    const { conditions = [], decisions } = computeStatus(
-      {
-        policy: compiled(stub),
-        stored: undefined,
-        matchedClusters: 0,
-        held: [],
-        before: NOTHING_KNOWN,
-        recent: [],
-      },
-      NOW,
-    );
+    const statusOf = (of: PolicyObject, isRepresented: boolean): HookPolicyStatus => {
+      const known = { stored: undefined, matchedClusters: 0, held: [], before: NOTHING_KNOWN, recent: [] };
+      return computeStatus({ policy: compiled(of), ...known, isRepresented }, NOW);
+    };
+    const { conditions = [], decisions, blocked } = statusOf(stub, false);
+    assert.equal(blocked, 0);
+    // What it holds is counted by another one.
+    const represented = statusOf(stub, true);
+    assert.deepEqual([represented.matchedClusters, represented.blocked], [undefined, undefined]);
+    const audits = statusOf(stubPolicy(hookPolicy({ mode: "Audit" })), false);
+    for (const [{ conditions: [said] = [] }, message] of [
+      [
+        represented,
+        /^Every Cluster that it could select is held: .*; another HookPolicy .* counts and lists them$/,
+      ],
+      [audits, /^It holds nothing, and what it would hold is unknown: /],
+    ] as const)
+      assert.match(said?.message ?? "", message);
     assert.deepEqual(
       conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
       ["Ready False TooLarge", "Stalled True TooLarge"],
