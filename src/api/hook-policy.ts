@@ -96,7 +96,7 @@ export const REASON = {
   OperatorGone: "OperatorGone",
   /** Restrictive: a user must act before the held operations are released. */
   ActionRequired: "ActionRequired",
-  /** Not Restrictive: time alone releases the held operations. */
+  /** Not Restrictive: time alone can release the held operations. */
   OpensByTime: "OpensByTime",
   /** Not Restrictive: no rule holds anything. */
   NothingToWaitFor: "NothingToWaitFor",

@@ -279,7 +279,9 @@ function restrictive({ rules }: CompiledPolicy, now: Date): ConditionFinding {
   }
   const stuck = holding.filter((rule) => !opensByTime(rule, now)).map(({ name }) => name);
   if (stuck.length === 0) {
-    const message = "Time alone releases what its rules hold";
+    // Windows may never meet, and an expression may never become true.
+    const message =
+      "Time alone can release what its rules hold: hookpolicy explain says when, if that is known";
     return { type, status: "False", reason: REASON.OpensByTime, message };
   }
   const message = `Time alone never releases what these rules hold: ${stuck.join(", ")}`;

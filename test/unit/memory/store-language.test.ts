@@ -40,6 +40,14 @@ describe("Restrictive", () => {
     ["True", REASON.ActionRequired],
     ["False", REASON.OpensByTime],
   ];
+  test("promises no release by windows that never meet", () => {
+    const until = [window("+1h", "+2h"), { ...window("+3h", "+4h"), name: "v" }];
+    const policy = hookPolicy({ rules: [rule({ until })] });
+    const { conditions = [] } = statusOf(storeWith({ policies: [policy] }), policy);
+    const { message = "" } = conditions.find(({ type }) => type === "Restrictive") ?? {};
+    assert.match(message, /^Time alone can release .* if that is known$/);
+  });
+
   const cases: Record<string, { over: Partial<RuleSpec>; want: unknown }> = {
     "is true while somebody has to approve": { over: { until: [approval] }, want: yes },
     "is true after the last window": { over: { until: [window("-2h", "-1h")] }, want: yes },
