@@ -168,10 +168,16 @@ export interface WindowEdge {
   readonly at: Date;
   /** Absent: the window never changes again. */
   readonly until?: Date | undefined;
+  /** `until` is when the search for its next change gives up. */
+  readonly isSearchEnd?: true | undefined;
 }
 
-export function windowChanged({ ref, uid }: Holder, { rule, gate, open, at, until }: WindowEdge): EventText {
-  const next = until === undefined ? "for good" : `until ${timestamp(until)}`;
+export function windowChanged(
+  { ref, uid }: Holder,
+  { rule, gate, open, at, until, isSearchEnd }: WindowEdge,
+): EventText {
+  const next =
+    until === undefined ? "for good" : `until ${isSearchEnd ? "at least " : ""}${timestamp(until)}`;
   return {
     identity: [uid, rule, gate, open, at.getTime()].join(" "),
     type: "Normal",

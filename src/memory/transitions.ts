@@ -125,12 +125,13 @@ export function windowTransitions(entry: PolicyEntry, now: Date): EventText[] {
   const before = entry.windows;
   entry.windows = looks;
   return windowsOf(entry.compiled).flatMap(({ rule, gate, window }) => {
-    const { open, changesAt } = window.at(now);
+    const { open, changesAt, isSearchEnd } = window.at(now);
     const key = timerKey(rule, gate);
     looks.set(key, { rule, gate, open, ...(changesAt !== undefined && { changesAt }) });
     const last = before.get(key);
     if (last === undefined || last.open === open || last.changesAt === undefined) return [];
-    return [windowChanged(entry.compiled, { rule, gate, open, at: last.changesAt, until: changesAt })];
+    const edge = { rule, gate, open, at: last.changesAt, until: changesAt, isSearchEnd };
+    return [windowChanged(entry.compiled, edge)];
   });
 }
 

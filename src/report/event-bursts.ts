@@ -15,8 +15,10 @@ export interface DatedText {
 interface Burst {
   readonly from: Date;
   admitted: number;
+  /** The first about each object that is named. */
   readonly others: EventText[];
   count: number;
+  unnamed: number;
 }
 
 const LENGTH_MS = 30_000;
@@ -29,13 +31,21 @@ export class EventBursts {
   /** Whether the Event is written as its own; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
     const key = `${text.reason} ${(text.related ?? text.regarding).uid}`;
-    const burst = entryOf(this.#bursts, key, () => ({ from: at, admitted: 0, others: [], count: 0 }));
+    const burst = entryOf(this.#bursts, key, () => ({
+      from: at,
+      admitted: 0,
+      others: [],
+      count: 0,
+      unnamed: 0,
+    }));
     if (burst.admitted < ONE_BY_ONE) {
       burst.admitted += 1;
       return true;
     }
     burst.count += 1;
+    if (burst.others.some(({ regarding }) => regarding.uid === text.regarding.uid)) return false;
     if (burst.others.length < NAMED) burst.others.push(text);
+    else burst.unnamed += 1;
     return false;
   }
 
@@ -47,12 +57,14 @@ export class EventBursts {
   }
 }
 
-function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
+function describeBurst({ from, others, count, unnamed }: Burst, now: Date): EventText[] {
   const [first] = others;
   if (first === undefined) return [];
   const { type, reason, action, related, regarding } = first;
   const named = others.map(({ regarding: each }) => namespacedName(each)).join(", ");
-  const rest = count > others.length ? ` and ${count - others.length} more` : "";
+  const rest = unnamed > 0 ? ` and ${unnamed} more` : "";
+  // Events about windows are about the policy itself.
+  const which = related === undefined ? "" : `: ${named}${rest}`;
   return [
     {
       // Replicas see the same burst within seconds of each other.
@@ -60,7 +72,7 @@ function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
       type,
       reason,
       action,
-      note: `${count} more at about the same time: ${named}${rest}`,
+      note: `${count} more at about the same time${which}`,
       regarding: related ?? regarding,
       ...(count > 1 && { series: { count, lastObservedTime: now } }),
     },

@@ -38,3 +38,24 @@ test("those of one cause are counted together, in whatever namespaces they are",
     [10],
   );
 });
+
+test("each object is named once, and none where all are about the cause itself", () => {
+  const noteOf = (text: (n: number) => EventText): string | undefined => {
+    const bursts = new EventBursts();
+    for (let n = 0; n < 30; n += 1) bursts.admit({ text: text(n), at: AT });
+    return bursts.ended(LATER)[0]?.note;
+  };
+  assert.equal(
+    noteOf(() => eventIn("a")),
+    "10 more at about the same time: a/prod",
+  );
+  assert.equal(
+    noteOf((n) => eventIn(`t${n % 7}`)),
+    "10 more at about the same time: t6/prod, t0/prod, t1/prod, t2/prod, t3/prod and 2 more",
+  );
+  const { related: _, ...own } = eventIn("a");
+  assert.equal(
+    noteOf(() => own),
+    "10 more at about the same time",
+  );
+});

@@ -191,6 +191,11 @@ describe("the text", () => {
       reason: "WindowOpened",
       note: /^Rule r, gate weekend: open since 2026-11-21T12:00:00Z, until 2026-11-21T13:00:00Z$/,
     },
+    "of a window whose end is not found": {
+      text: window({ isSearchEnd: true }),
+      reason: "WindowOpened",
+      note: /, until at least 2026-11-21T13:00:00Z$/,
+    },
     "of a window that closes for good": {
       text: window({ open: false, until: undefined }),
       reason: "WindowClosed",
