@@ -41,7 +41,7 @@ export function reviewOverride(
       {
         cluster: () => cluster,
         has: ({ kind, namespace, name }) =>
-          kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined,
+          kind === "HookRollout" ? world.hasRollout(name) : world.policy(kind, namespace, name) !== undefined,
       },
     ),
     ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),

@@ -14,6 +14,7 @@ export interface AdmissionWorld {
   matchesCluster(selection: Selection): Promise<boolean>;
   cluster(namespace: string, name: string): Cluster | undefined;
   policy(kind: PolicyKind, namespace: string | undefined, name: string): CompiledPolicy | undefined;
+  hasRollout(name: string): boolean;
   /** The policies that match the Cluster. */
   policiesOf(cluster: Cluster): readonly CompiledPolicy[];
 }

@@ -96,7 +96,11 @@ export class PolicySet {
     return this.#readers;
   }
 
-  /** Only for `readers`. */
+  hasRollout(name: string): boolean {
+    return this.#rollouts.has(name);
+  }
+
+  /** Only for `readers` and hasRollout(). */
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     if (isDeepStrictEqual(this.#rollouts.get(name), object?.spec)) return;
     if (object === undefined) this.#rollouts.delete(name);
@@ -104,7 +108,7 @@ export class PolicySet {
     this.#readers = undefined;
   }
 
-  /** All rollouts, only for `readers`. */
+  /** All rollouts, as in rolloutChanged(). */
   setRollouts(objects: readonly HookRollout[]): void {
     this.#rollouts.clear();
     for (const { metadata, spec } of objects) this.#rollouts.set(metadata.name, spec);

@@ -11,6 +11,7 @@ const WORLD: Partial<AdmissionWorld> = {
   cluster: (namespace, name) => (`${namespace}/${name}` === "team-a/prod-1" ? cluster() : undefined),
   policy: (kind, namespace, name) =>
     `${kind} ${namespace}/${name}` === "HookPolicy team-a/protect" ? slow : undefined,
+  hasRollout: (name) => name === "upgrades",
   policiesOf: () => [slow],
 };
 
@@ -35,6 +36,13 @@ test("an override that works is admitted without a word", async () => {
 
 test("a null where policies could be named names none, as for the API server", async () => {
   assert.deepEqual(await warningsOf({ policyRefs: null as never }), []);
+});
+
+test("a HookRollout that does not exist is a warning", async () => {
+  const rollouts = ["upgrades", "upgrade"].map((name) => ({ kind: "HookRollout", name }) as const);
+  assert.deepEqual(await warningsOf({ policyRefs: rollouts }), [
+    "spec.policyRefs[1]: there is no HookRollout upgrade",
+  ]);
 });
 
 test("a Cluster or policy that does not exist is a warning, once that is known", async () => {

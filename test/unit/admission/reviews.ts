@@ -64,6 +64,7 @@ export function webhook(given: Setup = {}): Webhook {
     matchesCluster: async () => true,
     cluster: () => undefined,
     policy: () => undefined,
+    hasRollout: () => false,
     policiesOf: () => [],
     ...given.world,
   };

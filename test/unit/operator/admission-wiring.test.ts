@@ -5,6 +5,7 @@ import { ApiServerReviewer } from "../../../src/adapters/access-reviewer.ts";
 import { worldOf } from "../../../src/operator/admission-wiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
+import { hookRollout } from "../rollouts/fixtures.ts";
 import { json, type RecordedRequest, status } from "../kube/fake-api-server.ts";
 import { startLab } from "../kube/fixtures.ts";
 import { serving, WIDGET } from "../objects/object-lab.ts";
@@ -164,6 +165,8 @@ test("the world is the controller's memory", async () => {
   assert.equal(world.policy("HookPolicy", "team-a", "protect")?.uid, "uid-protect");
   assert.equal(world.policy("ClusterHookPolicy", undefined, "fleet")?.uid, "uid-fleet");
   assert.equal(world.policy("ClusterHookPolicy", undefined, "protect"), undefined);
+  fixture.store.rolloutChanged("upgrades", hookRollout());
+  assert.deepEqual(["upgrades", "upgrade"].map(world.hasRollout), [true, false]);
   assert.deepEqual(
     world.policiesOf(prod).map(({ uid }) => uid),
     ["uid-fleet", "uid-protect"],
