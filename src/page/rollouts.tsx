@@ -2,14 +2,9 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type {
-  HookRollout,
-  HookRolloutStatus,
-  RolloutFailure,
-  RolloutStageStatus,
-  RolloutTarget,
-} from "../api/hook-policy.ts";
-import { awaitedText, stageState } from "./stage-text.ts";
+import type { HookRollout, RolloutStageStatus, RolloutTarget } from "../api/hook-policy.ts";
+import { clustersOf, type NamedCluster } from "./named-clusters.ts";
+import { stageState, waitsForText } from "./stage-text.ts";
 import { since } from "../lib/age.ts";
 import { useAnswer } from "./ask.ts";
 import type { Live } from "./live.ts";
@@ -70,44 +65,12 @@ function Target({ rollout, target: { version, stages }, now }: TargetProps) {
       {version !== undefined && <h3 class="num">To {version}</h3>}
       <div class="lanes">
         {stages.map((stage, index) => {
-          const state = stageState(stages, index, spec.stages?.[index]?.minSuccessTime);
+          const state = stageState(stages, index, spec.stages);
           return <Lane key={stage.name} {...{ rollout, stage, state, now }} target={version ?? ""} />;
         })}
       </div>
     </section>
   );
-}
-
-/** A Cluster that the status of a rollout names. */
-interface NamedCluster {
-  readonly cluster: string;
-  readonly stage: string;
-  readonly target: string;
-  readonly since: string;
-  readonly reason?: string;
-}
-
-function clustersOf({
-  status,
-}: HookRollout): Readonly<Record<"next" | "running" | "failed", readonly NamedCluster[]>> {
-  const { next = [], running = [], failed = [] }: HookRolloutStatus = status ?? {};
-  return {
-    next: next.map((each) => named(each, each.since)),
-    running: running.map((each) => named(each, each.claimedAt)),
-    failed: failed.map((each) => ({ ...named(each, each.time), reason: each.reason })),
-  };
-}
-
-function named(
-  {
-    namespace,
-    name,
-    stage = "",
-    target = "",
-  }: Pick<RolloutFailure, "namespace" | "name" | "stage" | "target">,
-  at: string,
-): NamedCluster {
-  return { cluster: `${namespace}/${name}`, stage, target, since: at };
 }
 
 interface LaneProps {
@@ -119,7 +82,7 @@ interface LaneProps {
 }
 
 function Lane({ rollout, stage, state, target, now }: LaneProps) {
-  const { waitsFor = [] } = stage;
+  const waits = waitsForText(stage);
   const { next, running, failed } = clustersOf(rollout);
   const own = (all: readonly NamedCluster[]): readonly NamedCluster[] =>
     all.filter((each) => (each.stage === "" || each.stage === stage.name) && each.target === target);
@@ -136,7 +99,7 @@ function Lane({ rollout, stage, state, target, now }: LaneProps) {
         <b>{stage.name}</b>
         <span class="soft">{state}</span>
       </div>
-      {waitsFor.length > 0 && <p class="soft">Waits for {waitsFor.map(awaitedText).join(", ")}</p>}
+      {waits !== undefined && <p class="soft">{waits}</p>}
       <div class="progress" role="img" aria-label={`${stage.succeeded} of ${stage.members} succeeded`}>
         {columns
           .toReversed()

@@ -1,14 +1,24 @@
 /** Words for the state of a stage, for every command and the page. */
 
-import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../api/hook-policy.ts";
+import {
+  MAX_AWAITED,
+  type HookRolloutSpec,
+  type RolloutAwaited,
+  type RolloutStageStatus,
+} from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { after, readTimestamp, timestamp } from "../lib/instant.ts";
 
-/** `stages`: of one target, with `stage` at `index`. */
-export function stageState(stages: readonly RolloutStageStatus[], index: number, soak = "0s"): string {
+/** `stages`: of one target, as the status has them, which may be older than the `specs`. */
+export function stageState(
+  stages: readonly RolloutStageStatus[],
+  index: number,
+  specs: HookRolloutSpec["stages"] = [],
+): string {
   const [stage, before] = [stages[index], stages[index - 1]];
   if (stage === undefined) return "";
+  const { minSuccessTime: soak = "0s" } = specs.find(({ name }) => name === stage.name) ?? {};
   if (stage.passed) return "passed";
   const soaking = readTimestamp(stage.soakingSince);
   const isIdle = stage.members > 0 && soaking === undefined && !stages.some(isUnderWay);
@@ -33,7 +43,7 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 /** "team-a/c1 (not asked for this version)" */
-export function awaitedText({ namespace, name, reason, message }: RolloutAwaited): string {
+function awaitedText({ namespace, name, reason, message }: RolloutAwaited): string {
   return `${namespacedName({ namespace, name })} (${message ?? WHY[reason] ?? reason})`;
 }
 

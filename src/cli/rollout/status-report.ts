@@ -105,7 +105,7 @@ function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, v
     stage.name,
     `${stage.succeeded}/${stage.members}`,
     ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
-    stageState(stages, index, spec.stages?.[index]?.minSuccessTime),
+    stageState(stages, index, spec.stages),
   ]);
   const headings = ["STAGE", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
   const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);

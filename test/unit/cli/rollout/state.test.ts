@@ -84,3 +84,23 @@ for (const operation of ["Create", "Delete"])
       /^error: .*plan\.json: HookRollout prod is of operation (Create|Delete), .* no status counts/,
     );
   });
+
+test("the soak of a stage is its own, also after a stage was put in front of it", async (t) => {
+  const clusterSelector = { matchLabels: { wave: "new" } };
+  const stages = [
+    { name: "new", clusterSelector },
+    { name: "canary", clusterSelector, minSuccessTime: "24h" },
+    { name: "rest" },
+  ];
+  const counts = { members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0, passed: false };
+  const canary = { name: "canary", ...counts, soakingSince: "2026-11-21T12:00:00Z" };
+  const targets = [{ version: "v1.35.0", stages: [canary, { name: "rest", ...counts, succeeded: 0 }] }];
+  const conditions = [{ ...READY, reason: "Loaded" }];
+  const status = { observedGeneration: 1, conditions, targets };
+  const rollout = {
+    metadata: { ...METADATA, generation: 2 },
+    spec: { ...SPEC, paused: false, stages },
+    status,
+  };
+  assert.match(await said(t, rollout, "status"), /^ +canary .* soaks for 24h, until 2026-11-22T12:00:00Z$/m);
+});
