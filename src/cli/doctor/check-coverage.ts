@@ -47,7 +47,7 @@ export function effective(examined: DoctorInput): Finding {
       (n) => `${counted(n, "policy")} without a Cluster`,
     ),
   ]);
-  return found ?? ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
+  return found ?? ok(`every policy that can hold matches a Cluster, of ${fleet.clusters().length}`);
 }
 
 /** Rules of which the author expects that they hold something. */

@@ -122,7 +122,7 @@ export function rolloutClusters({ rollouts: read, clusters, fleet }: DoctorInput
       (n) => `${counted(n, "rollout or stage", "rollouts or stages")} without a Cluster`,
     ),
   ]);
-  return found ?? ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
+  return found ?? ok(`every rollout alone decides on its ${counted(new Set(all).size, "Cluster")}`);
 }
 
 function withoutTopology(selected: readonly Cluster[]): Finding | undefined {

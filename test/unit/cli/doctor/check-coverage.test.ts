@@ -3,6 +3,29 @@
 import { describe } from "node:test";
 import { found, policy, table } from "./evidence-fixture.ts";
 
+describe("Clusters are protected", () => {
+  table({
+    "by every policy that can hold: one that only observes needs no Cluster": [
+      "effect",
+      () => ({
+        policies: found([
+          policy(),
+          policy(
+            {
+              clusterSelector: { matchLabels: { tier: "gold" } },
+              rules: [{ name: "r", hooks: ["AfterControlPlaneInitialized"] }],
+            },
+            {},
+            "observer",
+          ),
+        ]),
+      }),
+      "ok",
+      /^every policy that can hold matches a Cluster, of 1/,
+    ],
+  });
+});
+
 describe("Clusters are not protected", () => {
   table("effect", {
     "by one in a namespace without Clusters": {
