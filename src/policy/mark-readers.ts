@@ -47,7 +47,8 @@ function collect(fields: Fields, reads: Reads): void {
   for (const [name, value] of Object.entries(fields)) {
     const on = SELECTED[name];
     if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);
-    else if (LABEL_KEYS.has(name)) addLabels("Cluster", [value], reads.selectors);
+    else if (LABEL_KEYS.has(name))
+      addLabels(fields["from"] === "Namespace" ? "Namespace" : "Cluster", [value], reads.selectors);
     else {
       for (const place of readBy(name, value)) reads.gates.add(placeOf(place));
       for (const each of [value].flat()) collectValue(name, each, reads);

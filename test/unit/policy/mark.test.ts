@@ -56,7 +56,10 @@ const ROLLOUT: Reader = {
   spec: {
     clusterSelector: { matchLabels: { wave: "1" } },
     orderLabelKey: "order",
-    spread: [{ labelKey: "region", maxConcurrency: 1 }],
+    spread: [
+      { labelKey: "region", maxConcurrency: 1 },
+      { labelKey: "account", from: "Namespace", maxConcurrency: 1 },
+    ],
     stages: [
       {
         name: "s",
@@ -108,6 +111,8 @@ const TENANT: readonly (readonly [Mark["on"], Mark["field"], string, RegExp])[] 
   ["Cluster", "label", "wave", /^HookRollout upgrades selects/],
   ["Cluster", "label", "order", /^HookRollout upgrades selects/],
   ["Cluster", "label", "region", /^HookRollout upgrades selects/],
+  ["Namespace", "label", "account", /^HookRollout upgrades selects/],
+  ["Cluster", "label", "account", /^may be set$/],
   ["Namespace", "label", "stage", /^HookRollout upgrades selects/],
   ["Namespace", "label", "asked", /^ExtensionConfig hookpolicy selects/],
   // Approvals of the platform.
