@@ -43,7 +43,7 @@ export interface Informers {
 interface Listeners {
   readonly store: () => DecisionStore;
   readonly rollouts: () => Rollouts;
-  readonly tasks: () => Pick<Tasks, "clusterChanged" | "recheck">;
+  readonly tasks: () => Pick<Tasks, "clusterChanged" | "rolloutChanged">;
   readonly owned: OwnedObjects;
   readonly lookAgain: (namespace: string) => void;
 }
@@ -86,10 +86,10 @@ export function createInformers(
       project: viewRollout,
       stubs: { ...stubs, memoryUseOf: ({ spec, ...rest }) => withCompiled(spec, rest), stub: stubRollout },
       isSame: isSameSpec,
-      onChange: ({ key, new: object }) => {
+      onChange: ({ key, old, new: object }) => {
         store().rolloutChanged(key, object);
         rollouts().rolloutChanged(key, object);
-        tasks().recheck();
+        tasks().rolloutChanged(old, object);
       },
     }),
     namespaces: new Informer<Namespace>({

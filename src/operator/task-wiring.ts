@@ -1,7 +1,7 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
 import type { EventText } from "../api/event-text.ts";
-import { REASON } from "../api/hook-policy.ts";
+import { type HookRollout, REASON } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { Informer } from "../kube/informer.ts";
@@ -13,7 +13,7 @@ import { policyKey } from "../memory/policy-set.ts";
 import type { Unavailable } from "../memory/memory.ts";
 import { Permits, type PermitsOptions, surplusLike } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
-import { slotTasks } from "../tasks/slot-tasks.ts";
+import { changedSlots, slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
@@ -115,9 +115,12 @@ export class Tasks {
       this.#queue.add(namespacedName(metadata));
   }
 
-  /** Something that may have kept attempts from beginning has changed. */
-  recheck(): void {
-    for (const { metadata, phase } of this.memory.all())
+  /** It may have kept attempts from beginning. */
+  rolloutChanged(before: HookRollout | undefined, now: HookRollout | undefined): void {
+    const changed = changedSlots(before, now);
+    const tasks =
+      changed === undefined ? this.memory.all() : [...changed].flatMap((uid) => this.memory.ofCluster(uid));
+    for (const { metadata, phase } of tasks)
       if (phase === "Pending" || phase === "Running") this.#queue.add(namespacedName(metadata));
   }
 

@@ -1,11 +1,12 @@
 /** What HookTasks say to a HookRollout that has given a Cluster a slot for them. */
 
-import type { RolloutClaim } from "../api/hook-policy.ts";
+import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { SlotTasks, SlotTaskState } from "../rollouts/rollout-reconciler.ts";
+import { isSameSpec } from "../memory/same-object.ts";
 import { hidesTask, taskIn } from "./permit.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskStore } from "./task-store.ts";
@@ -32,6 +33,28 @@ export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTa
     read: async (claim, hook) =>
       stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), needsPerson),
   };
+}
+
+/**
+ * The uids of the Clusters whose slot, or whose failure, is another one: all that tasks look at. `undefined`: of any, because the
+ * spec has changed.
+ */
+export function changedSlots(
+  before: HookRollout | undefined,
+  now: HookRollout | undefined,
+): ReadonlySet<string> | undefined {
+  if (before === undefined || now === undefined || !isSameSpec(before, now)) return undefined;
+  const [had, has] = [before, now].map(({ status }) => slotsIn(status));
+  const all = [...(had?.keys() ?? []), ...(has?.keys() ?? [])];
+  return new Set(all.filter((uid) => had?.get(uid) !== has?.get(uid)));
+}
+
+function slotsIn({ running = [], failed = [] }: HookRolloutStatus = {}): ReadonlyMap<string, string> {
+  const slots = new Map(
+    running.map(({ uid, target, claimed, tasks }) => [uid, `${target} ${claimed} ${tasks}`]),
+  );
+  for (const { uid, target, reason } of failed) slots.set(uid, `${slots.get(uid)} ${target} ${reason}`);
+  return slots;
 }
 
 /** Whether a failure holds the operation, because the policy still has the task as it was, and waits for it. */

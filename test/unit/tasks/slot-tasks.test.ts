@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HookTaskStatus } from "../../../src/api/hook-policy.ts";
+import type { HookRollout, HookRolloutStatus, HookTaskStatus } from "../../../src/api/hook-policy.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
-import { slotTasks } from "../../../src/tasks/slot-tasks.ts";
+import { changedSlots, slotTasks } from "../../../src/tasks/slot-tasks.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { SlotTaskState } from "../../../src/rollouts/rollout-reconciler.ts";
 import { stubPolicy } from "../../../src/memory/stored-views.ts";
+import { hookRollout } from "../rollouts/fixtures.ts";
 import { calling, cluster, compiled, DELETE, NOW } from "../builders.ts";
 import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
@@ -85,4 +86,32 @@ test("a task whose policy cannot be evaluated gives its slot back unless an atte
   for (const status of [...betweenAttempts, ...underWay])
     for (const now of [policy, undefined])
       assert.deepEqual(await afterFailure(policy, now, status), ["Unfinished", "Unfinished"]);
+});
+
+test("of a rollout, tasks look at slots and failures, and not at what changes with each call", () => {
+  const claim = {
+    namespace,
+    name: "a",
+    uid: "uid-a",
+    target: "v1.35.1",
+    claimed: true,
+    claimedAt: since,
+    renewedAt: since,
+    attempts: 1,
+  };
+  const failure = { namespace, name: "a", uid: "uid-a", time: since, reason: "Unhealthy", message: "" };
+  const before = hookRollout({}, { running: [claim] });
+  const changed = (now: HookRollout | undefined): unknown => {
+    const uids = changedSlots(before, now);
+    return uids && [...uids];
+  };
+  const after = (status: HookRolloutStatus): unknown => changed(hookRollout({}, status));
+  assert.deepEqual(after({ running: [{ ...claim, attempts: 2, renewedAt: "2026-03-01T00:01:00Z" }] }), []);
+  assert.deepEqual(after({ running: [claim, { ...claim, uid: "uid-b" }] }), ["uid-b"]);
+  assert.deepEqual(after({ running: [{ ...claim, target: "v1.36.0" }] }), ["uid-a"]);
+  assert.deepEqual(after({ running: [{ ...claim, tasks: true }] }), ["uid-a"]);
+  assert.deepEqual(after({ running: [claim], failed: [failure] }), ["uid-a"]);
+  assert.deepEqual(after({}), ["uid-a"]);
+  assert.equal(changed(hookRollout({ paused: true }, before.status)), undefined, "all of them");
+  assert.equal(changed(undefined), undefined);
 });
