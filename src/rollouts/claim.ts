@@ -171,9 +171,8 @@ function newClaim(
   { metadata, stage, values, target, forTasks }: Candidate & { readonly stage: CompiledStage },
 ): RolloutClaim | Refusal {
   const { uid } = metadata;
-  slots.free(uid);
-  if (!slots.hasRoom({ stage, values })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
-  slots.take(uid, { stage, values });
+  if (!slots.exchange(uid, { stage, values }))
+    return { begins: false, reason: "NoFreeSlot", stage: stage.name };
   const at = timestamp(now);
   const who = whoBegins(metadata, { target, stage });
   const claimed = { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };

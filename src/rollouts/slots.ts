@@ -61,6 +61,16 @@ export class Slots {
     this.#put(uid, [stage.name, ...values]);
   }
 
+  /** Takes a slot in place of the one that the Cluster may have; without room, it keeps that one, and this returns false. */
+  exchange(uid: string, room: Room): boolean {
+    const before = this.#used.get(uid);
+    this.free(uid);
+    const hasRoom = this.hasRoom(room);
+    if (hasRoom) this.take(uid, room);
+    else if (before !== undefined) this.#put(uid, before);
+    return hasRoom;
+  }
+
   free(uid: string): void {
     const places = this.#used.get(uid);
     if (places !== undefined) this.#count(places, -1);

@@ -252,6 +252,43 @@ describe("a slot", () => {
   });
 });
 
+test("a claim for another target that is refused leaves the slot that the Cluster has", () => {
+  const rollout = rolloutOf({
+    stages: [
+      { name: "full", clusterSelector: { matchLabels: { wave: "full" } }, maxConcurrency: 0 },
+      { name: "rest" },
+    ],
+  });
+  const status = readyStatus({
+    running: [{ ...CLAIMED, stage: "rest" }],
+    targets: [{ version: TARGET, stages: [] }],
+  });
+  const passed = { name: "full", members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0 };
+  const targets = [
+    { version: TARGET, stages: [{ ...passed, passed: true, soakingSince: NOW.toISOString() }] },
+  ];
+  const metadata = [clusterMeta("a", { wave: "full" }), clusterMeta("b")];
+  const members = metadata.flatMap((each) => memberOf(rollout, { metadata: each }, undefined) ?? []);
+  const round = {
+    rollout,
+    status: { ...status, targets },
+    slots: new Slots(rollout, status, members, NOW),
+    now: NOW,
+  };
+  const [a, b] = metadata;
+  assert.ok(a && b);
+  assert.deepEqual(claim(round, candidate(rollout, a, "v1.36.0")), {
+    begins: false,
+    reason: "NoFreeSlot",
+    stage: "full",
+  });
+  assert.deepEqual(claim(round, candidate(rollout, b)), {
+    begins: false,
+    reason: "NoFreeSlot",
+    stage: "rest",
+  });
+});
+
 test("claims one after the other never exceed total, stage and spread", () => {
   const label = fc.constantFrom("x", "y", undefined);
   const clusters = fc.array(
