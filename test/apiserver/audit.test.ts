@@ -6,35 +6,28 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { Ajv, type ValidateFunction } from "ajv";
+import { after, describe, test } from "node:test";
+import { Ajv } from "ajv";
 import formats from "ajv-formats";
 import type { AuditEntry } from "../../src/report/audit-entry.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { flagsOf } from "./child-operator.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const HOOK = "BeforeClusterUpgrade";
 
-describe("The audit log", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let file: string;
-  let fits: ValidateFunction;
-  before(async () => {
-    const ajv = new Ajv({ allErrors: true });
-    formats.default(ajv);
-    fits = ajv.compile(JSON.parse(readFileSync(join(ROOT, "schemas/output/audit.json"), "utf8")));
-    lab = await startLab();
-    cp = lab.cp;
-    file = join(cp.folder, "audit.log");
-  });
-  after(async () => await lab?.stop());
+const ajv = new Ajv({ allErrors: true });
+formats.default(ajv);
+const fits = ajv.compile(JSON.parse(readFileSync(join(ROOT, "schemas/output/audit.json"), "utf8")));
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+const file = join(cp.folder, "audit.log");
 
+describe("The audit log", () => {
   function parse(text: string): AuditEntry[] {
     const lines = text.split("\n").slice(0, -1);
     return lines.map((line) => {

@@ -1,18 +1,14 @@
 /** Annotations that let Clusters past their hooks, left by a restore or a forgotten break-glass: doctor and the metric. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 
-let lab: Lab;
-
-before(async () => {
-  lab = await startLab();
-  await createCluster(lab.cp, { namespace: "bypassed", name: "c1" });
-});
-after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+await createCluster(lab.cp, { namespace: "bypassed", name: "c1" });
 
 interface Finding {
   readonly name: string;

@@ -5,12 +5,11 @@ import { execFile } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { Ajv } from "ajv";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { environment } from "../controlplane/processes.ts";
 import { allow, createAccountWith, type PolicyRule, readGrant } from "../controlplane/rights.ts";
@@ -30,19 +29,15 @@ const HOOK = "BeforeClusterUpgrade";
 const NS = "explained";
 const PROTECT = policyRef(NS, "protect");
 
-describe("explain, live", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  before(async () => {
-    lab = await startLab();
-    ({ cp } = lab);
-    await createCluster(cp, { namespace: NS, name: "c1", version: NEXT_VERSION });
-    await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
-    await lab.ask(HOOK, NS, "c1");
-    await policyRow(cp, PROTECT, "c1", HOOK);
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+await createCluster(cp, { namespace: NS, name: "c1", version: NEXT_VERSION });
+await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
+await lab.ask(HOOK, NS, "c1");
+await policyRow(cp, PROTECT, "c1", HOOK);
 
+describe("explain, live", () => {
   const run = async (command: string, args: readonly string[], kubeconfig?: string): Promise<Outcome> =>
     await hookpolicy([command, ...args, "--kubeconfig", kubeconfig ?? cp.adminKubeconfig]);
 

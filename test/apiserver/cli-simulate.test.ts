@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import { createAccountWith } from "../controlplane/rights.ts";
@@ -36,21 +36,17 @@ const POLICY = {
   },
 };
 
-describe("simulate against a live fleet", () => {
-  let cp: ControlPlane;
-  let file: string;
-  before(async () => {
-    cp = await startControlPlane();
-    await installClusterDefinition(cp);
-    file = join(cp.folder, "policy.json");
-    await writeFile(file, JSON.stringify(POLICY));
-    await createCluster(cp, { namespace: "live", name: "c1" });
-    await createCluster(cp, { namespace: "live", name: "c2" });
-    const done = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "live", name: "c1" } };
-    await cp.create({ ...done, data: { done: "yes" } });
-  });
-  after(async () => await cp?.stop());
+const cp = await startControlPlane();
+after(async () => await cp.stop());
+await installClusterDefinition(cp);
+const file = join(cp.folder, "policy.json");
+await writeFile(file, JSON.stringify(POLICY));
+await createCluster(cp, { namespace: "live", name: "c1" });
+await createCluster(cp, { namespace: "live", name: "c2" });
+const done = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "live", name: "c1" } };
+await cp.create({ ...done, data: { done: "yes" } });
 
+describe("simulate against a live fleet", () => {
   const simulate = async (kubeconfig: string, ...args: readonly string[]): Promise<Outcome> =>
     await hookpolicy(["simulate", "-f", file, "--kubeconfig", kubeconfig, ...args]);
 

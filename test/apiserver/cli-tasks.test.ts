@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import test, { after, before, describe } from "node:test";
+import test, { after, describe } from "node:test";
 import { blocksOf } from "../capi/pages.ts";
 import { pathOfPrograms } from "../capi/programs.ts";
 import { objectsOf } from "../controlplane/client.ts";
@@ -12,7 +12,7 @@ import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { policyIsReady } from "../controlplane/policies.ts";
 import { environment } from "../controlplane/processes.ts";
 import { endJob, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 
 const BLOCKS = blocksOf("docs/tasks.md");
 const TEAM = "team-a";
@@ -23,18 +23,15 @@ interface Outcome {
   readonly output: string;
 }
 
-describe("docs/tasks.md", () => {
-  let lab: Lab;
-  let folder: string;
-  before(async () => {
-    lab = await startLab();
-    folder = await mkdtemp(join(lab.cp.folder, "reader-"));
-    await lab.cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+const folder = await mkdtemp(join(cp.folder, "reader-"));
+await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
 
+describe("docs/tasks.md", () => {
   async function sh(command: string): Promise<Outcome> {
-    const env = environment({ KUBECONFIG: lab.cp.adminKubeconfig, PATH: await pathOfPrograms(lab.cp) });
+    const env = environment({ KUBECONFIG: cp.adminKubeconfig, PATH: await pathOfPrograms(cp) });
     return await new Promise((done) => {
       execFile(
         "bash",
@@ -62,16 +59,14 @@ describe("docs/tasks.md", () => {
 
   /** Asks as Cluster API does, until this is so. */
   async function asking<T>(what: string, isSo: () => Promise<T | false | undefined>): Promise<T> {
-    return await lab.cp.waitFor(what, async () => {
+    return await cp.waitFor(what, async () => {
       await lab.ask("BeforeClusterDelete", TEAM, "prod-1");
       return await isSo();
     });
   }
 
   async function says(command: string, pattern: RegExp): Promise<void> {
-    await lab.cp.waitFor(`${command} to say ${pattern}`, async () =>
-      pattern.test((await sh(command)).output),
-    );
+    await cp.waitFor(`${command} to say ${pattern}`, async () => pattern.test((await sh(command)).output));
   }
 
   async function checkOfTasks(): Promise<{ readonly state: string; readonly detail: string }> {
@@ -81,7 +76,6 @@ describe("docs/tasks.md", () => {
   }
 
   test("its policy is tried by its suite, and holds a deletion until a Job is complete", async () => {
-    const { cp } = lab;
     await type("hookpolicy init tasks");
     await writeFile(join(folder, "policy.yaml"), yaml("kind: HookPolicy\n"));
     await writeFile(join(folder, "suite.yaml"), yaml("kind: HookPolicyTest"));
@@ -152,10 +146,10 @@ describe("docs/tasks.md", () => {
     const { state, detail } = await checkOfTasks();
     assert.deepEqual([state, detail.split(";")[0]], ["ok", "the operator may act as team-a/cluster-tasks"]);
     const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", namespace: TEAM };
-    await lab.cp.delete({ ...role, name: "cluster-tasks-impersonation" });
-    await lab.cp.waitFor("doctor to see it", async () => (await checkOfTasks()).state === "error");
-    await lab.cp.delete({ ...role, name: "cluster-tasks" });
-    await lab.cp.waitFor("doctor to see both", async () =>
+    await cp.delete({ ...role, name: "cluster-tasks-impersonation" });
+    await cp.waitFor("doctor to see it", async () => (await checkOfTasks()).state === "error");
+    await cp.delete({ ...role, name: "cluster-tasks" });
+    await cp.waitFor("doctor to see both", async () =>
       (await checkOfTasks()).detail.startsWith("tasks cannot act, for 2 reasons"),
     );
   });

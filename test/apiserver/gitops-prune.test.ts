@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { prune, type PruneOptions, type ObjectStatus } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { ROOT } from "../install/tools.ts";
@@ -14,27 +14,24 @@ const NAMESPACE = "team-a";
 const REFUSAL =
   /Cluster team-a\/(\S+) cannot be deleted in the foreground: .*kubectl delete clusters\.cluster\.x-k8s\.io -n team-a \1 --cascade=background \(Argo CD: sync option PrunePropagationPolicy=background/;
 
-describe("a Cluster that has left Git", () => {
-  let cp: ControlPlane;
-  before(async () => {
-    cp = await startControlPlane();
-    await installClusterDefinition(cp);
-    await cp.kubectl("apply", "-f", join(ROOT, "manifests/foreground-deletion.yaml"));
-    await createCluster(cp, { namespace: NAMESPACE, name: "canary" });
-    const canary = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}/clusters/canary`;
-    const options = {
-      apiVersion: "v1",
-      kind: "DeleteOptions",
-      propagationPolicy: "Foreground",
-      dryRun: ["All"],
-    };
-    await cp.waitFor("the policy to refuse", async () => {
-      const refusal = await cp.request("DELETE", canary, JSON.stringify(options)).catch(String);
-      return REFUSAL.test(String(refusal));
-    });
-  });
-  after(async () => await cp?.stop());
+const cp = await startControlPlane();
+after(async () => await cp.stop());
+await installClusterDefinition(cp);
+await cp.kubectl("apply", "-f", join(ROOT, "manifests/foreground-deletion.yaml"));
+await createCluster(cp, { namespace: NAMESPACE, name: "canary" });
+const canary = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}/clusters/canary`;
+const options = {
+  apiVersion: "v1",
+  kind: "DeleteOptions",
+  propagationPolicy: "Foreground",
+  dryRun: ["All"],
+};
+await cp.waitFor("the policy to refuse", async () => {
+  const refusal = await cp.request("DELETE", canary, JSON.stringify(options)).catch(String);
+  return REFUSAL.test(String(refusal));
+});
 
+describe("a Cluster that has left Git", () => {
   async function pruned(
     name: string,
     how: Omit<PruneOptions, "kubeconfig">,

@@ -4,11 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { ATTACKS } from "../hostile/attacks.ts";
-import type { Bystander } from "../hostile/bystander.ts";
 import { endure, startBystander } from "../hostile/siege.ts";
-import { startTarget, type Target } from "../hostile/target.ts";
+import { startTarget } from "../hostile/target.ts";
 import { clusterPolicyRef, policyRef, statusOf } from "../controlplane/policies.ts";
 import { runs } from "../generated.ts";
 
@@ -17,18 +16,14 @@ const SCALE = { mutants: runs(10_000).numRuns, connections: 500, lastsMs: 0, see
 /** Of the Deployment: beyond it the kernel ends the process. */
 const MEMORY_LIMIT_MIB = 512;
 
-describe("the operator survives, answers others, and lets no Cluster go, under", () => {
-  let target: Target;
-  let bystander: Bystander;
-  before(async () => {
-    target = await startTarget();
-    bystander = await startBystander(target);
-  });
-  after(async () => {
-    await bystander?.stop();
-    await target?.cp.stop();
-  });
+const target = await startTarget();
+const bystander = await startBystander(target);
+after(async () => {
+  await bystander.stop();
+  await target.cp.stop();
+});
 
+describe("the operator survives, answers others, and lets no Cluster go, under", () => {
   for (const attack of ATTACKS) {
     test(attack.title, async (t) => {
       const { tally, calls, survived, peak } = await endure(target, { attack, scale: SCALE, bystander });

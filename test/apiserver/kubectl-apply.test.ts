@@ -3,17 +3,13 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { after, test } from "node:test";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 
 const policyHead = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy" };
 
-let cp: ControlPlane;
-before(async () => {
-  cp = await sharedControlPlane();
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
 
 test("kubectl apply of an unchanged policy changes nothing, and says so", async () => {
   const gates = [

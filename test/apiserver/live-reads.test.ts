@@ -1,7 +1,7 @@
 /** What a confirmation reads of the real API server, while others write. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { GROUP, VERSION } from "../../src/api/hook-policy.ts";
 import { LiveReads } from "../../src/decisions/live-reads.ts";
 import { ClusterResource } from "../../src/kube/cluster-resource.ts";
@@ -10,7 +10,6 @@ import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import type { ObjectInformers } from "../../src/objects/object-informers.ts";
 import { ApiServerAdapter } from "../../src/adapters/api-server.ts";
 import type { Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import {
   approvalRule,
@@ -26,23 +25,19 @@ import { silent } from "../unit/memory/fixtures.ts";
 const TEAM = "livereads";
 const MOVING = "livereads-moving";
 
-let cp: ControlPlane;
-let client: KubeClient;
-let apiServer: ApiServerAdapter;
-
-before(async () => {
-  cp = await sharedControlPlane();
-  client = new KubeClient(loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy") }));
-  apiServer = new ApiServerAdapter({
-    client,
-    clusters: new ClusterResource(client),
-    objects: {} as ObjectInformers,
-    memory: () => assert.fail("only rollouts use it"),
-  });
-});
+const cp = await sharedControlPlane();
+const client = new KubeClient(
+  loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy") }),
+);
 after(async () => {
-  await client?.close();
-  await cp?.stop();
+  await client.close();
+  await cp.stop();
+});
+const apiServer = new ApiServerAdapter({
+  client,
+  clusters: new ClusterResource(client),
+  objects: {} as ObjectInformers,
+  memory: () => assert.fail("only rollouts use it"),
 });
 
 async function storeHolder(ref: Ref): Promise<void> {

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { may } from "../controlplane/may.ts";
 import { type PolicyRule, readGrant } from "../controlplane/rights.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
@@ -21,14 +20,9 @@ interface ContainerPort {
   readonly containerPort: number;
 }
 
-let cp: ControlPlane;
-let rendered: readonly KubeObject[];
-
-before(async () => {
-  cp = await sharedControlPlane();
-  rendered = objectsOf(await cp.kubectl("kustomize", MANIFESTS));
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
+const rendered = objectsOf(await cp.kubectl("kustomize", MANIFESTS));
 
 function find(kind: string): KubeObject {
   const object = rendered.find((o) => o.kind === kind);

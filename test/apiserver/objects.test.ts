@@ -2,35 +2,28 @@
 
 import { MemoryBudget } from "../../src/kube/memory-budget.ts";
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { KubeClient } from "../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
 import { ObjectInformers } from "../../src/objects/object-informers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/watched-objects.ts";
 import { type KubeObject, type Ref, refOf, isRefused } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
-import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { startProxy } from "../controlplane/proxy.ts";
 import { allow, grant, readGrant } from "../controlplane/rights.ts";
 import { MemoryLogger } from "../unit/kube/fixtures.ts";
 
-let cp: ControlPlane;
-let proxy: Proxy;
-let client: KubeClient;
-
-before(async () => {
-  cp = await sharedControlPlane();
-  proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
-  client = new KubeClient(
-    loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }) }),
-  );
-});
+const cp = await sharedControlPlane();
+const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+const client = new KubeClient(
+  loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }) }),
+);
 after(async () => {
-  await client?.close();
-  await cp?.stop();
-  await proxy?.stop();
+  await client.close();
+  await cp.stop();
+  await proxy.stop();
 });
 
 /** What was told since the last look. */

@@ -1,12 +1,11 @@
 /** Events on a real API server: one for each transition, whoever and how many tell of it, and none for a call. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { DeadlineSpec } from "../../src/api/hook-policy.ts";
 import type { KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { holdsFor, type Operator, startOperator } from "../controlplane/operator.ts";
+import { holdsFor, startOperator } from "../controlplane/operator.ts";
 import {
   applyPolicy,
   APPROVED,
@@ -18,21 +17,16 @@ import {
   resultOf,
   storeOverride,
 } from "../controlplane/policies.ts";
-import { beginUpgrade, type Lab, startLab } from "./operator-lab.ts";
+import { beginUpgrade, startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 
-describe("Events", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let second: Operator;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    second = await startOperator(cp, { name: "second", kubeconfig: lab.kubeconfig });
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+const second = await startOperator(cp, { name: "second", kubeconfig: lab.kubeconfig });
 
+describe("Events", () => {
   async function held(namespace: string, deadline?: DeadlineSpec): Promise<void> {
     await asked(namespace, deadline);
     await policyRow(cp, policyRef(namespace, "p"), "c1", HOOK);

@@ -10,7 +10,6 @@ import type { HookName, HookResponse } from "../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH } from "../../src/api/hook-catalog.ts";
 import { type Ref, objectOf } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, type LogLine, NAMESPACE } from "../controlplane/operator.ts";
 import {
@@ -24,19 +23,15 @@ import {
   statusOf,
 } from "../controlplane/policies.ts";
 import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
-import { HOOK_POLICY_DEFINITION, isRefusal, type Lab, removeDefinition, startLab } from "./operator-lab.ts";
+import { HOOK_POLICY_DEFINITION, isRefusal, removeDefinition, startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const NOT_LOADED = /^HookPolicy is still loading policies/;
 const NOT_CONFIRMED = /^HookPolicy could not confirm the decision/;
 
-let lab: Lab;
-let cp: ControlPlane;
-before(async () => {
-  lab = await startLab({ seed: undefined });
-  cp = lab.cp;
-});
-after(async () => await lab?.stop());
+const lab = await startLab({ seed: undefined });
+after(async () => await lab.stop());
+const { cp } = lab;
 
 const policyOf = (namespace: string): Ref => policyRef(namespace, "protect");
 

@@ -1,10 +1,9 @@
 /** Object gates of a running operator on a real API server: what it watches, and what it says when it may not. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { GateSpec, ObjectGateSpec } from "../../src/api/hook-policy.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor } from "../controlplane/operator.ts";
 import {
@@ -18,22 +17,18 @@ import {
   storePolicy,
 } from "../controlplane/policies.ts";
 import { readGrant } from "../controlplane/rights.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const NODE = { apiVersion: "v1", kind: "Node" };
 
-describe("object gates", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    await cp.apply([readGrant("configmaps"), readGrant("nodes")]);
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+await cp.apply([readGrant("configmaps"), readGrant("nodes")]);
 
+describe("object gates", () => {
   async function gated(ref: Ref, object: ObjectGateSpec, ...more: readonly GateSpec[]): Promise<KubeObject> {
     const until = [{ name: "gate", object }, ...more];
     const rules = [{ name: "rule", hooks: [HOOK], until, retryAfterSeconds: 5 }];

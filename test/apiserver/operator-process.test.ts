@@ -24,23 +24,20 @@ import {
   setUp,
   startChild,
 } from "./child-operator.ts";
-import { type Lab, startLab } from "./operator-lab.ts";
+import { startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 /** Calls about one Cluster would share the reads that confirm them. */
 const FREE = ["free", "free-1", "free-2", "free-3", "free-4", "free-5"];
 
-let lab: Lab;
-before(async () => {
-  lab = await startLab();
-  const { cp } = lab;
-  await applyPolicy(cp, policyRef("team-a", "protect"), { rules: [approvalRule(HOOK)] });
-  for (const name of ["held", ...FREE]) {
-    await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
-  }
-  for (const name of FREE) await approve(cp, "team-a", name);
-});
-after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+await applyPolicy(cp, policyRef("team-a", "protect"), { rules: [approvalRule(HOOK)] });
+for (const name of ["held", ...FREE]) {
+  await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
+}
+for (const name of FREE) await approve(cp, "team-a", name);
 
 interface Observation {
   readonly answer: HookResponse;
@@ -53,7 +50,7 @@ async function call(operator: Operator, agent: Agent, request: object): Promise<
   const outgoing = post(`${operator.url.slice(0, -1)}${hookPath(HOOK)}`, {
     method: "POST",
     agent,
-    ca: lab.cp.authority.certificate,
+    ca: cp.authority.certificate,
   });
   const answered = once(outgoing, "response");
   outgoing.end(JSON.stringify(request));
@@ -65,7 +62,7 @@ async function call(operator: Operator, agent: Agent, request: object): Promise<
 }
 
 test("takes up a new certificate without a restart, and never half of one", async () => {
-  const { cp, operator } = lab;
+  const { operator } = lab;
   const request = await lab.requestFor("team-a", "held");
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
   const fresh = new Agent({ keepAlive: false, maxCachedSessions: 0 });
@@ -97,7 +94,7 @@ test("takes up a new certificate without a restart, and never half of one", asyn
 });
 
 test("answers probes and tells Prometheus what it does", async () => {
-  const { cp, operator } = lab;
+  const { operator } = lab;
   await lab.ask(HOOK, "team-a", "held");
   await lab.ask(HOOK, "team-a", "free");
   await policyRow(cp, policyRef("team-a", "protect"), "held", HOOK);
@@ -161,7 +158,7 @@ describe("says in one line why it cannot start:", () => {
     },
     "a key that does not match": {
       spoil: async (good) => {
-        const { key } = await issueServingCertificate(lab.cp);
+        const { key } = await issueServingCertificate(cp);
         await writeFile(join(good.certDir, "tls.key"), key);
         return good;
       },
@@ -210,7 +207,7 @@ async function inFlight(
   name: string,
   delayMs: number,
 ): Promise<ChildOperator & { answers: Promise<Observation>[] }> {
-  const { cp, proxy } = lab;
+  const { proxy } = lab;
   const running = await startChild(lab, name);
   const operator: Operator = { ...lab.operator, url: `https://127.0.0.1:${running.ports.webhook}/` };
   const requests = await Promise.all(FREE.map(async (free) => await lab.requestFor("team-a", free)));

@@ -1,8 +1,7 @@
 /** What the operator answers and what it writes about it, against a real API server; the test plays Cluster API. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { after, describe, test } from "node:test";
 import { objectOf } from "../controlplane/client.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor } from "../controlplane/operator.ts";
@@ -16,21 +15,17 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
-import { inParallel, type Lab, policyPath, startLab, writesOf } from "./operator-lab.ts";
+import { inParallel, policyPath, startLab, writesOf } from "./operator-lab.ts";
 
 const HOUR_OF_ASKS = 720; // one every 5 s
 const MANY = 300;
 const REST_MS = 15_000;
 
-describe("the operator", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
 
+describe("the operator", () => {
   const blocked = async (namespace: string, count: number): Promise<void> => {
     await cp.waitFor(`${count} blocked Clusters in ${namespace}`, async () => {
       return statusOf(await cp.get(policyRef(namespace, "protect"))).blocked === count;
@@ -68,9 +63,9 @@ describe("the operator", () => {
     await blocked("hour", 1);
     const told = "POST /apis/events.k8s.io/v1/namespaces/hour/events";
     // About the Cluster and about the policy.
-    const events = async (): Promise<boolean> => writes(lab).filter((write) => write === told).length === 2;
+    const events = async (): Promise<boolean> => writes().filter((write) => write === told).length === 2;
     await cp.waitFor("both Events of the hold", events);
-    assert.deepEqual(writes(lab).toSorted(), [told, told, `PUT ${policyPath("hour", "protect")}/status`]);
+    assert.deepEqual(writes().toSorted(), [told, told, `PUT ${policyPath("hour", "protect")}/status`]);
   });
 
   test("counts 300 held Clusters exactly, in 50 rows and at most one write per second", async () => {
@@ -101,7 +96,7 @@ describe("the operator", () => {
   });
 
   test("writes nothing at rest", async () => {
-    await settled(lab);
+    await settled();
     // 300 holds are told of in some Events one after the other; how many depends on how fast they came.
     await cp.waitFor(`${REST_MS / 1000} s without a write`, async () => {
       const last = writesOf(lab).at(-1)?.at.getTime() ?? 0;
@@ -113,12 +108,12 @@ describe("the operator", () => {
     const stored = statusOf(await cp.get(policyRef("many", "protect")));
     lab.proxy.forget();
     const operator = await lab.start();
-    await settled(lab);
+    await settled();
     // Who asks again is not news, either.
     const names = Array.from({ length: MANY }, (_, i) => `c${String(i).padStart(3, "0")}`);
     await inParallel(names, 10, async (name) => await lab.ask("BeforeClusterUpgrade", "many", name));
-    await settled(lab);
-    await holdsFor(2500, async () => assert.deepEqual(writes(lab), []));
+    await settled();
+    await holdsFor(2500, async () => assert.deepEqual(writes(), []));
     assert.deepEqual(statusOf(await cp.get(policyRef("many", "protect"))), stored);
     assert.equal(await operator.metric("hookpolicy_status_writes_total"), 0);
   });
@@ -248,14 +243,14 @@ describe("the operator", () => {
   });
 });
 
-function writes(lab: Lab): readonly string[] {
+function writes(): readonly string[] {
   return writesOf(lab).map(({ method, path }) => `${method} ${path}`);
 }
 
 /** Everything is in memory, and everything was looked at. */
-async function settled({ cp, operator }: Lab): Promise<void> {
+async function settled(): Promise<void> {
   await cp.waitFor("the operator to have nothing to do", async () => {
-    const loaded = operator.lines().some(({ msg }) => msg.startsWith("Loaded policies"));
-    return loaded && (await operator.metric("hookpolicy_workqueue_depth")) === 0;
+    const loaded = lab.operator.lines().some(({ msg }) => msg.startsWith("Loaded policies"));
+    return loaded && (await lab.operator.metric("hookpolicy_workqueue_depth")) === 0;
   });
 }

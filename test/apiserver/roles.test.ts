@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { may, type Question } from "../controlplane/may.ts";
 import { approvalRule, clusterPolicyRef, overrideRef, storePolicy } from "../controlplane/policies.ts";
@@ -78,14 +77,11 @@ const PEOPLE: Readonly<Record<string, Person>> = {
   },
 };
 
-let cp: ControlPlane;
-before(async () => {
-  cp = await sharedControlPlane();
-  await cp.apply(
-    [TEAM, ELSEWHERE].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
-  );
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
+await cp.apply(
+  [TEAM, ELSEWHERE].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+);
 
 async function bind(user: string, { role: name, where }: Omit<Person, "may">): Promise<void> {
   const metadata = { name: `${user}:${name}`, ...(where === "namespace" && { namespace: TEAM }) };

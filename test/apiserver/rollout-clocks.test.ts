@@ -1,11 +1,10 @@
 /** A rollout's status on a real API server while the operator's clock is ahead: it frees no slot for good. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { applyRollout, rolloutStatus } from "../capi/rollout-fleet.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
-import { beginUpgrade, type Lab, startLab } from "./operator-lab.ts";
+import { beginUpgrade, startLab } from "./operator-lab.ts";
 
 /** SIGUSR2 sets the process's clock two hours ahead, and right again. */
 const CLOCK = `
@@ -18,17 +17,13 @@ globalThis.Date = class Date extends Real {
 process.on("SIGUSR2", () => { ahead = ahead === 0 ? 2 * 3_600_000 : 0; });
 `;
 
-describe("an operator whose clock is ahead", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  before(async () => {
-    lab = await startLab();
-    cp = lab.cp;
-    const nodeFlags = ["--import", `data:text/javascript,${encodeURIComponent(CLOCK)}`];
-    await lab.start({ nodeFlags });
-  });
-  after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
+const nodeFlags = ["--import", `data:text/javascript,${encodeURIComponent(CLOCK)}`];
+await lab.start({ nodeFlags });
 
+describe("an operator whose clock is ahead", () => {
   async function begins(namespace: string, name: string): Promise<void> {
     await createCluster(cp, { namespace, name });
     await beginUpgrade(cp, namespace, name);

@@ -11,16 +11,12 @@ import type {
   RolloutSummary,
   RolloutTarget,
 } from "../../src/api/hook-policy.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { objectOf } from "../controlplane/client.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { many } from "../corpus/largest.ts";
 
-let cp: ControlPlane;
-before(async () => {
-  cp = await sharedControlPlane();
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
 
 describe("a HookRollout", () => {
   const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "rolloutschema" };

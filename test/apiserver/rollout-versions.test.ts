@@ -1,24 +1,21 @@
 /** A version that is too long for a rollout's status, on a real API server: the status is written all the same. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { applyRollout, rolloutStatus } from "../capi/rollout-fleet.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { beginUpgrade, type Lab, showHeld, startLab } from "./operator-lab.ts";
+import { beginUpgrade, showHeld, startLab } from "./operator-lab.ts";
 
 /** Cluster API takes 256 characters. */
 const LONG = `${NEXT_VERSION}+${"a".repeat(256 - NEXT_VERSION.length - 1)}`;
 const HOOK = "BeforeClusterUpgrade";
 const ROLLOUT = "versions";
 
-let lab: Lab;
-before(async () => {
-  lab = await startLab();
-});
-after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+const { cp } = lab;
 
 test("a Cluster with such a version is held, and does not keep a rollout from its failures and edits", async () => {
-  const { cp } = lab;
   const says = async (): Promise<unknown> => {
     const { conditions = [], held = [], failed = [], observedGeneration } = await rolloutStatus(cp, ROLLOUT);
     const halted = conditions.find(({ type }) => type === "Halted")?.status;

@@ -8,7 +8,6 @@ import { fieldsOf } from "../../src/lib/fields.ts";
 import { changeErrors, validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject, objectOf, refusalOf } from "../controlplane/client.ts";
 import { clusterPolicyRef } from "../controlplane/policies.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
@@ -26,11 +25,8 @@ const SIZE = runs(400);
 const RUNS = SIZE.numRuns;
 const policyHead = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy" };
 
-let cp: ControlPlane;
-before(async () => {
-  cp = await sharedControlPlane();
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
 
 /** What the API server has against the object; `undefined`: nothing. */
 async function refusal(object: KubeObject): Promise<string | undefined> {

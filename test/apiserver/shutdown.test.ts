@@ -4,28 +4,25 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Agent, request as post } from "node:https";
 import { json } from "node:stream/consumers";
-import { after, afterEach, before, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { hookPath } from "../../src/api/hook-catalog.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { killChildren, startChild } from "./child-operator.ts";
-import { type Lab, showHeld, startLab } from "./operator-lab.ts";
+import { showHeld, startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const POLICY = policyRef("team-a", "protect");
 /** More than a test needs: each ends it by a second signal. */
 const LONG = "60s";
 
-let lab: Lab;
-before(async () => {
-  lab = await startLab();
-  await applyPolicy(lab.cp, POLICY, { rules: [approvalRule(HOOK)] });
-  for (const name of ["c1", "c2"]) {
-    await createCluster(lab.cp, { namespace: "team-a", name, version: NEXT_VERSION });
-  }
-});
-after(async () => await lab?.stop());
+const lab = await startLab();
+after(async () => await lab.stop());
+await applyPolicy(lab.cp, POLICY, { rules: [approvalRule(HOOK)] });
+for (const name of ["c1", "c2"]) {
+  await createCluster(lab.cp, { namespace: "team-a", name, version: NEXT_VERSION });
+}
 
 type Running = Awaited<ReturnType<typeof startChild>>;
 

@@ -6,19 +6,15 @@ import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts"
 import { decide } from "../../src/policy/decide.ts";
 import { alterationOf } from "../../src/policy/tasks/task-identity.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
-import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { compiled, DELETE, NOW } from "../unit/builders.ts";
 import { fleetWithTasks, JOB, task, taskWorld } from "../unit/policy/tasks/fixtures.ts";
 
 const NAMESPACE = "task-schema";
 
-let cp: ControlPlane;
-before(async () => {
-  cp = await sharedControlPlane();
-  await cp.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }]);
-});
-after(async () => await cp?.stop());
+const cp = await sharedControlPlane();
+after(async () => await cp.stop());
+await cp.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }]);
 
 /** What decide() lets begin. */
 function specOf(over: Parameters<typeof task>[0] = {}): HookTaskSpec {

@@ -6,14 +6,14 @@
 import assert from "node:assert/strict";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { DecisionRow } from "../../src/api/hook-policy.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import { APPROVED, approvalRule, policyRef } from "../controlplane/policies.ts";
 import { CLUSTERS, createFleet, createWaiting, GROUP } from "./ui-fleet.ts";
-import { open, startBrowser, startUi, type Ui } from "./ui-page.ts";
+import { open, startBrowser, startUi } from "./ui-page.ts";
 
 const PICTURES = join(import.meta.dirname, "../../docs/pictures");
 const MAX_PICTURE_BYTES = 150_000;
@@ -23,30 +23,24 @@ const ONE = "cluster-7777";
 /** As many as a status has rows. */
 const ROWS = 50;
 
-describe("the page of a fleet", () => {
-  let cp: ControlPlane;
-  let ui: Ui;
-  let started: Awaited<ReturnType<typeof startBrowser>>;
-  before(async () => {
-    [cp, started] = await Promise.all([
-      startControlPlane({ controllers: false, seed: "cluster" }),
-      startBrowser(),
-    ]);
-    await installHookPolicy(cp);
-    await installClusterDefinition(cp);
-    await createFleet(cp);
-    ui = await startUi(cp.adminKubeconfig);
-  });
-  after(async () => {
-    await ui?.stop();
-    if (started !== undefined && "browser" in started) await started.browser.close();
-    await cp?.stop();
-  });
+const [cp, { browser, missing: skip }] = await Promise.all([
+  startControlPlane({ controllers: false, seed: "cluster" }),
+  startBrowser(),
+]);
+await installHookPolicy(cp);
+await installClusterDefinition(cp);
+await createFleet(cp);
+const ui = await startUi(cp.adminKubeconfig);
+after(async () => {
+  await ui.stop();
+  await browser?.close();
+  await cp.stop();
+});
 
-  test("every page shows the fleet, and pictures of it are small", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
+describe("the page of a fleet", () => {
+  test("every page shows the fleet, and pictures of it are small", { skip }, async () => {
     const view = { viewport: { width: 1160, height: 640 }, timezoneId: "Europe/Berlin" };
-    const { page, complaints } = await open(started.browser, ui.url, view);
+    const { page, complaints } = await open(browser, ui.url, view);
     const write = process.env["PICTURES"] !== undefined;
     if (write) await mkdir(PICTURES, { recursive: true });
     const take = async (name: string): Promise<void> => {
@@ -72,46 +66,49 @@ describe("the page of a fleet", () => {
     assert.deepEqual(complaints, []);
   });
 
-  test("10,000 held Clusters are a list that scrolls, of which few rows are in the document, and tell why one waits", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    await holdMany(cp);
-    const { page } = await open(started.browser, ui.url);
-    await page.getByRole("heading", { name: `${MANY + 7} Clusters held` }).waitFor();
-    const place = page.locator('[aria-posinset="5001"]');
-    await page.evaluate(`document.querySelector(".list").scrollTop = 5000 * 64`);
-    await place.waitFor();
-    assert.ok((await page.getByRole("listitem").count()) < 60);
-    await place.focus();
-    await page.keyboard.press("End");
-    await page.locator(`[aria-posinset="${MANY + 7}"]:focus`).waitFor();
-    const slowest: unknown = await page.evaluate(SCROLL);
-    t.diagnostic(`the slowest of 100 steps of scrolling drew in ${String(slowest)} ms`);
-    await page.keyboard.press("/");
-    await page.keyboard.type(ONE);
-    await page.getByRole("heading", { name: `1 Cluster held of ${MANY + 7}` }).waitFor();
-    // The list may still scroll to its new top, and draw its rows anew, so that a row loses the key.
-    const row = page.getByRole("listitem").filter({ hasText: ONE }).first();
-    await cp.waitFor("the Cluster's page", async () => {
-      const opened = await page.evaluate(`location.hash.startsWith("#/cluster/")`);
-      if (opened !== true) await row.press("Enter", { timeout: 5_000 }).catch(() => undefined);
-      return opened === true;
-    });
-    await page.getByRole("heading", { name: ONE }).waitFor();
-    await page.getByText(`annotation ${APPROVED} on Cluster`).first().waitFor();
-    await page.getByText("observed").first().waitFor();
-    await page.goBack();
-    await page.getByRole("searchbox").fill("");
-    await page.getByLabel("Policy").selectOption({ index: 8 });
-    await page.getByRole("heading", { name: `${ROWS} Clusters held of ${MANY + 7}` }).waitFor();
-    // Its stage waits for Clusters that failed: without it the Cluster's weekends are ahead.
-    await cp.delete({ apiVersion: GROUP, kind: "HookRollout", name: "kubernetes-1-35" });
-    await page.goto(`${ui.url}#/cluster/search/index-1`);
-    await page.getByRole("button", { name: "Next change" }).click();
-    const chosen = page.locator(".sliderhead b").filter({ hasNotText: "now" });
-    // The tree follows the slider when the answer has come.
-    await page.locator("h2 .chip", { hasText: (await chosen.textContent()) ?? "" }).waitFor();
-    await page.context().close();
-  });
+  test(
+    "10,000 held Clusters are a list that scrolls, of which few rows are in the document, and tell why one waits",
+    { skip },
+    async (t) => {
+      await holdMany();
+      const { page } = await open(browser, ui.url);
+      await page.getByRole("heading", { name: `${MANY + 7} Clusters held` }).waitFor();
+      const place = page.locator('[aria-posinset="5001"]');
+      await page.evaluate(`document.querySelector(".list").scrollTop = 5000 * 64`);
+      await place.waitFor();
+      assert.ok((await page.getByRole("listitem").count()) < 60);
+      await place.focus();
+      await page.keyboard.press("End");
+      await page.locator(`[aria-posinset="${MANY + 7}"]:focus`).waitFor();
+      const slowest: unknown = await page.evaluate(SCROLL);
+      t.diagnostic(`the slowest of 100 steps of scrolling drew in ${String(slowest)} ms`);
+      await page.keyboard.press("/");
+      await page.keyboard.type(ONE);
+      await page.getByRole("heading", { name: `1 Cluster held of ${MANY + 7}` }).waitFor();
+      // The list may still scroll to its new top, and draw its rows anew, so that a row loses the key.
+      const row = page.getByRole("listitem").filter({ hasText: ONE }).first();
+      await cp.waitFor("the Cluster's page", async () => {
+        const opened = await page.evaluate(`location.hash.startsWith("#/cluster/")`);
+        if (opened !== true) await row.press("Enter", { timeout: 5_000 }).catch(() => undefined);
+        return opened === true;
+      });
+      await page.getByRole("heading", { name: ONE }).waitFor();
+      await page.getByText(`annotation ${APPROVED} on Cluster`).first().waitFor();
+      await page.getByText("observed").first().waitFor();
+      await page.goBack();
+      await page.getByRole("searchbox").fill("");
+      await page.getByLabel("Policy").selectOption({ index: 8 });
+      await page.getByRole("heading", { name: `${ROWS} Clusters held of ${MANY + 7}` }).waitFor();
+      // Its stage waits for Clusters that failed: without it the Cluster's weekends are ahead.
+      await cp.delete({ apiVersion: GROUP, kind: "HookRollout", name: "kubernetes-1-35" });
+      await page.goto(`${ui.url}#/cluster/search/index-1`);
+      await page.getByRole("button", { name: "Next change" }).click();
+      const chosen = page.locator(".sliderhead b").filter({ hasNotText: "now" });
+      // The tree follows the slider when the answer has come.
+      await page.locator("h2 .chip", { hasText: (await chosen.textContent()) ?? "" }).waitFor();
+      await page.context().close();
+    },
+  );
 });
 
 /** In the page: a step of scrolling and the next picture, a hundred times. */
@@ -128,7 +125,7 @@ const SCROLL = `(async () => {
 })()`;
 
 /** Statuses of policies, as an operator writes them; the Clusters themselves are not needed for the list. */
-async function holdMany(cp: ControlPlane): Promise<void> {
+async function holdMany(): Promise<void> {
   const namespace = "many";
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   const spec = { rules: [approvalRule("BeforeClusterUpgrade")] };

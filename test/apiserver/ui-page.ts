@@ -68,8 +68,8 @@ export async function send(
   });
 }
 
-/** Why a test of the page is skipped, or the browser. */
-export async function startBrowser(): Promise<{ readonly browser: Browser } | { readonly missing: string }> {
+/** Where there is none, it says why: tests of the page are skipped. */
+export async function startBrowser(): Promise<{ readonly browser?: Browser; readonly missing?: string }> {
   const found = await findBrowser();
   if ("missing" in found) return found;
   // Chromium's own sandbox does not start as root.
@@ -86,10 +86,11 @@ export interface OpenPage {
 }
 
 export async function open(
-  browser: Browser,
+  browser: Browser | undefined,
   url: string,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
+  if (browser === undefined) throw new Error("a test of the page is not skipped");
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();

@@ -1,100 +1,91 @@
 /** `hookpolicy ui` in a real browser, with a real API server and the operator: what the page shows is what happens. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test, type TestContext } from "node:test";
+import { after, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { allow, createAccountWith } from "../controlplane/rights.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { ACCOUNT, createAccount, endJob, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
-import { type Lab, showHeld, startLab } from "./operator-lab.ts";
-import { open, send, startBrowser, startUi, type Ui } from "./ui-page.ts";
+import { showHeld, startLab } from "./operator-lab.ts";
+import { open, send, startBrowser, startUi } from "./ui-page.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const NS = "shown";
 const PROTECT = policyRef(NS, "protect");
-const READS = ["get", "list", "watch"];
+
+const [lab, { browser, missing: skip }] = await Promise.all([startLab(), startBrowser()]);
+const { cp } = lab;
+for (const name of ["c1", "c2"]) await createCluster(cp, { namespace: NS, name, version: NEXT_VERSION });
+await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
+await storeRollout(cp, "upgrades");
+await lab.ask(HOOK, NS, "c1");
+await policyRow(cp, PROTECT, "c1", HOOK);
+// A user who may read, and nothing else.
+await createAccountWith(cp, NS, "reader", { everywhere: [allow("*", "*", "get", "list", "watch")] });
+const kubeconfig = await cp.kubeconfigFor(NS, "reader");
+// With the flag, which the commands of the page repeat.
+const ui = await startUi(kubeconfig, "--kubeconfig", kubeconfig);
+after(async () => {
+  await ui.stop();
+  await browser?.close();
+  await lab.stop();
+});
 
 describe("hookpolicy ui", () => {
-  let lab: Lab;
-  let ui: Ui;
-  let started: Awaited<ReturnType<typeof startBrowser>>;
-  before(async () => {
-    [lab, started] = await Promise.all([startLab(), startBrowser()]);
-    const { cp } = lab;
-    for (const name of ["c1", "c2"]) await createCluster(cp, { namespace: NS, name, version: NEXT_VERSION });
-    await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
-    await storeRollout(cp, "upgrades");
-    await lab.ask(HOOK, NS, "c1");
-    await policyRow(cp, PROTECT, "c1", HOOK);
-    const kubeconfig = await reader();
-    // With the flag, which the commands of the page repeat.
-    ui = await startUi(kubeconfig, "--kubeconfig", kubeconfig);
-  });
-  after(async () => {
-    await ui?.stop();
-    if (started !== undefined && "browser" in started) await started.browser.close();
-    await lab?.stop();
-  });
-
-  /** Of a user who may read, and nothing else. */
-  const reader = async (): Promise<string> => {
-    await createAccountWith(lab.cp, NS, "reader", { everywhere: [allow("*", "*", ...READS)] });
-    return await lab.cp.kubeconfigFor(NS, "reader");
-  };
-
   const opened = async (t: TestContext, hash = "", options = {}): ReturnType<typeof open> => {
-    if ("missing" in started) {
-      t.skip(started.missing);
-      throw new Error(started.missing);
-    }
-    const found = await open(started.browser, `${ui.url}${hash}`, options);
+    const found = await open(browser, `${ui.url}${hash}`, options);
     t.after(async () => await found.page.context().close());
     return found;
   };
 
-  test("what is held appears and goes without a reload, and the copied command releases it", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page, complaints, requests } = await opened(t);
-    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
-    await lab.ask(HOOK, NS, "c2");
-    await page.getByRole("heading", { name: "2 Clusters held" }).waitFor();
-    await page.getByRole("listitem").filter({ hasText: "c2" }).getByRole("button").click();
-    await page.getByText("Copied").waitFor();
-    const command = await page.evaluate("navigator.clipboard.readText()");
-    assert.match(
-      String(command),
-      /^hookpolicy approve shown\/c2 --hook BeforeClusterUpgrade --kubeconfig \S+$/,
-    );
-    const [, ...words] = String(command).split(" ").slice(0, -2);
-    const { code, stderr } = await hookpolicy([
-      ...words,
-      "--yes",
-      "--no-wait",
-      "--kubeconfig",
-      lab.cp.adminKubeconfig,
-    ]);
-    assert.equal(code, 0, stderr);
-    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
-    assert.deepEqual(complaints, []);
-    assert.ok(requests.length > 3);
-    assert.deepEqual(
-      requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith("data:")),
-      [],
-    );
-  });
+  test(
+    "what is held appears and goes without a reload, and the copied command releases it",
+    { skip },
+    async (t) => {
+      const { page, complaints, requests } = await opened(t);
+      await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
+      await lab.ask(HOOK, NS, "c2");
+      await page.getByRole("heading", { name: "2 Clusters held" }).waitFor();
+      await page.getByRole("listitem").filter({ hasText: "c2" }).getByRole("button").click();
+      await page.getByText("Copied").waitFor();
+      const command = await page.evaluate("navigator.clipboard.readText()");
+      assert.match(
+        String(command),
+        /^hookpolicy approve shown\/c2 --hook BeforeClusterUpgrade --kubeconfig \S+$/,
+      );
+      const [, ...words] = String(command).split(" ").slice(0, -2);
+      const { code, stderr } = await hookpolicy([
+        ...words,
+        "--yes",
+        "--no-wait",
+        "--kubeconfig",
+        cp.adminKubeconfig,
+      ]);
+      assert.equal(code, 0, stderr);
+      await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
+      assert.deepEqual(complaints, []);
+      assert.ok(requests.length > 3);
+      assert.deepEqual(
+        requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith("data:")),
+        [],
+      );
+    },
+  );
 
-  test("the list follows a typed letter at once, so that nothing that is drawn meanwhile puts the old text back", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page } = await opened(t);
-    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
-    assert.equal(await page.evaluate(TYPED), "Nothing that is held matches.");
-    await page.getByText("Nothing that is held matches.").waitFor();
-    assert.equal(await page.getByRole("searchbox").inputValue(), "§");
-  });
+  test(
+    "the list follows a typed letter at once, so that nothing that is drawn meanwhile puts the old text back",
+    { skip },
+    async (t) => {
+      const { page } = await opened(t);
+      await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
+      assert.equal(await page.evaluate(TYPED), "Nothing that is held matches.");
+      await page.getByText("Nothing that is held matches.").waitFor();
+      assert.equal(await page.getByRole("searchbox").inputValue(), "§");
+    },
+  );
 
-  test("the keyboard alone filters, moves, opens a Cluster and goes to every page", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
+  test("the keyboard alone filters, moves, opens a Cluster and goes to every page", { skip }, async (t) => {
     const { page } = await opened(t);
     await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
     await page.keyboard.press("/");
@@ -122,32 +113,34 @@ describe("hookpolicy ui", () => {
     }
   });
 
-  test("a held Cluster that others tear down is an alarm in the list and on its own page", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page } = await opened(t);
-    const ref = clusterRef(NS, "c1");
-    const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
-    await lab.cp.patch({ apiVersion: "v1", kind: "Namespace", name: NS }, { metadata: { labels } });
-    await lab.cp.waitFor("the label to count", async () =>
-      lab.cp.patch(ref, { metadata: { finalizers: ["foregroundDeletion"] } }).catch(() => false as const),
-    );
-    t.after(async () => await lab.cp.patch(ref, { metadata: { finalizers: null } }));
-    await page.getByText("ALARM: shown/c1 is torn down").waitFor();
-    await page.locator(".heldgrid.torn").getByRole("link").click();
-    const alarm = page.getByRole("alert");
-    await alarm.getByText(/^ALARM: a deletion without a propagation policy/).waitFor();
-    await alarm.getByText(/kubectl patch .*foregroundDeletion/).waitFor();
-  });
+  test(
+    "a held Cluster that others tear down is an alarm in the list and on its own page",
+    { skip },
+    async (t) => {
+      const { page } = await opened(t);
+      const ref = clusterRef(NS, "c1");
+      const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
+      await cp.patch({ apiVersion: "v1", kind: "Namespace", name: NS }, { metadata: { labels } });
+      await cp.waitFor("the label to count", async () =>
+        cp.patch(ref, { metadata: { finalizers: ["foregroundDeletion"] } }).catch(() => false as const),
+      );
+      t.after(async () => await cp.patch(ref, { metadata: { finalizers: null } }));
+      await page.getByText("ALARM: shown/c1 is torn down").waitFor();
+      await page.locator(".heldgrid.torn").getByRole("link").click();
+      const alarm = page.getByRole("alert");
+      await alarm.getByText(/^ALARM: a deletion without a propagation policy/).waitFor();
+      await alarm.getByText(/kubectl patch .*foregroundDeletion/).waitFor();
+    },
+  );
 
-  test("a Cluster is explained at another time, with what its gates observe", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
+  test("a Cluster is explained at another time, with what its gates observe", { skip }, async (t) => {
     const { timeZone } = { timeZone: "UTC" };
     const night = { timeZone, allow: [{ schedule: "0 0 * * *", duration: "12h" }] };
     const rules = [
       { name: "nights", hooks: ["BeforeClusterDelete"], until: [{ name: "night", window: night }] },
     ];
-    await applyPolicy(lab.cp, policyRef("timed", "nights"), { rules });
-    await createCluster(lab.cp, { namespace: "timed", name: "c1", version: NEXT_VERSION });
+    await applyPolicy(cp, policyRef("timed", "nights"), { rules });
+    await createCluster(cp, { namespace: "timed", name: "c1", version: NEXT_VERSION });
     const { page } = await opened(t, `#/cluster/timed/c1?hook=BeforeClusterDelete`, { timezoneId: "UTC" });
     const verdict = page.locator("h2 .verdict");
     const at = async (hour: number): Promise<string> => {
@@ -167,22 +160,20 @@ describe("hookpolicy ui", () => {
     await page.locator("h2 .chip", { hasText: "12:00" }).waitFor();
   });
 
-  test("a Cluster whose upgrade Cluster API itself holds says only that", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
+  test("a Cluster whose upgrade Cluster API itself holds says only that", { skip }, async (t) => {
     const annotations = { "before-upgrade.hook.cluster.cluster.x-k8s.io/backup": "" };
     const own = { namespace: "own-hold", name: "c1", version: NEXT_VERSION, annotations };
-    await showHeld(lab.cp, HOOK, await createCluster(lab.cp, own));
-    t.after(async () => await lab.cp.delete(clusterRef(own.namespace, own.name)));
+    await showHeld(cp, HOOK, await createCluster(cp, own));
+    t.after(async () => await cp.delete(clusterRef(own.namespace, own.name)));
     const { page } = await opened(t, "#/cluster/own-hold/c1");
     await page.getByText(/^Cluster API itself holds the upgrade/).waitFor();
     assert.equal(await page.locator(".empty").count(), 0);
   });
 
-  test("the list of Clusters says which are paused, in either way", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
+  test("the list of Clusters says which are paused, in either way", { skip }, async (t) => {
     const annotations = { "cluster.x-k8s.io/paused": "" };
-    await createCluster(lab.cp, { namespace: "paused", name: "c1", annotations });
-    t.after(async () => await lab.cp.delete(clusterRef("paused", "c1")));
+    await createCluster(cp, { namespace: "paused", name: "c1", annotations });
+    t.after(async () => await cp.delete(clusterRef("paused", "c1")));
     const { page } = await opened(t, "#/clusters?q=paused");
     await page
       .getByRole("listitem")
@@ -192,35 +183,39 @@ describe("hookpolicy ui", () => {
     await page.getByRole("heading", { name: /^1 Cluster of \d+$/ }).waitFor();
   });
 
-  test("a Cluster shows the task that it waits for, with the commands for one that has failed", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { cp } = lab;
-    const namespace = "with-a-task";
-    const hook = "BeforeClusterDelete";
-    await createAccount(cp, namespace);
-    const rules = [{ name: "clean", hooks: [hook], tasks: [jobTask("remove")] } as const];
-    await applyPolicy(cp, policyRef(namespace, "clean"), { serviceAccountName: ACCOUNT, rules });
-    await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
-    await cp.patch(clusterRef(namespace, "c1"), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
-    await cp.delete(clusterRef(namespace, "c1"));
-    await cp.waitFor("the task to begin", async () => {
-      await lab.ask(hook, namespace, "c1");
-      return (await tasksIn(cp, namespace)).length > 0;
-    });
-    await endJob(cp, await openJob(cp, namespace), "Failed");
-    const { metadata } = await taskIs(cp, namespace, "Failed");
-    const { page } = await opened(t, `#/cluster/${namespace}/c1?hook=${hook}`);
-    const task = page.locator("li", { hasText: /^task remove: has failed/ });
-    await task.getByText(/BackoffLimitExceeded/).waitFor();
-    await task.getByText(`hookpolicy task retry -n ${namespace} ${metadata.name} --kubeconfig`).waitFor();
-    await page.goto(`${ui.url}#/held?namespace=${namespace}`);
-    await page.getByRole("button", { name: "Copy command" }).waitFor();
-  });
+  test(
+    "a Cluster shows the task that it waits for, with the commands for one that has failed",
+    { skip },
+    async (t) => {
+      const namespace = "with-a-task";
+      const hook = "BeforeClusterDelete";
+      await createAccount(cp, namespace);
+      const rules = [{ name: "clean", hooks: [hook], tasks: [jobTask("remove")] } as const];
+      await applyPolicy(cp, policyRef(namespace, "clean"), { serviceAccountName: ACCOUNT, rules });
+      await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
+      await cp.patch(clusterRef(namespace, "c1"), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
+      await cp.delete(clusterRef(namespace, "c1"));
+      await cp.waitFor("the task to begin", async () => {
+        await lab.ask(hook, namespace, "c1");
+        return (await tasksIn(cp, namespace)).length > 0;
+      });
+      await endJob(cp, await openJob(cp, namespace), "Failed");
+      const { metadata } = await taskIs(cp, namespace, "Failed");
+      const { page } = await opened(t, `#/cluster/${namespace}/c1?hook=${hook}`);
+      const task = page.locator("li", { hasText: /^task remove: has failed/ });
+      await task.getByText(/BackoffLimitExceeded/).waitFor();
+      await task.getByText(`hookpolicy task retry -n ${namespace} ${metadata.name} --kubeconfig`).waitFor();
+      await page.goto(`${ui.url}#/held?namespace=${namespace}`);
+      await page.getByRole("button", { name: "Copy command" }).waitFor();
+    },
+  );
 
-  test("a dropped policy shows what it would hold, and a wrong one where it is wrong", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page } = await opened(t, "#/whatif");
-    const policy = (field: string, name = "deletes"): string => `apiVersion: hookpolicy.dev/v1alpha1
+  test(
+    "a dropped policy shows what it would hold, and a wrong one where it is wrong",
+    { skip },
+    async (t) => {
+      const { page } = await opened(t, "#/whatif");
+      const policy = (field: string, name = "deletes"): string => `apiVersion: hookpolicy.dev/v1alpha1
 kind: HookPolicy
 metadata: { namespace: ${NS}, name: ${name} }
 spec:
@@ -229,99 +224,105 @@ spec:
       ${field}: [BeforeClusterDelete]
       until: [{ name: approved, annotation: { key: hooks.example.com/approved-delete } }]
 `;
-    const give = async (...texts: readonly string[]): Promise<void> =>
-      await page.locator("input[type=file]").setInputFiles(
-        texts.map((text, index) => ({
-          name: `${index + 1} deletes.yaml`,
-          mimeType: "application/yaml",
-          buffer: Buffer.from(text),
-        })),
-      );
-    await give(policy("hooks"));
-    await page.getByText("newly blocked", { exact: true }).waitFor();
-    await page.getByText(`HookPolicy ${NS}/deletes is added`).waitFor();
-    await page.getByRole("link", { name: "shown/c1" }).waitFor();
-    assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
-    const command = page.getByText(/^Nothing is written\. The same as: /);
-    const same = async (words: string): Promise<void> =>
-      assert.equal(
-        (await command.textContent())?.replace(/ \S+$/, ""),
-        `Nothing is written. The same as: hookpolicy simulate ${words} --kubeconfig`,
-      );
-    await same("-f '1 deletes.yaml'");
-    await give(policy("hooks"), policy("hoks", "again"));
-    await page.getByText(/^error: 2 deletes\.yaml:7:7: /).waitFor();
-    await page.getByRole("checkbox").check();
-    await same("-f '1 deletes.yaml' -f '2 deletes.yaml' --prune");
-    await page.getByLabel("2 deletes.yaml").fill(policy("hooks", "again"));
-    await same("-f '1 deletes.yaml' -f FILE --prune");
-  });
+      const give = async (...texts: readonly string[]): Promise<void> =>
+        await page.locator("input[type=file]").setInputFiles(
+          texts.map((text, index) => ({
+            name: `${index + 1} deletes.yaml`,
+            mimeType: "application/yaml",
+            buffer: Buffer.from(text),
+          })),
+        );
+      await give(policy("hooks"));
+      await page.getByText("newly blocked", { exact: true }).waitFor();
+      await page.getByText(`HookPolicy ${NS}/deletes is added`).waitFor();
+      await page.getByRole("link", { name: "shown/c1" }).waitFor();
+      assert.equal(await cp.find(policyRef(NS, "deletes")), undefined);
+      const command = page.getByText(/^Nothing is written\. The same as: /);
+      const same = async (words: string): Promise<void> =>
+        assert.equal(
+          (await command.textContent())?.replace(/ \S+$/, ""),
+          `Nothing is written. The same as: hookpolicy simulate ${words} --kubeconfig`,
+        );
+      await same("-f '1 deletes.yaml'");
+      await give(policy("hooks"), policy("hoks", "again"));
+      await page.getByText(/^error: 2 deletes\.yaml:7:7: /).waitFor();
+      await page.getByRole("checkbox").check();
+      await same("-f '1 deletes.yaml' -f '2 deletes.yaml' --prune");
+      await page.getByLabel("2 deletes.yaml").fill(policy("hooks", "again"));
+      await same("-f '1 deletes.yaml' -f FILE --prune");
+    },
+  );
 
-  test("the tasks of a dropped policy are shown with what they would do, or why they hold, for which Clusters", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page, complaints } = await opened(t, "#/whatif");
-    const labels = { a: "<< cluster.metadata.name == 'c2' ? dyn(1) : dyn('a') >>" };
-    const { create } = jobTask("clean");
-    const task = jobTask("clean", {
-      create: { ...create, apiVersion: "batch/v1", kind: "Job", metadata: { labels } },
-    });
-    const rules = [{ name: "cleaned", hooks: ["BeforeClusterDelete"], tasks: [task] }];
-    const policy = {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookPolicy",
-      metadata: { namespace: NS, name: "cleans" },
-      spec: { serviceAccountName: ACCOUNT, rules },
-    };
-    await page.getByLabel("Policies as YAML").fill(JSON.stringify(policy));
-    await page.getByRole("button", { name: "Simulate" }).click();
-    const groups = page.locator("details", { hasText: "task clean" });
-    await groups.filter({ hasText: "creates a Job, once nothing else holds the operation" }).waitFor();
-    const [does, holds] = await groups.allTextContents();
-    assert.match(
-      does ?? "",
-      /^task clean.*BeforeClusterDelete.*1 Cluster.*HookPolicy shown\/cleans cleaned.*shown\/c1$/,
-    );
-    assert.match(
-      holds ?? "",
-      /nothing, and the rule is not evaluable: metadata\.labels\[a\]: expected a text.*shown\/c2$/,
-    );
-    assert.deepEqual(complaints, []);
-  });
+  test(
+    "the tasks of a dropped policy are shown with what they would do, or why they hold, for which Clusters",
+    { skip },
+    async (t) => {
+      const { page, complaints } = await opened(t, "#/whatif");
+      const labels = { a: "<< cluster.metadata.name == 'c2' ? dyn(1) : dyn('a') >>" };
+      const { create } = jobTask("clean");
+      const task = jobTask("clean", {
+        create: { ...create, apiVersion: "batch/v1", kind: "Job", metadata: { labels } },
+      });
+      const rules = [{ name: "cleaned", hooks: ["BeforeClusterDelete"], tasks: [task] }];
+      const policy = {
+        apiVersion: "hookpolicy.dev/v1alpha1",
+        kind: "HookPolicy",
+        metadata: { namespace: NS, name: "cleans" },
+        spec: { serviceAccountName: ACCOUNT, rules },
+      };
+      await page.getByLabel("Policies as YAML").fill(JSON.stringify(policy));
+      await page.getByRole("button", { name: "Simulate" }).click();
+      const groups = page.locator("details", { hasText: "task clean" });
+      await groups.filter({ hasText: "creates a Job, once nothing else holds the operation" }).waitFor();
+      const [does, holds] = await groups.allTextContents();
+      assert.match(
+        does ?? "",
+        /^task clean.*BeforeClusterDelete.*1 Cluster.*HookPolicy shown\/cleans cleaned.*shown\/c1$/,
+      );
+      assert.match(
+        holds ?? "",
+        /nothing, and the rule is not evaluable: metadata\.labels\[a\]: expected a text.*shown\/c2$/,
+      );
+      assert.deepEqual(complaints, []);
+    },
+  );
 
-  test("rollouts have their lanes and a plan, windows four weeks in the policies' zone or another", async (t) => {
-    if ("missing" in started) return t.skip(started.missing);
-    const { page } = await opened(t, "#/rollouts");
-    await page.getByRole("heading", { name: /upgrades/ }).waitFor();
-    await page.getByRole("button", { name: "Show the plan" }).click();
-    await page.getByText(/The last Cluster is done at/).waitFor();
-    await page.getByText("rollout plan upgrades -o json").waitFor();
-    const nights = { timeZone: "Africa/Abidjan", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
-    const rules = [{ name: "nightly", hooks: [HOOK], until: [{ name: "night", window: nights }] }];
-    await applyPolicy(lab.cp, policyRef(NS, "nights"), { rules });
-    await page.goto(`${ui.url}#/windows?q=${NS}/nights`);
-    await page.getByRole("heading", { name: "Windows" }).waitFor();
-    await page.locator(".week .bar.open").first().waitFor();
-    assert.equal(await page.getByLabel("Time zone").inputValue(), "Africa/Abidjan");
-    await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
-    const bars = page.locator(".week .bar.open");
-    await page
-      .getByRole("img", { name: /, 07:00 to .*, 11:00$/ })
-      .first()
-      .waitFor();
-    assert.equal(await page.locator(".week").count(), 4);
-    assert.match(
-      (await bars.nth(1).getAttribute("aria-label")) ?? "",
-      /^open \w+ \d+ \w+, 07:00 to \w+ \d+ \w+, 11:00$/,
-    );
-    const stages = [{ name: "all", until: [{ name: "night", window: nights }] }];
-    await storeRollout(lab.cp, "waves", { mode: "Audit", stages });
-    await page.goto(`${ui.url}#/windows?weeks=4&q=waves`);
-    await page.getByText("all/night").first().waitFor();
-  });
+  test(
+    "rollouts have their lanes and a plan, windows four weeks in the policies' zone or another",
+    { skip },
+    async (t) => {
+      const { page } = await opened(t, "#/rollouts");
+      await page.getByRole("heading", { name: /upgrades/ }).waitFor();
+      await page.getByRole("button", { name: "Show the plan" }).click();
+      await page.getByText(/The last Cluster is done at/).waitFor();
+      await page.getByText("rollout plan upgrades -o json").waitFor();
+      const nights = { timeZone: "Africa/Abidjan", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+      const rules = [{ name: "nightly", hooks: [HOOK], until: [{ name: "night", window: nights }] }];
+      await applyPolicy(cp, policyRef(NS, "nights"), { rules });
+      await page.goto(`${ui.url}#/windows?q=${NS}/nights`);
+      await page.getByRole("heading", { name: "Windows" }).waitFor();
+      await page.locator(".week .bar.open").first().waitFor();
+      assert.equal(await page.getByLabel("Time zone").inputValue(), "Africa/Abidjan");
+      await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
+      const bars = page.locator(".week .bar.open");
+      await page
+        .getByRole("img", { name: /, 07:00 to .*, 11:00$/ })
+        .first()
+        .waitFor();
+      assert.equal(await page.locator(".week").count(), 4);
+      assert.match(
+        (await bars.nth(1).getAttribute("aria-label")) ?? "",
+        /^open \w+ \d+ \w+, 07:00 to \w+ \d+ \w+, 11:00$/,
+      );
+      const stages = [{ name: "all", until: [{ name: "night", window: nights }] }];
+      await storeRollout(cp, "waves", { mode: "Audit", stages });
+      await page.goto(`${ui.url}#/windows?weeks=4&q=waves`);
+      await page.getByText("all/night").first().waitFor();
+    },
+  );
 
   for (const width of [390, 1280]) {
-    test(`no page is wider than a screen of ${width} pixels, also in the dark`, async (t) => {
-      if ("missing" in started) return t.skip(started.missing);
+    test(`no page is wider than a screen of ${width} pixels, also in the dark`, { skip }, async (t) => {
       const view = { viewport: { width, height: 800 }, colorScheme: "dark" } as const;
       const { page, complaints } = await opened(t, "", view);
       for (const hash of ["held", "clusters", "windows", "rollouts", "whatif", `cluster/${NS}/c1`]) {
@@ -376,7 +377,7 @@ spec:
   });
 
   test("an interrupt ends it with success, also while a page listens", async (t) => {
-    const own = await startUi(lab.cp.adminKubeconfig);
+    const own = await startUi(cp.adminKubeconfig);
     t.after(async () => await own.stop());
     const listening = send(`${own.url}events`).catch(() => undefined);
     assert.equal((await send(`${own.url}about`)).code, 200);
@@ -386,17 +387,10 @@ spec:
 
   test("a port that is taken, and an API server that is not there, are told in one line", async () => {
     const { port } = new URL(ui.url);
-    const taken = await hookpolicy([
-      "ui",
-      "--no-open",
-      "--port",
-      port,
-      "--kubeconfig",
-      lab.cp.adminKubeconfig,
-    ]);
+    const taken = await hookpolicy(["ui", "--no-open", "--port", port, "--kubeconfig", cp.adminKubeconfig]);
     assert.deepEqual([taken.code, taken.stdout], [1, ""]);
     assert.match(taken.stderr, /^error: cannot listen on 127\.0\.0\.1:\d+ \(--port\): EADDRINUSE\n$/);
-    const nowhere = await lab.cp.kubeconfigFor(NS, "reader", { server: "https://127.0.0.1:1" });
+    const nowhere = await cp.kubeconfigFor(NS, "reader", { server: "https://127.0.0.1:1" });
     const lost = await hookpolicy(["ui", "--no-open", "--kubeconfig", nowhere]);
     assert.deepEqual([lost.code, lost.stdout], [2, ""]);
     assert.match(lost.stderr, /^error: [^\n]*connection refused[^\n]*\n$/);

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { after, afterEach, beforeEach, describe, test } from "node:test";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
-import type { KubeObject, ListRef, Ref } from "../controlplane/client.ts";
+import type { ListRef, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
@@ -58,16 +58,13 @@ const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"me
 let cp: ControlPlane;
 let operator: Operator;
 let starts = 0;
-let shipped: readonly KubeObject[];
 
-before(async () => {
-  const known = [PREPARE, DELETE, UNREGISTER, STOP, UNMARK];
-  assert.deepEqual(TYPED, known, "docs/uninstall.md has what is typed here");
-  cp = await startControlPlane();
-  await installClusterDefinition(cp);
-  await cp.apply(await extensionConfigCrd());
-  shipped = await kustomize(MANIFESTS);
-});
+const known = [PREPARE, DELETE, UNREGISTER, STOP, UNMARK];
+assert.deepEqual(TYPED, known, "docs/uninstall.md has what is typed here");
+cp = await startControlPlane();
+await installClusterDefinition(cp);
+await cp.apply(await extensionConfigCrd());
+const shipped = await kustomize(MANIFESTS);
 after(async () => await cp?.stop());
 
 /** As on a management cluster that is in use: held Clusters, a status, a finalizer, an override, Secrets, a Lease. */

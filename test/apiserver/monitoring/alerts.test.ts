@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse, stringify } from "yaml";
 import { createMetrics } from "../../../src/report/metrics.ts";
@@ -41,16 +41,12 @@ function withSamples(text: string): string {
   });
 }
 
-describe("the alerts", () => {
-  let folder: string;
-  let promtool: string;
-  before(async () => {
-    ({ promtool } = await prometheusBinaries());
-    folder = mkdtempSync(join(tmpdir(), "hookpolicy-alerts-"));
-    writeFileSync(join(folder, "rules.yaml"), stringify(spec));
-  });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+const { promtool } = await prometheusBinaries();
+const folder = mkdtempSync(join(tmpdir(), "hookpolicy-alerts-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+writeFileSync(join(folder, "rules.yaml"), stringify(spec));
 
+describe("the alerts", () => {
   test("are what promtool takes for good rules", async () => {
     const { stdout } = await run(promtool, [
       "check",

@@ -7,18 +7,16 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { askAdmission } from "../admission-call.ts";
-import type { Lab } from "../operator-lab.ts";
 import {
   controlPlaneBinaries,
   prometheusBinaries,
   prometheusOperatorCrds,
 } from "../../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
-import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
 import { NAMESPACE } from "../../controlplane/operator.ts";
 import {
@@ -34,7 +32,7 @@ import {
   storeOverride,
 } from "../../controlplane/policies.ts";
 import { matchesIn, READER, readMetricsPage, ROOT, SECURE, startMonitored, tokenOf } from "./accounts.ts";
-import { type Prometheus, startPrometheus } from "./prometheus.ts";
+import { startPrometheus } from "./prometheus.ts";
 import { jobTask, taskIs } from "../../controlplane/tasks.ts";
 import { TaskLab } from "../task-lab.ts";
 
@@ -56,31 +54,26 @@ async function readShipped(name: string): Promise<KubeObject> {
   return parse(await readFile(join(MONITORING, name), "utf8"));
 }
 
-describe("Monitoring", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  let prometheus: Prometheus;
-  before(async () => {
-    lab = await startMonitored();
-    cp = lab.cp;
-    const elsewhere = { namespace: "elsewhere", name: "c1" };
-    await storeOverride(cp, "emergency", { clusterRef: elsewhere, hooks: [HOOK] });
-    await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": join(cp.folder, "audit") } });
-    const monitor = await readShipped("servicemonitor.yaml");
-    const rule = await readShipped("prometheusrule.yaml");
-    const tokenFile = join(cp.folder, "prometheus.token");
-    await writeFile(tokenFile, await tokenOf(cp, READER));
-    prometheus = await startPrometheus(cp, {
-      port: lab.operator.ports.metrics,
-      endpoint: monitor["spec"].endpoints[0],
-      tokenFile,
-      caFile: cp.caFile,
-      labels: { namespace: NAMESPACE, pod: "hookpolicy-0", service: "hookpolicy-metrics" },
-      ruleGroups: rule["spec"],
-    });
-  });
-  after(async () => await lab?.stop());
+const lab = await startMonitored();
+after(async () => await lab.stop());
+const { cp } = lab;
+const elsewhere = { namespace: "elsewhere", name: "c1" };
+await storeOverride(cp, "emergency", { clusterRef: elsewhere, hooks: [HOOK] });
+await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": join(cp.folder, "audit") } });
+const shippedMonitor = await readShipped("servicemonitor.yaml");
+const rule = await readShipped("prometheusrule.yaml");
+const tokenFile = join(cp.folder, "prometheus.token");
+await writeFile(tokenFile, await tokenOf(cp, READER));
+const prometheus = await startPrometheus(cp, {
+  port: lab.operator.ports.metrics,
+  endpoint: shippedMonitor["spec"].endpoints[0],
+  tokenFile,
+  caFile: cp.caFile,
+  labels: { namespace: NAMESPACE, pod: "hookpolicy-0", service: "hookpolicy-metrics" },
+  ruleGroups: rule["spec"],
+});
 
+describe("Monitoring", () => {
   /** In bash, as the administrator, in a folder of the test; gives what is printed. */
   async function typed(command: string): Promise<string> {
     const { kubectl } = await controlPlaneBinaries();

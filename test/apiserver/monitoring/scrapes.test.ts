@@ -2,10 +2,8 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { connect } from "node:tls";
-import type { Lab } from "../operator-lab.ts";
-import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import {
   issueServingCertificate,
   scrapeSecurely,
@@ -13,16 +11,12 @@ import {
 } from "../../controlplane/operator.ts";
 import { READER, SECURE, startMonitored, STRANGER, tokenOf } from "./accounts.ts";
 
-describe("a scrape", () => {
-  let lab: Lab;
-  let cp: ControlPlane;
-  before(async () => {
-    lab = await startMonitored();
-    cp = lab.cp;
-    await lab.start({ flags: SECURE });
-  });
-  after(async () => await lab?.stop());
+const lab = await startMonitored();
+after(async () => await lab.stop());
+const { cp } = lab;
+await lab.start({ flags: SECURE });
 
+describe("a scrape", () => {
   const scrape = async (token?: string): ReturnType<typeof scrapeSecurely> =>
     await scrapeSecurely(lab.operator.ports, cp.authority.certificate, token);
 
