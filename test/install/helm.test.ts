@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { type KubeObject, objectsOf, type Ref, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { startOperator, type Operator } from "../controlplane/operator.ts";
 import { runUninstallJob, UNINSTALL_JOB } from "./job.ts";
 import { CHART, extensionConfigCrd, helmIn, NAMESPACE, output, ROOT } from "./tools.ts";
@@ -77,18 +77,14 @@ const HELD_ROW = {
   firstAsked: "2026-11-20T00:00:00Z",
 };
 
+let operator: Operator;
+const cp = await startControlPlane();
+after(async () => await cp.stop());
+await installClusterDefinition(cp);
+await cp.apply(await extensionConfigCrd());
+await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
+
 describe("with helm", () => {
-  let cp: ControlPlane;
-  let operator: Operator;
-
-  before(async () => {
-    cp = await startControlPlane();
-    await installClusterDefinition(cp);
-    await cp.apply(await extensionConfigCrd());
-    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
-  });
-  after(async () => await cp?.stop());
-
   const finalizers = async (): Promise<readonly string[]> =>
     (await cp.get(POLICY)).metadata.finalizers?.toSorted() ?? [];
 
