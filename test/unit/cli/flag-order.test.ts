@@ -6,33 +6,21 @@ import { hookpolicy } from "./program.ts";
 
 const NOWHERE = { env: { KUBECONFIG: "/no/such/file" } };
 
-const places: Readonly<Record<string, readonly [before: readonly string[], behind: readonly string[]]>> = {
-  "a flag with a value": [
-    ["--context", "local", "get", "-A"],
-    ["get", "-A", "--context", "local"],
-  ],
-  "a value behind an equals sign": [
-    ["--context=get", "get"],
-    ["get", "--context=get"],
-  ],
-  "a short flag": [
-    ["-n", "team-a", "explain", "prod-1"],
-    ["explain", "prod-1", "-n", "team-a"],
-  ],
-  "a kubeconfig that is missing": [
-    ["--kubeconfig", "x", "get", "-A"],
-    ["get", "-A", "--kubeconfig", "x"],
-  ],
+const places: Readonly<Record<string, readonly [before: string, behind: string]>> = {
+  "a flag with a value": ["--context local get -A", "get -A --context local"],
+  "a value behind an equals sign": ["--context=get get", "get --context=get"],
+  "a short flag": ["-n team-a explain prod-1", "explain prod-1 -n team-a"],
+  "a kubeconfig that is missing": ["--kubeconfig x get -A", "get -A --kubeconfig x"],
   "a flag of the program, too": [
-    ["--no-color", "--as=jane", "rollout", "status"],
-    ["rollout", "status", "--no-color", "--as=jane"],
+    "--no-color --as=jane rollout status",
+    "rollout status --no-color --as=jane",
   ],
 };
 
 for (const [name, [before, behind]] of Object.entries(places))
   test(`${name} means the same before the command and behind it`, async () => {
-    const outcome = await hookpolicy(before, NOWHERE);
-    assert.deepEqual(outcome, await hookpolicy(behind, NOWHERE));
+    const outcome = await hookpolicy(before.split(" "), NOWHERE);
+    assert.deepEqual(outcome, await hookpolicy(behind.split(" "), NOWHERE));
     assert.match(outcome.stderr, /^error: kubeconfig .*: no such file\n$/);
   });
 

@@ -37,31 +37,19 @@ const CLUSTER =
 const EXPRESSIONS = ["@bufbuild/cel", "ajv"];
 const CLIENT = ["@kubernetes/client-node", "undici", "fastify", "prom-client"];
 
-for (const [args, without] of [
-  [["--version"], [...CLIENT, ...EXPRESSIONS]],
-  [
-    ["explain", "--help"],
-    [...CLIENT, ...EXPRESSIONS],
-  ],
-  [
-    ["ui", "--help"],
-    [...CLIENT, ...EXPRESSIONS],
-  ],
-  [
-    ["completion", "bash"],
-    [...CLIENT, ...EXPRESSIONS],
-  ],
-  [
-    ["__complete", "explain", "--ho"],
-    [...CLIENT, ...EXPRESSIONS],
-  ],
-  [["validate", "."], CLIENT],
-  [["explain", "a/c", "-f", "."], CLIENT],
-  [["windows", "-f", "."], CLIENT],
+for (const [line, without] of [
+  ["--version", [...CLIENT, ...EXPRESSIONS]],
+  ["explain --help", [...CLIENT, ...EXPRESSIONS]],
+  ["ui --help", [...CLIENT, ...EXPRESSIONS]],
+  ["completion bash", [...CLIENT, ...EXPRESSIONS]],
+  ["__complete explain --ho", [...CLIENT, ...EXPRESSIONS]],
+  ["validate .", CLIENT],
+  ["explain a/c -f .", CLIENT],
+  ["windows -f .", CLIENT],
 ] as const) {
-  test(`${args.join(" ")} loads no more than it needs`, async (t) => {
+  test(`${line} loads no more than it needs`, async (t) => {
     const cwd = await folder(t, { "c.json": CLUSTER });
-    const packages = await loaded(cwd, ...args);
+    const packages = await loaded(cwd, ...line.split(" "));
     assert.ok(packages.includes("commander"), "the recorder works");
     assert.deepEqual(
       without.filter((name) => packages.includes(name)),

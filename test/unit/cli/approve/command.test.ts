@@ -12,38 +12,23 @@ import {
 } from "../api-server.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
+import { refuses } from "../usage.ts";
 
-const WRONG: Record<string, { args: string[]; says: RegExp }> = {
-  "no Cluster": { args: [], says: /^error: missing required argument 'cluster'/ },
-  "a Cluster of no name": { args: ["team-a/"], says: /Allowed: NAMESPACE\/NAME/ },
-  "another namespace than that of the Cluster": {
-    args: ["team-a/prod-1", "-n", "team-b"],
-    says: /^error: team-a\/prod-1 is not in namespace team-b, which -n says/,
-  },
-  "an unknown hook": {
-    args: ["a/b", "--hook", "BeforeClusterDelet"],
-    says: /\(did you mean BeforeClusterDelete\?\)/,
-  },
-  "no duration": {
-    args: ["a/b", "--timeout", "soon"],
-    says: /Allowed: a duration such as 90s, 10m or 1h30m; see/,
-  },
-  "a duration in days": {
-    args: ["a/b", "--timeout", "2d"],
-    says: /Allowed: a duration such as 90s, 10m or 1h30m \(write 48h\)/,
-  },
-  "no kubeconfig": {
-    args: ["a/b", "--kubeconfig", "/none"],
-    says: /^error: kubeconfig \/none: no such file\n$/,
-  },
-};
-for (const [name, { args, says }] of Object.entries(WRONG)) {
-  test(`approve refuses ${name}`, async () => {
-    const { code, stdout, stderr } = await hookpolicy(["approve", ...args]);
-    assert.deepEqual([code, stdout], [2, ""]);
-    assert.match(stderr, says);
-  });
-}
+refuses("approve", {
+  "no Cluster": [[], /^error: missing required argument 'cluster'/],
+  "a Cluster of no name": [["team-a/"], /Allowed: NAMESPACE\/NAME/],
+  "another namespace than that of the Cluster": [
+    ["team-a/prod-1", "-n", "team-b"],
+    /^error: team-a\/prod-1 is not in namespace team-b, which -n says/,
+  ],
+  "an unknown hook": [["a/b", "--hook", "BeforeClusterDelet"], /\(did you mean BeforeClusterDelete\?\)/],
+  "no duration": [["a/b", "--timeout", "soon"], /Allowed: a duration such as 90s, 10m or 1h30m; see/],
+  "a duration in days": [
+    ["a/b", "--timeout", "2d"],
+    /Allowed: a duration such as 90s, 10m or 1h30m \(write 48h\)/,
+  ],
+  "no kubeconfig": [["a/b", "--kubeconfig", "/none"], /^error: kubeconfig \/none: no such file\n$/],
+});
 
 test("approve and override take a Cluster by its name, in the namespace of -n or of the context", async (t) => {
   const { kubeconfig, asked } = await answering(t, SERVES_CLUSTERS);

@@ -4,28 +4,19 @@ import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-ser
 import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { onTerminal } from "../terminal/pseudo-terminal.ts";
+import { refuses } from "../usage.ts";
 
-const WRONG: Record<string, { args: string[]; says: RegExp }> = {
-  "two places at once": {
-    args: ["-A", "-n", "team-a"],
-    says: /^error: option '-A, --all-namespaces' cannot be used with option '-n, --namespace /,
-  },
-  "a watch of sums": { args: ["-w", "--by", "policy"], says: /^error: -w and .* operations: leave --by out/ },
-  "sums as JSON": {
-    args: ["-o", "json", "--by", "cluster"],
-    says: /-o json show operations: leave --by out/,
-  },
-  "an unknown format": { args: ["-o", "jsn"], says: /\(did you mean json\?\)/ },
-  "an unknown grouping": { args: ["--by", "clusters"], says: /\(did you mean cluster\?\)/ },
-  "no kubeconfig": { args: ["--kubeconfig", "/none"], says: /^error: kubeconfig \/none: no such file\n$/ },
-};
-for (const [name, { args, says }] of Object.entries(WRONG)) {
-  test(`get refuses ${name}`, async () => {
-    const { code, stdout, stderr } = await hookpolicy(["get", ...args]);
-    assert.deepEqual([code, stdout], [2, ""]);
-    assert.match(stderr, says);
-  });
-}
+refuses("get", {
+  "two places at once": [
+    ["-A", "-n", "team-a"],
+    /^error: option '-A, --all-namespaces' cannot be used with option '-n, --namespace /,
+  ],
+  "a watch of sums": [["-w", "--by", "policy"], /^error: -w and .* operations: leave --by out/],
+  "sums as JSON": [["-o", "json", "--by", "cluster"], /-o json show operations: leave --by out/],
+  "an unknown format": [["-o", "jsn"], /\(did you mean json\?\)/],
+  "an unknown grouping": [["--by", "clusters"], /\(did you mean cluster\?\)/],
+  "no kubeconfig": [["--kubeconfig", "/none"], /^error: kubeconfig \/none: no such file\n$/],
+});
 
 test("get tells the operator's last sign of life by the Lease of its leader, if it may be read", async (t) => {
   const policies = listing({ hookpolicies: [], clusterhookpolicies: [] });

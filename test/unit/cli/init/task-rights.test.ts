@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import test, { describe } from "node:test";
+import test from "node:test";
 import { parseAllDocuments } from "yaml";
 import { hookpolicy } from "../resident.ts";
+import { refuses } from "../usage.ts";
 
 const JOBS = ["-n", "team-a", "--may", "create,get,delete:jobs.batch"];
 
@@ -47,20 +48,12 @@ test("the names of both ServiceAccounts can be chosen, and stay text", async () 
   assert.deepEqual(opted.subjects, [{ kind: "ServiceAccount", namespace: "ops", name: "true" }]);
 });
 
-describe("wrong usage", () => {
-  const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
-    "no namespace": [["tasks", "--may", "get:pods"], /say the namespace of the policy with -n/],
-    "no rights": [["tasks", "-n", "team-a"], /say what the tasks may do with --may/],
-    "no verb": [["tasks", "--may", "jobs.batch"], /Allowed: VERB,VERB:RESOURCE.GROUP/],
-    everything: [["tasks", "--may", "*:*"], /Allowed: VERB,VERB:RESOURCE.GROUP/],
-    "a verb that no task needs": [["tasks", "--may", "impersonate:users"], /Allowed verbs: get, list/],
-    "a namespace that is none": [["tasks", "-n", "Team A"], /Allowed: the name of a namespace/],
-    "rights for a folder": [["policies", "-n", "team-a"], /its flags are for 'init tasks'/],
-  };
-  for (const [title, [args, words]] of Object.entries(cases))
-    test(title, async () => {
-      const { code, stdout, stderr } = await hookpolicy(["init", ...args]);
-      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-      assert.match(stderr, words);
-    });
+refuses("init", {
+  "no namespace": [["tasks", "--may", "get:pods"], /say the namespace of the policy with -n/],
+  "no rights": [["tasks", "-n", "team-a"], /say what the tasks may do with --may/],
+  "no verb": [["tasks", "--may", "jobs.batch"], /Allowed: VERB,VERB:RESOURCE.GROUP/],
+  everything: [["tasks", "--may", "*:*"], /Allowed: VERB,VERB:RESOURCE.GROUP/],
+  "a verb that no task needs": [["tasks", "--may", "impersonate:users"], /Allowed verbs: get, list/],
+  "a namespace that is none": [["tasks", "-n", "Team A"], /Allowed: the name of a namespace/],
+  "rights for a folder": [["policies", "-n", "team-a"], /its flags are for 'init tasks'/],
 });

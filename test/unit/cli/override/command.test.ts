@@ -3,50 +3,32 @@ import test from "node:test";
 import { answering, FORBIDDEN, servingCluster } from "../api-server.ts";
 import { rawCluster } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
+import { refuses } from "../usage.ts";
 
 const wish = (over: Record<string, string | undefined> = {}): string[] =>
   Object.entries({ hook: "BeforeClusterDelete", reason: "INC-1", for: "1h", ...over }).flatMap(
     ([name, value]) => (value === undefined ? [] : [`--${name}`, value]),
   );
 
-const WRONG: Record<string, { args: string[]; says: RegExp }> = {
-  "no hook": {
-    args: wish({ hook: undefined }),
-    says: /^error: required option '--hook <name>' not specified/,
-  },
-  "an unknown hook": {
-    args: wish({ hook: "BeforeClusterDelet" }),
-    says: /\(did you mean BeforeClusterDelete\?\)/,
-  },
-  "no reason": { args: wish({ reason: " " }), says: /Allowed: a text that explains it later/ },
-  "no end": {
-    args: wish({ for: undefined }),
-    says: /^error: required option '--for <duration>' not specified/,
-  },
-  "a kind that holds nothing": {
-    args: wish({ policy: "ClusterHookPolcy/freeze", kubeconfig: "/none" }),
-    says: /'--policy <name>' .* Allowed: HookPolicy, ClusterHookPolicy, HookRollout \(did you mean ClusterHookPolicy\?\)/,
-  },
-  "a policy without a name": {
-    args: wish({ policy: "HookPolicy/", kubeconfig: "/none" }),
-    says: /Allowed: NAME or KIND\/NAME, such as ClusterHookPolicy\/freeze/,
-  },
-  "what the API server would refuse": {
-    args: wish({ reason: "a\nb", kubeconfig: "/none" }),
-    says: /^error: spec\.reason: must be one line /,
-  },
-  "no kubeconfig": {
-    args: wish({ kubeconfig: "/none" }),
-    says: /^error: kubeconfig \/none: no such file\n$/,
-  },
-};
-for (const [name, { args, says }] of Object.entries(WRONG)) {
-  test(`override refuses ${name}`, async () => {
-    const { code, stdout, stderr } = await hookpolicy(["override", "a/b", ...args]);
-    assert.deepEqual([code, stdout], [2, ""]);
-    assert.match(stderr, says);
-  });
-}
+refuses("override a/b", {
+  "no hook": [wish({ hook: undefined }), /^error: required option '--hook <name>' not specified/],
+  "an unknown hook": [wish({ hook: "BeforeClusterDelet" }), /\(did you mean BeforeClusterDelete\?\)/],
+  "no reason": [wish({ reason: " " }), /Allowed: a text that explains it later/],
+  "no end": [wish({ for: undefined }), /^error: required option '--for <duration>' not specified/],
+  "a kind that holds nothing": [
+    wish({ policy: "ClusterHookPolcy/freeze", kubeconfig: "/none" }),
+    /'--policy <name>' .* Allowed: HookPolicy, ClusterHookPolicy, HookRollout \(did you mean ClusterHookPolicy\?\)/,
+  ],
+  "a policy without a name": [
+    wish({ policy: "HookPolicy/", kubeconfig: "/none" }),
+    /Allowed: NAME or KIND\/NAME, such as ClusterHookPolicy\/freeze/,
+  ],
+  "what the API server would refuse": [
+    wish({ reason: "a\nb", kubeconfig: "/none" }),
+    /^error: spec\.reason: must be one line /,
+  ],
+  "no kubeconfig": [wish({ kubeconfig: "/none" }), /^error: kubeconfig \/none: no such file\n$/],
+});
 
 test("what shows an override that the operator has not answered looks where it was created", async (t) => {
   const { kubeconfig } = await answering(t, {

@@ -6,10 +6,12 @@ import { answering, FORBIDDEN, list, listing, SERVES_CLUSTERS } from "../api-ser
 import { checked, folder, yaml } from "../program.ts";
 import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
+import { refuses } from "../usage.ts";
 import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
-describe("wrong usage", () => {
-  const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+refuses(
+  "rollout",
+  {
     "an unknown action": [["go"], /Allowed choices are status, plan, pause, resume/],
     "a pause without a name": [["pause", "--reason", "x"], /pause: name the rollout/],
     "a pause without a reason": [["pause", "upgrades"], /say why with --reason/],
@@ -22,17 +24,9 @@ describe("wrong usage", () => {
     "a picture of a status": [["status", "-o", "svg"], /-o svg is for plan/],
     "a plan without a duration": [["plan", "upgrades"], /--duration, such as 40m/],
     "a plan of nothing": [["plan", "--duration", "1h"], /name the rollout, or give its file/],
-  };
-  for (const [title, [args, words]] of Object.entries(cases))
-    test(title, async () => {
-      const { code, stdout, stderr } = await hookpolicy(["rollout", ...args], {
-        env: { KUBECONFIG: "none" },
-      });
-      assert.equal(code, 2, stderr);
-      assert.equal(stdout, "");
-      assert.match(stderr, words);
-    });
-});
+  },
+  { env: { KUBECONFIG: "none" } },
+);
 
 describe("a name that no rollout has is refused with what may be meant", () => {
   const named = (name: string): object => ({ metadata: { name }, spec: {} });

@@ -8,6 +8,7 @@ import { checked } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
 import { retryText } from "../../../../src/cli/task/tasks.ts";
+import { refuses } from "../usage.ts";
 import { hookTask } from "./hook-tasks.ts";
 
 const TASKS = "/apis/hookpolicy.dev/v1alpha1/hooktasks";
@@ -393,8 +394,9 @@ describe("retry", () => {
   });
 });
 
-describe("wrong usage", () => {
-  const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+refuses(
+  "task",
+  {
     "an unknown action": [["go"], /Allowed choices are list, show, retry/],
     "a list of a name": [["list", "a"], /list takes no name/],
     "nothing to show": [["show"], /show: name the HookTask/],
@@ -408,12 +410,6 @@ describe("wrong usage", () => {
     ],
     "another namespace": [["show", "a/b", "-n", "c"], /a\/b is not in namespace c, which -n says/],
     "no name": [["show", "a/b/c", "-n", "a"], /Allowed: NAMESPACE\/NAME/],
-  };
-  for (const [title, [args, words]] of Object.entries(cases))
-    test(title, async (t) => {
-      const { kubeconfig } = await answering(t, {});
-      const { code, stdout, stderr } = await hookpolicy(["task", ...args, "--kubeconfig", kubeconfig]);
-      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-      assert.match(stderr, words);
-    });
-});
+  },
+  { env: { KUBECONFIG: "none" } },
+);

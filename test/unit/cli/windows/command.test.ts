@@ -6,6 +6,7 @@ import test from "node:test";
 import { answering, listing } from "../api-server.ts";
 import { checked, folder, MAIN } from "../program.ts";
 import { hookpolicy, onFiles } from "../resident.ts";
+import { refuses } from "../usage.ts";
 
 const policy = (name: string, gate: string, kind = "HookPolicy"): string => `---
 apiVersion: hookpolicy.dev/v1alpha1
@@ -181,34 +182,18 @@ test("-o json keeps to its schema", async (t) => {
   });
 });
 
-const USAGE: Record<string, { args: string[]; says: RegExp }> = {
-  "no kubeconfig": { args: ["--kubeconfig", "none"], says: /^error: kubeconfig none: no such file\n$/ },
-  "a namespace of files": {
-    args: ["-f", "a", "-n", "team-a"],
-    says: /^error: -n, -A, .* are for the API server/,
-  },
-  "one namespace of all": {
-    args: ["-A", "-n", "team-a"],
-    says: /'-A, --all-namespaces' cannot be used with option '-n/,
-  },
-  "an unknown zone": {
-    args: ["-f", "a", "-z", "Europa/Berlin"],
-    says: /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
-  },
-  "what is no time": {
-    args: ["-f", "a", "--at", "noon"],
-    says: /Allowed: a date or a time/,
-  },
-  "a count of nothing": { args: ["-f", "a", "--next", "0"], says: /Allowed: a whole number from 1 to 1000/ },
-  "a missing file": { args: ["-f", "nope.yaml"], says: /^error: nope\.yaml: no such file or folder\n/ },
-};
-for (const [name, { args, says }] of Object.entries(USAGE)) {
-  test(`${name} exits 2`, async () => {
-    const { code, stdout, stderr } = await hookpolicy(["windows", ...args]);
-    assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-    assert.match(stderr, says);
-  });
-}
+refuses("windows", {
+  "no kubeconfig": [["--kubeconfig", "none"], /^error: kubeconfig none: no such file\n$/],
+  "a namespace of files": [["-f", "a", "-n", "team-a"], /^error: -n, -A, .* are for the API server/],
+  "one namespace of all": [["-A", "-n", "team-a"], /'-A, --all-namespaces' cannot be used with option '-n/],
+  "an unknown zone": [
+    ["-f", "a", "-z", "Europa/Berlin"],
+    /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
+  ],
+  "what is no time": [["-f", "a", "--at", "noon"], /Allowed: a date or a time/],
+  "a count of nothing": [["-f", "a", "--next", "0"], /Allowed: a whole number from 1 to 1000/],
+  "a missing file": [["-f", "nope.yaml"], /^error: nope\.yaml: no such file or folder\n/],
+});
 
 test("a name from a file does not steer the terminal", async (t) => {
   const cwd = await folder(t, { "a.yaml": WEEKEND.replace("name: weekend,", 'name: "a\\e[2J",') });
