@@ -82,6 +82,7 @@ export const REASON = {
    * namespaces of Clusters that it may select are.
    */
   TooLarge: "TooLarge",
+  NamespaceUnknown: "NamespaceUnknown",
   /** Ready False, Stalled: a rule names a hook that is not called, or cannot be held, at `--capi-version`. */
   HookNotEnforceable: "HookNotEnforceable",
   /** Ready False, Reconciling: the API server does not serve Clusters. */

@@ -143,9 +143,20 @@ export interface ClusterCondition {
   readonly lastTransitionTime: string;
 }
 
-export interface Namespace extends TooLargeMark {
+export interface Namespace {
   readonly metadata: ObjectMeta;
+  readonly tooLarge?: never;
 }
+
+/** That a Namespace exists; its annotations are unknown. */
+export interface TooLargeNamespace extends Required<TooLargeMark> {
+  readonly metadata: Omit<ObjectMeta, "labels" | "labelsOmitted" | "annotations">;
+  /** Absent: unknown. */
+  readonly knownLabels?: Readonly<Record<string, string>>;
+}
+
+/** As memory has it. Where it is `undefined`, nothing is known of the Namespace; a list alone proves that there is none. */
+export type StoredNamespace = Namespace | TooLargeNamespace;
 
 export const CLUSTER_API_GROUP = "cluster.x-k8s.io";
 

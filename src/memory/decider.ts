@@ -1,7 +1,7 @@
 /** Decides about calls from memory, and about confirmations from what they have just read. No decision changes memory. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { answering, hasEnded, operationKey } from "../operations/operation.ts";
@@ -223,11 +223,12 @@ export class Decider {
   #learnt({ admission }: DecisionRequest, read: World): World {
     const { clusters, namespaces, objects } = this.#memory;
     const { cluster, namespace } = read;
+    const known = namespaces.get(cluster.metadata.namespace ?? "");
     return {
       ...read,
       objects,
       cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
-      namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
+      namespace: namespace && newest(namespace, known),
       namespaces,
     };
   }
@@ -306,7 +307,7 @@ function hasTasks({ trace }: Decision): boolean {
 }
 
 /** What is too large for memory is too large for a release, whatever a read shows. */
-function newest(live: Cluster, known: Cluster | undefined): Cluster {
+function newest<T extends Cluster | StoredNamespace>(live: T, known: T | undefined): T {
   return known?.tooLarge === true && known.metadata.uid === live.metadata.uid
     ? known
     : newerThan(live, known);

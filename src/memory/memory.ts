@@ -6,7 +6,7 @@
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { EventText } from "../api/event-text.ts";
-import type { Cluster, Namespace, OwnedPart, TooLargeMark } from "../api/meta.ts";
+import type { Cluster, OwnedPart, StoredNamespace } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operation.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
@@ -31,7 +31,7 @@ export interface Memory {
   readonly overrides: OverrideSet;
   readonly operations: PendingOperations;
   readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
+  readonly namespaces: Lister<StoredNamespace>;
   readonly objects: ObjectReader;
   /** Absent: unknown, and rules with tasks hold. */
   readonly tasks?: TaskReader;
@@ -118,19 +118,6 @@ export function withSettings(
 ): HookCall {
   const settings = options.settings?.(namespace);
   return settings === undefined ? call : { ...call, settings };
-}
-
-/** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
-export function withoutTooLarge<T extends TooLargeMark>(informer: Lister<T>): Lister<T> {
-  const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
-  return {
-    get: (key) => {
-      const object = informer.get(key);
-      return object !== undefined && isKnown(object) ? object : undefined;
-    },
-    byNamespace: (namespace) => [...informer.byNamespace(namespace)].filter(isKnown),
-    list: () => [...informer.list()].filter(isKnown),
-  };
 }
 
 type Policies = Pick<Memory, "policies" | "operations">;

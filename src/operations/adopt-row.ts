@@ -2,7 +2,7 @@
 
 import { STEP_HOOKS, type ServedHooks } from "../api/hook-catalog.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hook-policy.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import { matches } from "../policy/decide.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp } from "../lib/instant.ts";
@@ -16,7 +16,7 @@ import { adoptTimers, storedTimers } from "./timers.ts";
 
 export interface RowContext {
   readonly cluster: Cluster;
-  readonly namespace: Namespace | undefined;
+  readonly namespace: StoredNamespace | undefined;
   readonly policy: CompiledPolicy;
   readonly status: HookPolicyStatus | undefined;
   readonly known: PendingOperation | undefined;

@@ -18,7 +18,7 @@ import {
 import { Slice } from "../turns/slice.ts";
 import type { AdmissionWorld } from "../admission/review-world.ts";
 import { ApiServerReviewer, type ReviewClient } from "../adapters/access-reviewer.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import { type AdmissionRecording, recordAdmission } from "../report/admission-recorder.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -29,7 +29,7 @@ import type { Lister } from "../memory/memory.ts";
 export interface Memory {
   readonly store: Pick<DecisionStore, "loaded" | "policies" | "requestRefused">;
   readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
+  readonly namespaces: Lister<StoredNamespace>;
 }
 
 type ReadMemory = Omit<Memory, "store"> & { readonly store: Omit<Memory["store"], "requestRefused"> };

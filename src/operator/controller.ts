@@ -10,7 +10,7 @@ import { every } from "../lib/signals.ts";
 import { createDecisions, type Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
-import { type StoreOptions, type Unavailable, withoutTooLarge } from "../memory/memory.ts";
+import type { StoreOptions, Unavailable } from "../memory/memory.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -89,8 +89,7 @@ export class Controller {
       lookAgain: (namespace) => this.#lookAgain(namespace),
     });
     this.#named = nameInformers(this.#informers);
-    const { clusters, policies } = this.#informers;
-    const namespaces = withoutTooLarge(this.#informers.namespaces);
+    const { clusters, namespaces, policies } = this.#informers;
     const onRegistered = (): void => this.#registered();
     this.#registrations = new Registrations({ client, namespaces, place, log, onChange: onRegistered });
     const api = new ApiServerAdapter({ client, clusters: clusterResource, objects, memory: () => clusters });

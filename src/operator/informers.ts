@@ -1,7 +1,7 @@
 /** The informers of the controller, each of which tells memory of its changes. */
 
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, ObjectMeta, StoredNamespace } from "../api/meta.ts";
 import { sizeOf } from "../lib/json-size.ts";
 import {
   compactCluster,
@@ -35,7 +35,7 @@ import { stubCluster, stubNamespace } from "../views/too-large.ts";
 export interface Informers {
   readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;
   readonly clusters: Informer<Cluster>;
-  readonly namespaces: Informer<Namespace>;
+  readonly namespaces: Informer<StoredNamespace>;
   readonly overrides: Informer<HookOverride>;
   readonly rollouts: Informer<HookRollout>;
 }
@@ -92,7 +92,7 @@ export function createInformers(
         tasks().rolloutChanged(old, object);
       },
     }),
-    namespaces: new Informer<Namespace>({
+    namespaces: new Informer<StoredNamespace>({
       ...common,
       resource: NAMESPACES,
       metadataOnly: true,

@@ -26,6 +26,7 @@ import {
   NAMESPACE_UNKNOWN,
   type ObjectQuery,
 } from "./policy.ts";
+import { labelsOfNamespace, selected, SELECTS_ALL } from "../api/selector.ts";
 import { judgeRule, notEvaluable } from "./rule.ts";
 import { affordRule, describeExhausted, withinBudgets } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
@@ -169,8 +170,12 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
   }
 }
 
-function unknownBecause({ cluster }: World): [reason: string, message: string] {
-  if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
+function isTooLarge({ cluster, namespace }: Pick<World, "cluster" | "namespace">): boolean {
+  return cluster.tooLarge === true || namespace?.tooLarge === true;
+}
+
+function unknownBecause(world: World): [reason: string, message: string] {
+  if (isTooLarge(world)) return [TOO_LARGE, describeTooLarge(world.cluster.metadata.namespace)];
   return [
     NAMESPACE_UNKNOWN,
     "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated",
@@ -201,7 +206,7 @@ function coversAll(override: Override, { ref, tooLarge }: CompiledPolicy): boole
 
 /**
  * Whether a policy applies to this Cluster; "unknown" counts as a match that is not evaluable. The labels of a Cluster that
- * is too large are unknown.
+ * is too large are unknown, and so is what gates read in a Namespace that is.
  */
 export function matches(
   policy: Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace">,
@@ -209,11 +214,11 @@ export function matches(
 ): "yes" | "no" | "unknown" {
   const own = policy.ref.kind === "HookPolicy";
   if (own && policy.ref.namespace !== cluster.metadata.namespace) return "no";
-  const isUnknown = cluster.tooLarge === true;
-  if (!isUnknown && !policy.selectsCluster(cluster.metadata.labels)) return "no";
+  if (cluster.tooLarge !== true && !policy.selectsCluster(cluster.metadata.labels)) return "no";
   if (policy.selectsNamespace !== undefined && namespace === undefined) return "unknown";
-  if (policy.selectsNamespace?.(namespace?.metadata.labels) === false) return "no";
-  return isUnknown ? "unknown" : "yes";
+  const byNamespace = selected(policy.selectsNamespace ?? SELECTS_ALL, labelsOfNamespace(namespace));
+  if (byNamespace === "no") return "no";
+  return isTooLarge({ cluster, namespace }) ? "unknown" : byNamespace;
 }
 
 type VerdictReason = Pick<RuleFinding, "reason"> & { readonly verdict: Verdict | RuleFinding["verdict"] };

@@ -1,6 +1,6 @@
 /** The inputs of decide() besides the policies: plain data, gathered by the caller. */
 
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { ObjectReader } from "./watched-objects.ts";
 import { type HolderRef, policyName } from "./policy-ref.ts";
@@ -38,14 +38,14 @@ export interface Situation {
 }
 
 export interface NamespaceLister {
-  get(name: string): Namespace | undefined;
-  list(): Iterable<Namespace>;
+  get(name: string): StoredNamespace | undefined;
+  list(): Iterable<StoredNamespace>;
 }
 
 export interface World {
   readonly cluster: Cluster;
   /** `undefined`: unknown; rules that depend on it are not evaluable. */
-  readonly namespace: Namespace | undefined;
+  readonly namespace: StoredNamespace | undefined;
   readonly objects: ObjectReader;
   /** All Namespaces, for gates that look into others than the Cluster's own. Absent: unknown, and such gates are not evaluable. */
   readonly namespaces?: NamespaceLister;

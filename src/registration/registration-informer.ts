@@ -2,7 +2,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../lib/logger.ts";
-import type { Namespace } from "../api/meta.ts";
+import type { StoredNamespace } from "../api/meta.ts";
+import { labelsOfNamespace } from "../api/selector.ts";
 import type { Lister, Unavailable } from "../memory/memory.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -27,7 +28,7 @@ const DISCOVERY_MS = 60_000;
 
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
-  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly namespaces: Pick<Lister<StoredNamespace>, "get">;
   readonly place: OperatorPlace;
   readonly log: Logger;
   /** The result of notCalled() may have changed. */
@@ -59,7 +60,10 @@ export class Registrations {
     return this.informer.refusal ?? (this.informer.synced() ? "Known" : "Unknown");
   }
 
-  /** "Unknown" until the first list, and until a new ExtensionConfig is discovered; `undefined` also if the operator may not read ExtensionConfigs. */
+  /**
+   * "Unknown" until the first list, until a new ExtensionConfig is discovered, and where its selector decides and the labels of the
+   * Namespace are unknown; `undefined` also if the operator may not read ExtensionConfigs.
+   */
   readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
     switch (this.state) {
       case "Unknown":
@@ -70,8 +74,7 @@ export class Registrations {
         return notCalled(policy, [], undefined) && NOT_INSTALLED;
       case "Known": {
         if (this.awaitsDiscovery()) return "Unknown";
-        const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
-        return notCalled(policy, this.#ours(), namespace?.metadata.labels);
+        return notCalled(policy, this.#ours(), this.#labelsOf(policy.ref.namespace ?? ""));
       }
     }
   };
@@ -89,8 +92,10 @@ export class Registrations {
 
   /** The settings that Cluster API sends about Clusters of the namespace; none if matching ExtensionConfigs differ. */
   readonly settings = (namespace: string): Registration["settings"] => {
-    const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
-    const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
+    const labels = this.#labelsOf(namespace);
+    const ours = this.#ours().map((each) => ({ each, selected: selectsNamespace(each, labels) }));
+    if (ours.some(({ selected }) => selected === "unknown")) return undefined;
+    const [first, ...others] = ours.flatMap(({ each, selected }) => (selected === "yes" ? each : []));
     if (first === undefined) return undefined;
     const { settings = {} } = first;
     return others.every((other) => isDeepStrictEqual(other.settings ?? {}, settings)) ? settings : undefined;
@@ -99,6 +104,10 @@ export class Registrations {
   /** Resolves when the registrations are known, when they cannot be known, or when `signal` aborts. */
   async whenKnown(signal: AbortSignal): Promise<void> {
     while (this.state === "Unknown" && !signal.aborted) await pause(KNOWN_POLL_MS, signal);
+  }
+
+  #labelsOf(namespace: string): ReturnType<typeof labelsOfNamespace> {
+    return labelsOfNamespace(this.#options.namespaces.get(namespace));
   }
 
   #ours(): Registration[] {

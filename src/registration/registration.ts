@@ -8,7 +8,7 @@ import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { Unavailable } from "../memory/memory.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-import { compileSelector, type Labels } from "../api/selector.ts";
+import { compileSelector, type Labels, type Selected, selected } from "../api/selector.ts";
 
 /** The name in the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";
@@ -136,13 +136,13 @@ function gatedHooks({ rules }: CompiledPolicy): HookName[] {
 
 /**
  * Why Cluster API does not call the policy's hooks; `undefined`: it does. `ours`: the ExtensionConfigs of this operator;
- * `namespace`: the labels of a HookPolicy's namespace.
+ * `namespace`: the labels of a HookPolicy's namespace; "Unknown": it depends on them.
  */
 export function notCalled(
   policy: CompiledPolicy,
   ours: readonly Registration[],
-  namespace: Labels,
-): Unavailable | undefined {
+  namespace: Labels | "unknown",
+): Unavailable | "Unknown" | undefined {
   const hooks = gatedHooks(policy);
   if (hooks.length === 0) return undefined;
   if (ours.length === 0) {
@@ -157,9 +157,10 @@ export function notCalled(
       : `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
     return { reason: REASON.NotDiscovered, message };
   }
-  const selecting = discovered.filter(
-    (each) => policy.selectsNamespace !== undefined || selectsNamespace(each, namespace),
-  );
+  const by = (each: Registration): Selected =>
+    policy.selectsNamespace === undefined ? selectsNamespace(each, namespace) : "yes";
+  const selecting = discovered.filter((each) => by(each) === "yes");
+  if (discovered.some((each) => by(each) === "unknown")) return unknownHooks(hooks, selecting) && "Unknown";
   if (selecting.length === 0) {
     const message = `The namespaceSelector of ExtensionConfig ${names(discovered)} leaves out this namespace: the policy holds nothing`;
     return { reason: REASON.NamespaceNotSelected, message };
@@ -192,8 +193,8 @@ export function isRefused(registration: Registration): boolean {
 }
 
 /** `labels`: of the Cluster's Namespace. */
-export function selectsNamespace({ namespaceSelector }: Registration, labels: Labels): boolean {
-  return compileSelector(namespaceSelector)(labels);
+export function selectsNamespace({ namespaceSelector }: Registration, labels: Labels | "unknown"): Selected {
+  return selected(compileSelector(namespaceSelector), labels);
 }
 
 function names(registrations: readonly Registration[]): string {

@@ -4,6 +4,7 @@ import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
 import { timestamp } from "../lib/instant.ts";
+import type { Member, UnknownPlace } from "./member.ts";
 import { unmetGate } from "./promotion.ts";
 import { soakEnd } from "./stages.ts";
 import { covers, isActive, type Override, type Situation, type World } from "../policy/world.ts";
@@ -11,7 +12,7 @@ import { type HookName, MAX_VERSION } from "../api/runtime-hooks.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
 export interface Hold extends RolloutHold {
-  readonly reason: HoldReason | "NotConfirmed" | "TooLarge";
+  readonly reason: HoldReason | "NotConfirmed" | UnknownPlace;
   readonly retryAfterSeconds: number;
   /** Says what a gate of the stage waits for. */
   readonly wanted?: string;
@@ -65,6 +66,14 @@ function gateHold(
   return { ...hold, wanted: `gate ${gate} waits for ${wanted}`, ...problem };
 }
 
+/** `undefined`: it is known in which stage the Cluster is. */
+export function holdOfUnknown(
+  rollout: CompiledRollout,
+  { unknown }: Pick<Member, "unknown">,
+): Hold | undefined {
+  return unknown && holdOf(rollout, { reason: unknown });
+}
+
 export function holdOf(
   { name, retryAfterSeconds }: CompiledRollout,
   { reason, stage }: { readonly reason: Hold["reason"]; readonly stage?: string | undefined },
@@ -84,6 +93,7 @@ const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) 
   InvalidSpec: () => "its spec is invalid, so it holds every Cluster that it may select",
   TooLarge: () =>
     "the labels of the Cluster or of its namespace are too large for memory, so it holds it as one that it may select",
+  NamespaceUnknown: () => "waits until the operator has read the Namespace of the Cluster",
   NotReady: () => "waits until the operator has read the state of the rollout",
   Paused: () => "is paused",
   Halted: () => "is halted because Clusters failed",

@@ -2,14 +2,14 @@
 
 import {
   type Cluster,
-  type Namespace,
   NAMESPACE_NAME,
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
+  type StoredNamespace,
 } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/hook-lives.ts";
-import { type LabelMatcher, lookup } from "../api/selector.ts";
+import { labelsOfNamespace, lookup, selected, type Selected, SELECTS_ALL } from "../api/selector.ts";
 import { isVersion } from "../api/target-version.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
 
@@ -29,13 +29,17 @@ export interface Member {
   readonly metadata: ObjectMeta;
   /** Absent: no stage selects it, or it is unknown which. */
   readonly stage?: CompiledStage;
-  /** The rollout may select it, in one of these stages: its labels, or those of its namespace, are not in memory. */
+  /** The rollout may select it, in one of these stages, for lack of what is `unknown`. */
   readonly mayBeIn?: readonly CompiledStage[];
+  readonly unknown?: UnknownPlace;
   /** Whether Cluster API has begun the operation, and not ended it. */
   readonly marked: boolean;
   /** The values of the labels that slots are spread over. */
   readonly values: SpreadValues;
 }
+
+/** Memory has only a stub of the Cluster or of its Namespace, or nothing of the Namespace, and the labels of that matter. */
+export type UnknownPlace = "TooLarge" | "NamespaceUnknown";
 
 /** In the order of `spread`; `undefined`: the label is missing, which is a value of its own. */
 export type SpreadValues = readonly (string | undefined)[];
@@ -43,48 +47,85 @@ export type SpreadValues = readonly (string | undefined)[];
 /** A Cluster of which perhaps only the metadata was read: `created` absent. */
 export type ShownCluster = Pick<Cluster, "metadata"> & Partial<Pick<Cluster, "created">>;
 
-/** `namespace` undefined: unknown. Then the Cluster counts as selected by its namespace. */
+/** `namespace` undefined: unknown. */
 export function memberOf(
   rollout: CompiledRollout,
   cluster: ShownCluster,
-  namespace: Namespace | undefined,
+  namespace: StoredNamespace | undefined,
 ): Member | undefined {
   const { metadata } = cluster;
   if (rollout.operation === "Upgrade" && metadata.deletionTimestamp !== undefined) return undefined;
-  if (!maySelect(rollout.selectsCluster, metadata)) return undefined;
-  if (namespace !== undefined && !maySelect(rollout.selectsNamespace, namespace.metadata)) return undefined;
-  const stages = rollout.stages.filter(
-    ({ selectsCluster, selectsNamespace }) =>
-      maySelect(selectsCluster, metadata) && maySelect(selectsNamespace, namespace?.metadata),
-  );
+  const isSelected = selection(rollout, metadata, namespace);
+  if (isSelected === "no") return undefined;
+  const stages = stagesFor(rollout, metadata, namespace);
   const marked = showsMark(rollout.operation, cluster);
   const values = valuesOf(rollout, metadata, namespace);
   const member = { metadata, marked, values };
-  if (metadata.labelsOmitted === true || namespace?.metadata.labelsOmitted === true)
-    return { ...member, mayBeIn: stages };
   const [stage] = stages;
+  if (metadata.labelsOmitted === true || namespace?.tooLarge === true)
+    return { ...member, mayBeIn: stages, unknown: "TooLarge" };
+  const isPlaced = stage === undefined || selection(stage, metadata, namespace) === "yes";
+  if (isSelected === "unknown" || !isPlaced || (namespace === undefined && isSpreadByLabels(rollout)))
+    return { ...member, mayBeIn: stages, unknown: "NamespaceUnknown" };
   return { ...member, ...(stage !== undefined && { stage }) };
+}
+
+type Selecting = Pick<CompiledStage, "selectsCluster" | "selectsNamespace">;
+
+function selection(
+  { selectsCluster, selectsNamespace }: Selecting,
+  { labels, labelsOmitted }: ObjectMeta,
+  namespace: StoredNamespace | undefined,
+): Selected {
+  const both = [
+    selected(selectsCluster, labelsOmitted === true ? "unknown" : labels),
+    selected(selectsNamespace, labelsOfNamespace(namespace)),
+  ];
+  return both.find((each) => each === "no") ?? both.find((each) => each === "unknown") ?? "yes";
+}
+
+/** Those that may select the Cluster, up to the first that does. */
+function stagesFor(
+  { stages }: CompiledRollout,
+  metadata: ObjectMeta,
+  namespace: StoredNamespace | undefined,
+): readonly CompiledStage[] {
+  const found: CompiledStage[] = [];
+  for (const stage of stages) {
+    const is = selection(stage, metadata, namespace);
+    if (is !== "no") found.push(stage);
+    if (is === "yes") break;
+  }
+  return found;
+}
+
+/** Whether the place of a Cluster depends on the labels of its Namespace, beside its name. */
+export function readsNamespaceLabels(rollout: CompiledRollout): boolean {
+  const selectors = [rollout, ...rollout.stages].map(({ selectsNamespace }) => selectsNamespace);
+  return selectors.some((selects) => selects !== SELECTS_ALL) || isSpreadByLabels(rollout);
+}
+
+/** The API server sets the label with the name. */
+function isSpreadByLabels({ spread }: CompiledRollout): boolean {
+  return spread.some(({ from, labelKey }) => from === "Namespace" && labelKey !== NAMESPACE_NAME);
 }
 
 /** Whether an earlier stage than the known one, if any, may select the Cluster, whose Namespace is not known. */
 export function lacksNamespace(
   { stages }: CompiledRollout,
   { stage, metadata: { labels } }: Pick<Member, "stage" | "metadata">,
-  namespace: Namespace | undefined,
+  namespace: StoredNamespace | undefined,
 ): boolean {
   return namespace === undefined && stages.find(({ selectsCluster }) => selectsCluster(labels)) !== stage;
-}
-
-function maySelect(selects: LabelMatcher, metadata: ObjectMeta | undefined): boolean {
-  return metadata?.labelsOmitted === true || selects(metadata?.labels);
 }
 
 function valuesOf(
   { spread }: CompiledRollout,
   { namespace: name = "", labels }: ObjectMeta,
-  namespace: Namespace | undefined,
+  namespace: StoredNamespace | undefined,
 ): SpreadValues {
-  const ofNamespace = namespace?.metadata.labels ?? { [NAMESPACE_NAME]: name };
+  const known = labelsOfNamespace(namespace);
+  const ofNamespace = known === "unknown" ? { [NAMESPACE_NAME]: name } : known;
   return spread.map(({ labelKey, from }) => lookup(from === "Namespace" ? ofNamespace : labels, labelKey));
 }
 

@@ -6,13 +6,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
-import type { ObjectMeta } from "../api/meta.ts";
+import type { ObjectMeta, StoredNamespace } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type Candidate, claim, ownClaim, type Refusal } from "./claim.ts";
 import { type Member, memberOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
+import type { Lister } from "../memory/memory.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
@@ -35,6 +36,12 @@ interface ClaimRequest extends ClaimTerms {
   readonly resolve: (taken: ClaimOutcome) => void;
 }
 
+/** What a round has read before the rollout. */
+interface Listed {
+  readonly clusters: readonly ObjectMeta[];
+  readonly namespaces: Pick<Lister<StoredNamespace>, "get">;
+}
+
 /** What one attempt has read, and when. */
 interface ClaimReading {
   readonly rollout: CompiledRollout;
@@ -47,6 +54,8 @@ interface ClaimReading {
 export interface RolloutClaimsOptions extends Pick<RolloutWorld, "clusters" | "namespaces" | "now"> {
   readonly api: RolloutApi;
   readonly compiledOf: (object: HookRollout) => CompiledRollout;
+  /** See readsNamespaceLabels(). */
+  readonly readsNamespaces: (name: string) => boolean;
   /** The API server's answer to a write. */
   readonly onStored: (object: HookRollout) => void;
   readonly onError: (error: unknown) => void;
@@ -100,7 +109,15 @@ export class RolloutClaims {
       ({ renews = false }) => `${renews}`,
     );
     if (renewing.length > 0) await this.#take(name, renewing);
-    if (others.length > 0) await this.#take(name, others, await this.#options.api.members());
+    if (others.length > 0) await this.#take(name, others, await this.#list(name));
+  }
+
+  /** In memory, a Namespace may still have the labels of another place. */
+  async #list(name: string): Promise<Listed> {
+    const { api, namespaces, readsNamespaces } = this.#options;
+    const [clusters, all] = await Promise.all([api.members(), readsNamespaces(name) && api.namespaces()]);
+    if (all === false) return { clusters, namespaces };
+    return { clusters, namespaces: new Map(all.map((each) => [each.metadata.name, each])) };
   }
 
   /**
@@ -109,11 +126,7 @@ export class RolloutClaims {
    * and no other write comes between the read and the write. The list is only too old to show Clusters that were claimed
    * since. Without a list, claims can only be renewed.
    */
-  async #take(
-    name: string,
-    requests: readonly ClaimRequest[],
-    listed?: readonly ObjectMeta[],
-  ): Promise<void> {
+  async #take(name: string, requests: readonly ClaimRequest[], listed?: Listed): Promise<void> {
     const { api, compiledOf, now } = this.#options;
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
@@ -203,10 +216,10 @@ export class RolloutClaims {
   async #membersOf(
     rollout: CompiledRollout,
     status: HookRolloutStatus | undefined,
-    listed: readonly ObjectMeta[],
+    { namespaces, ...listed }: Listed,
   ): Promise<readonly Member[]> {
-    const metadata = [...listed, ...(await this.#unlisted(rollout, status, listed))];
-    const { clusters, namespaces } = this.#options;
+    const metadata = [...listed.clusters, ...(await this.#unlisted(rollout, status, listed.clusters))];
+    const { clusters } = this.#options;
     return metadata.flatMap((each) => {
       const known = clusters.get(namespacedName(each));
       const isKnown = known?.metadata.uid === each.uid;

@@ -1,7 +1,6 @@
 /** The conditions of a HookRollout. */
 
 import { CONDITION, type HookRolloutStatus, REASON } from "../api/hook-policy.ts";
-import type { ObjectMeta } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { failing, type ConditionFinding } from "../status/conditions.ts";
@@ -33,15 +32,23 @@ export function readiness(
   }
   const message =
     mode === "Audit" ? "Records, and holds nothing" : paused ? "Paused: nothing more begins" : "In force";
-  if (unknown.length > 0 && !paused) {
-    const names = namesOf(unknown.map(({ metadata }) => metadata));
-    const because = `the labels of ${names}, or of the namespace, are too large for memory: no stage passes without such Clusters if it may select them`;
-    return ready(REASON.TooLarge, `${message}; ${because}`);
-  }
+  if (unknown.length > 0 && !paused) return withUnknown(message, unknown);
   if (mode === "Enforce" && paused) return ready(REASON.Paused, message);
   const nothing = selectsNothing(rollout, members);
   if (nothing === undefined) return ready(REASON.Loaded, message);
   return ready(REASON.SelectsNothing, `${message}, but ${nothing}`);
+}
+
+function withUnknown(message: string, members: readonly Member[]): ConditionFinding[] {
+  const unread = members.filter(({ unknown }) => unknown === "NamespaceUnknown");
+  const large = members.filter((each) => !unread.includes(each));
+  const because = [
+    large.length > 0 && `the labels of ${namesOf(large)}, or of the namespace, are too large for memory`,
+    unread.length > 0 && `the Namespace of ${namesOf(unread)} is not known`,
+  ].filter((text) => text !== false);
+  const reason = large.length > 0 ? REASON.TooLarge : REASON.NamespaceUnknown;
+  const effect = "no stage passes without such Clusters if it may select them";
+  return ready(reason, `${message}; ${because.join(", and ")}: ${effect}`);
 }
 
 function begins({ mode }: CompiledRollout): string {
@@ -83,10 +90,10 @@ export function halted(
     return { type: CONDITION.Halted, status: "False", reason: REASON.NoFailures, message };
   }
   const failed = countingFailures(rollout, slots.failed, stage.name);
-  const message = `Stage ${stage.name}: ${namesOf(failed)} failed. Nothing more ${begins(rollout)} until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
+  const message = `Stage ${stage.name}: ${firstNames(failed.map(namespacedName))} failed. Nothing more ${begins(rollout)} until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
   return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
 }
 
-function namesOf(all: readonly Pick<ObjectMeta, "namespace" | "name">[]): string {
-  return firstNames(all.map(namespacedName));
+function namesOf(members: readonly Member[]): string {
+  return firstNames(members.map(({ metadata }) => namespacedName(metadata)));
 }

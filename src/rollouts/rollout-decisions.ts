@@ -24,8 +24,8 @@ import {
   withoutLastTasks,
 } from "../policy/decision.ts";
 import { isBegun, ownClaim } from "./claim.ts";
-import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
-import { type Member, memberOf, operationOf, targetOf } from "./member.ts";
+import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
+import { type Member, memberOf, operationOf, readsNamespaceLabels, targetOf } from "./member.ts";
 import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
@@ -67,6 +67,10 @@ export class Rollouts {
     this.#claims = new RolloutClaims({
       ...options,
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
+      readsNamespaces: (name) => {
+        const rollout = this.get(name)?.rollout;
+        return rollout === undefined || readsNamespaceLabels(rollout);
+      },
       onStored: (object) => this.learn(object),
     });
   }
@@ -178,7 +182,7 @@ export class Rollouts {
       const member = memberOf(rollout, cluster, namespace);
       const target = targetOf(rollout.operation, cluster);
       if (member === undefined || isBegun(entry, { ...member, target }, this.#options.served)) return [];
-      const place = { stage: member.stage, target };
+      const place = { ...member, target };
       return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
     });
   }
@@ -283,7 +287,8 @@ export class Rollouts {
     const member = entry.member(cluster);
     const target = targetOf(rollout.operation, cluster);
     if (member === undefined || isBegun(entry, { ...member, target }, served)) return undefined;
-    if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
+    const unknown = holdOfUnknown(rollout, member);
+    if (unknown !== undefined) return member.unknown === "NamespaceUnknown" ? soon(unknown) : unknown;
     const { uid } = cluster.metadata;
     // Also before its stage opens, so that the order decides about the first slots, not who calls first.
     if (entry.asked(uid)) this.#options.enqueue(rollout.name);
@@ -342,7 +347,7 @@ export class Rollouts {
     // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
     if (!isAwaited(situation.call.hook, cluster, served))
       return soon(holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
-    const closed = closedSince(entry, { stage, target }, situation);
+    const closed = closedSince(entry, { ...member, target }, situation);
     if (closed !== undefined) return closed;
     // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
     // have yet has no turn.
@@ -426,9 +431,11 @@ interface ClaimSituation extends LiveSituation {
 /** When the reads began, too: a window may have opened since, and what was read may have changed. */
 function closedSince(
   { rollout, status }: Pick<RolloutEntry, "rollout" | "status">,
-  candidate: Parameters<typeof closedFor>[2],
+  { stage, unknown, target }: Pick<Member, "stage" | "unknown"> & { readonly target: string },
   situation: LiveSituation,
 ): Hold | undefined {
+  if (unknown !== undefined) return holdOfUnknown(rollout, { unknown });
+  const candidate = { stage, target };
   const [before, now] = [situation.since, situation.now].map((at) =>
     closedFor(rollout, status, candidate, { ...situation, now: at }),
   );

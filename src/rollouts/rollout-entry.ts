@@ -15,7 +15,7 @@ import {
   type RolloutHeld,
 } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta, StoredNamespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
@@ -24,10 +24,11 @@ import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
 import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
-import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
-import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
+import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
+import { BEGINS, type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { unmetGate } from "./promotion.ts";
+import type { RolloutApi } from "./rollout-api.ts";
 import { Slots } from "./slots.ts";
 import type { Decider } from "../memory/decider.ts";
 import type { Lister } from "../memory/memory.ts";
@@ -40,7 +41,7 @@ export interface RolloutWorld {
   readonly decider: Pick<Decider, "firstAsked" | "overridesOf" | "policiesHold" | "worldOf">;
   readonly now: () => Date;
   readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
+  readonly namespaces: Lister<StoredNamespace>;
   readonly served: ServedHooks;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -84,7 +85,7 @@ interface Queued {
 
 /** Facts that follow from one copy of a Cluster. */
 interface RememberedCluster {
-  readonly namespace: Namespace | undefined;
+  readonly namespace: StoredNamespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: MemberCluster;
   /** Whether it shows that it waits. */
@@ -219,10 +220,12 @@ export class RolloutEntry {
   }
 
   /** `undefined`: it may begin once it has a slot. */
-  #closing({ member: { stage, mayBeIn }, cluster, target }: AskedOperation): Hold | undefined {
+  #closing({ member, cluster, target }: AskedOperation): Hold | undefined {
     const { rollout, status } = this;
-    if (mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
-    return closedFor(rollout, status, { stage, target }, this.#situationOf(cluster));
+    const candidate = { stage: member.stage, target };
+    return (
+      holdOfUnknown(rollout, member) ?? closedFor(rollout, status, candidate, this.#situationOf(cluster))
+    );
   }
 
   /** Whether it waits for what ends by itself: a soak, or operations that run. */
@@ -314,8 +317,23 @@ export class RolloutEntry {
     return remembered.health;
   }
 
-  /** Whether memory shows each member as it is in the list of all Clusters, or later. */
-  isAsNew(listed: readonly ObjectMeta[]): boolean {
+  /** Whether memory shows each member, and what its place depends on, as it is in the API server, or later. */
+  async isPresent(api: Pick<RolloutApi, "members" | "namespaces">): Promise<boolean> {
+    const namespaces = readsNamespaceLabels(this.rollout) && api.namespaces();
+    const [listed, all] = await Promise.all([api.members(), namespaces]);
+    return (all === false || this.#hasPlaces(listed, all)) && this.#hasMembers(listed);
+  }
+
+  #hasPlaces(listed: readonly ObjectMeta[], all: readonly Namespace[]): boolean {
+    const live = new Map(all.map(({ metadata }) => [metadata.name, metadata]));
+    return listed.every(({ namespace = "" }) => {
+      const [known, present] = [this.#world.namespaces.get(namespace), live.get(namespace)];
+      if (known === undefined || present === undefined) return known === present;
+      return isNoOlder(known.metadata, present);
+    });
+  }
+
+  #hasMembers(listed: readonly ObjectMeta[]): boolean {
     const { clusters, namespaces } = this.#world;
     const uids = new Set(listed.map(({ uid }) => uid));
     for (const cluster of clusters.list())
@@ -500,8 +518,10 @@ function isQueued(operation: AskedOperation): operation is AskedOperation & Wait
   return operation.isOpen && !operation.isHeldElsewhere && operation.member.stage !== undefined;
 }
 
+type ObjectVersion = Pick<ObjectMeta, "uid" | "resourceVersion">;
+
 /** Versions that cannot be compared prove nothing. */
-function isNoOlder(known: ObjectMeta, { uid, resourceVersion }: ObjectMeta): boolean {
+function isNoOlder(known: ObjectVersion, { uid, resourceVersion }: ObjectVersion): boolean {
   const isSame = known.resourceVersion === resourceVersion;
   const order = isSame ? 0 : compareResourceVersions(known.resourceVersion, resourceVersion);
   return known.uid === uid && (order ?? -1) >= 0;

@@ -129,7 +129,7 @@ export class RolloutReconciler {
     const { object } = sight;
     const planned = this.#statusOf(sight, { object, ended: new Set(), isPresent: true });
     // While the watch of Clusters stalls, a member may have failed that memory shows as succeeded.
-    const isPresent = opens(planned, object.status) ? entry.isAsNew(await api.members()) : undefined;
+    const isPresent = opens(planned, object.status) ? await entry.isPresent(api) : undefined;
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, object.status))
       await this.#write(sight, mayHaveEnded, isPresent === true);
     const isBehind = mayHaveEnded.length > 0 || isPresent === false;

@@ -14,7 +14,7 @@ import { compileGate } from "../policy/gates/gates.ts";
 import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "../policy/message.ts";
-import { compileSelector, type LabelMatcher } from "../api/selector.ts";
+import { compileSelector, type LabelMatcher, SELECTS_ALL } from "../api/selector.ts";
 import { describeTooLarge } from "../views/too-large.ts";
 import { type FieldError, validatePolicy } from "../policy/validation/schema.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
@@ -69,11 +69,10 @@ export const WHOLE = "all";
 /** Of a stage that does not say it. */
 export const MIN_SUCCEEDED = "100%";
 
-const everything: LabelMatcher = () => true;
 const WITHOUT_STAGES: CompiledStage = {
   name: WHOLE,
-  selectsNamespace: everything,
-  selectsCluster: everything,
+  selectsNamespace: SELECTS_ALL,
+  selectsCluster: SELECTS_ALL,
   minSucceeded: MIN_SUCCEEDED,
   minSuccessTimeMs: 0,
   maxFailures: 0,
@@ -95,7 +94,7 @@ export function compileRollout(object: HookRollout): CompiledRollout {
   const spec = { ...DEFAULTS, ...withoutNulls(given ?? {}) };
   const errors = errorsOf(object);
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
-    isSound(`spec.${field}`, errors) ? compileSelector(spec[field]) : everything;
+    isSound(`spec.${field}`, errors) ? compileSelector(spec[field]) : SELECTS_ALL;
   return {
     name,
     uid,

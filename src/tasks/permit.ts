@@ -1,7 +1,7 @@
 /** Whether the operation of a HookTask has ended, and whether an attempt may begin. Pure. */
 
 import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { hasEnded, type PendingOperation } from "../operations/operation.ts";
 import { isBeingDeleted, isPending, isWanted, type ServedUpgrades } from "../operations/hook-lives.ts";
@@ -91,7 +91,7 @@ export interface PermitInput {
   readonly home: string;
   /** `undefined`: there is none of this name. */
   readonly cluster: Cluster | undefined;
-  readonly namespace: Namespace | undefined;
+  readonly namespace: StoredNamespace | undefined;
   readonly policy: CompiledPolicy | undefined;
   readonly overrides: readonly Override[];
   readonly served: ServedUpgrades;

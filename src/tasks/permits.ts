@@ -2,7 +2,7 @@
 
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, ObjectMeta, StoredNamespace } from "../api/meta.ts";
 import { compareText } from "../lib/compare-text.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { namespacedName } from "../lib/keys.ts";
@@ -41,7 +41,7 @@ export interface PermitsOptions {
   readonly memory: TaskMemory;
   readonly store: Pick<DecisionStore, "policies" | "overrides">;
   readonly clusters: Pick<Lister<Cluster>, "get">;
-  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly namespaces: Pick<Lister<StoredNamespace>, "get">;
   readonly reader: PermitReader;
   readonly served: ServedHooks;
   /** Whether a HookRollout selects the Cluster and has no slot for it. */

@@ -14,6 +14,7 @@ import {
   type OwnedPart,
   PAUSED_ANNOTATION,
   type PinnedWorkers,
+  type StoredNamespace,
 } from "../api/meta.ts";
 import { viewProgress } from "./topology-progress.ts";
 import { lookup } from "../api/selector.ts";
@@ -268,7 +269,7 @@ export function asRequested({ status: _, progress: _progress, parts: _parts, ...
 }
 
 /** Returns `known` if it is the same object and certainly newer than the one just read, else the one just read. */
-export function newerThan<T extends Cluster | Namespace>(live: T, known: T | undefined): T {
+export function newerThan<T extends Cluster | StoredNamespace>(live: T, known: T | undefined): T {
   return known?.metadata.uid === live.metadata.uid && isNewer(known, live) ? known : live;
 }
 
@@ -276,7 +277,10 @@ export function newerThan<T extends Cluster | Namespace>(live: T, known: T | und
  * Resource versions are integers that can be compared within one resource (KEP-5504). If they are not integers, neither
  * is newer; a release is confirmed by a live read anyway.
  */
-export function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
+export function isNewer(
+  { metadata: a }: Cluster | StoredNamespace,
+  { metadata: b }: Cluster | StoredNamespace,
+): boolean {
   return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) > 0;
 }
 

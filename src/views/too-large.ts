@@ -4,10 +4,11 @@ import {
   BEFORE_UPGRADE_ANNOTATION,
   type Cluster,
   DELETE_FOR_MOVE_ANNOTATION,
-  type Namespace,
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
   PENDING_HOOKS_ANNOTATION,
+  type StoredNamespace,
+  type TooLargeNamespace,
   UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
 import { sizeOf } from "../lib/json-size.ts";
@@ -45,8 +46,11 @@ export function identityOf({ labels: _, annotations: _a, finalizers, ...metadata
 export function viewMember(raw: unknown): ObjectMeta {
   const { labels, ...metadata } = viewMetadata(raw);
   if (labels === undefined) return withMarks(metadata);
-  const isUsual = sizeOf(labels) <= MAX_LABELS_BYTES;
-  return { ...withMarks(metadata), ...(isUsual ? { labels } : { labelsOmitted: true }) };
+  return { ...withMarks(metadata), ...(isUsual(labels) ? { labels } : { labelsOmitted: true }) };
+}
+
+function isUsual(labels: object): boolean {
+  return sizeOf(labels) <= MAX_LABELS_BYTES;
 }
 
 function withMarks(metadata: ObjectMeta): ObjectMeta {
@@ -76,8 +80,12 @@ export function stubCluster({ topology, ...cluster }: Cluster): Cluster {
   };
 }
 
-export function stubNamespace({ metadata }: Namespace): Namespace {
-  return { metadata: { ...identityOf(metadata), labelsOmitted: true }, tooLarge: true };
+/** Keeps its labels if they are of a usual size: other namespaces depend on whether a selector selects this one. */
+export function stubNamespace(namespace: StoredNamespace): TooLargeNamespace {
+  if (namespace.tooLarge === true) return namespace;
+  const { metadata } = namespace;
+  const { labels = {} } = metadata;
+  return { metadata: identityOf(metadata), tooLarge: true, ...(isUsual(labels) && { knownLabels: labels }) };
 }
 
 export function stubObject({ metadata }: { readonly metadata: ObjectMeta }): {

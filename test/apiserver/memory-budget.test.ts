@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import type { HookRolloutStatus } from "../../src/api/hook-policy.ts";
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
@@ -13,10 +14,13 @@ import {
   APPROVED,
   approvalRule,
   approve,
+  clusterPolicyRef,
   condition,
   policyIsReady,
   policyRef,
+  policyRow,
   storePolicy,
+  storeRollout,
 } from "../controlplane/policies.ts";
 import { startShipped } from "../controlplane/shipped.ts";
 import { asClusterApi, inParallel } from "./operator-lab.ts";
@@ -30,6 +34,12 @@ const tier = randomBytes(525_000).toString("base64");
 const ballast = {
   labels: { ballast: "yes" },
   annotations: { "tenant.example.com/ballast": "x".repeat(255 * 1024) },
+};
+const READS_SERVICES = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRole",
+  metadata: { name: "read-services", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
+  rules: [{ apiGroups: [""], resources: ["services"], verbs: ["get", "list", "watch"] }],
 };
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 
@@ -46,6 +56,10 @@ describe("a namespace that stores more than its share", () => {
       await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
     }
     await approve(cp, "tenant", "c1");
+    await stage("tenant", "canary");
+    await stage("prod", "production");
+    await stage("canary", "canary");
+    await showReconciled("canary", "c1");
     await inParallel(names(POLICIES), AT_A_TIME, async (name) => {
       await cp.create(objectOf({ ...policyRef("tenant", name), ...ballast }, { spec: { rules } }));
     });
@@ -54,6 +68,7 @@ describe("a namespace that stores more than its share", () => {
       const spec = { topology: { classRef: { name: "some" }, version: NEXT_VERSION, variables } };
       await cp.create(objectOf({ ...clusterRef("tenant", name), ...ballast }, { spec }));
     });
+    await cp.apply(READS_SERVICES);
     await start();
   });
   after(async () => await cp?.stop());
@@ -63,6 +78,27 @@ describe("a namespace that stores more than its share", () => {
     await cp.waitFor("the operator to load", () =>
       operator.lines().some(({ msg }) => msg.startsWith("Loaded policies")),
     );
+  };
+
+  /** Their Cluster c1 belongs to a stage of the rollout by the label of its Namespace. */
+  const stage = async (namespace: string, wave: string): Promise<void> => {
+    if (namespace !== "tenant")
+      await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION, labels: { fleet: "staged" } });
+    const ref = { apiVersion: "v1", kind: "Namespace", name: namespace };
+    await cp.patch(ref, { metadata: { labels: { wave } } });
+  };
+
+  const showReconciled = async (namespace: string, name: string): Promise<void> => {
+    const { metadata } = await cp.get(clusterRef(namespace, name));
+    const reconciled = {
+      type: "TopologyReconciled",
+      status: "True",
+      reason: "ReconcileSucceeded",
+      message: "",
+      observedGeneration: metadata.generation,
+      lastTransitionTime: "2026-11-23T11:00:00Z",
+    };
+    await cp.patchStatus(clusterRef(namespace, name), { conditions: [reconciled] });
   };
 
   const ask = async (namespace: string, name: string): Promise<HookResponse> => {
@@ -98,6 +134,39 @@ describe("a namespace that stores more than its share", () => {
       said.map(({ owner }) => owner),
       ["tenant"],
     );
+  });
+
+  test("lets no stage of a rollout pass that may have its Clusters", async () => {
+    const rollout = await storeRollout(cp, "staged", {
+      clusterSelector: { matchLabels: { fleet: "staged" } },
+      healthyWhen: [{ name: "always", expression: "true" }],
+      stages: [{ name: "canary", namespaceSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
+    });
+    const canary = await cp.waitFor("the canary in memory to have succeeded", async () => {
+      await ask("prod", "c1");
+      const { targets = [] }: HookRolloutStatus = (await cp.get(rollout)).status ?? {};
+      return targets[0]?.stages.find(({ name, succeeded }) => name === "canary" && succeeded === 1);
+    });
+    assert.equal(canary.passed, false);
+    assert.equal(condition(await cp.get(rollout), "Ready")?.reason, "TooLarge");
+    assert.match((await ask("prod", "c1")).message ?? "", /waits for stage canary/);
+  });
+
+  test("proves nothing by the objects that it does not have, whatever the failurePolicy", async () => {
+    const object = { apiVersion: "v1", kind: "Service", namespace: "tenant", selector: {}, absent: true };
+    const policy = clusterPolicyRef("nothing-left");
+    await storePolicy(cp, policy, {
+      namespaceSelector: { matchLabels: { wave: "production" } },
+      failurePolicy: "Ignore",
+      rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", object }] }],
+    });
+    await cp.waitFor("the reason", async () => {
+      const { message = "" } = await ask("prod", "c1");
+      return /objects of namespace tenant take more than their share/.test(message);
+    });
+    const row = await policyRow(cp, policy, "c1", "BeforeClusterUpgrade");
+    assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "TooLarge"]);
+    await cp.delete(policy);
   });
 
   test("costs a neighbour nothing", async () => {

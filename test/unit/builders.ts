@@ -15,6 +15,7 @@ import {
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
   PENDING_HOOKS_ANNOTATION,
+  type StoredNamespace,
 } from "../../src/api/meta.ts";
 import type { HookCall, HookName } from "../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
@@ -88,7 +89,7 @@ export function namespace(over: Partial<ObjectMeta> = {}): Namespace {
 export const NO_OBJECTS: ObjectReader = { find: () => ({ ok: true, namespaced: true, objects: [] }) };
 
 /** All Namespaces, as a world has them. */
-export function listerOf(all: readonly Namespace[]): NonNullable<World["namespaces"]> {
+export function listerOf(all: readonly StoredNamespace[]): NonNullable<World["namespaces"]> {
   return { get: (name) => all.find((each) => each.metadata.name === name), list: () => all };
 }
 

@@ -132,7 +132,7 @@ export function planApproval(
   const marked = withMarks(scene, marks);
   return {
     cluster,
-    namespace: fleet.world(cluster).namespace,
+    namespace: fleet.namespace(cluster.metadata.namespace ?? ""),
     served: fleet.served,
     operations: held.map((operation) => ({ ...operation, ...prospects(scene, operation, marked) })),
     marks,
@@ -195,7 +195,7 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
 
 function marksFor({ fleet, cluster }: Scene, { policy, rule, gate }: GateRef, call: HookCall): Mark[] {
   const raw = fleet.policies.find(({ compiled }) => compiled.ref === policy)?.raw;
-  const { namespace } = fleet.world(cluster);
+  const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
   return marksOf(gateOf(raw?.["spec"], { rule, gate }), cluster, call).flatMap((mark) => {
     const target = mark.on === "Cluster" ? cluster : namespace;
     if (target === undefined) return [];
@@ -229,7 +229,7 @@ export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly strin
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
-  const { namespace } = fleet.world(cluster);
+  const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
   return {
     cluster: marks.filter(({ on }) => on === "Cluster").reduce(withMark, cluster),
     namespace: namespace && marks.filter(({ on }) => on === "Namespace").reduce(withMark, namespace),

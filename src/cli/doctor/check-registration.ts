@@ -148,7 +148,8 @@ export function namespaces(examined: DoctorInput): Finding {
   const toProtect = namespacesToProtect(examined);
   const left = metadata
     .filter(
-      ({ name, labels }) => toProtect.has(name) && !found.some((each) => selectsNamespace(each, labels)),
+      ({ name, labels }) =>
+        toProtect.has(name) && !found.some((each) => selectsNamespace(each, labels) === "yes"),
     )
     .map(({ name }) => name);
   if (left.length === 0) return ok("every namespace with something to protect is selected");

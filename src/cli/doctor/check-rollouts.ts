@@ -140,9 +140,10 @@ function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[]
     const remedy = "correct spec.namespaceSelector, spec.clusterSelector or the labels, or delete it";
     return [{ detail: `HookRollout ${compiled.name}, which limits nothing`, remedy }];
   }
-  const stages = members.map(
-    (each) => memberOf(compiled, each, fleet.namespace(each.metadata.namespace ?? ""))?.stage,
-  );
+  const stages = members.flatMap((each) => {
+    const member = memberOf(compiled, each, fleet.namespace(each.metadata.namespace ?? ""));
+    return [member?.stage, ...(member?.mayBeIn ?? [])];
+  });
   return compiled.stages
     .filter((stage) => !stages.includes(stage))
     .map(({ name }) => ({

@@ -6,7 +6,13 @@ import { falseParts } from "../../policy/cel/conjuncts.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy, GateResult } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { compileSelector, describeSelector, type Labels, lookup } from "../../api/selector.ts";
+import {
+  compileSelector,
+  describeSelector,
+  type Labels,
+  labelsOfNamespace,
+  lookup,
+} from "../../api/selector.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import type { Situation, World } from "../../policy/world.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
@@ -93,7 +99,11 @@ function releaseIfHeld(
 }
 
 function mismatchOf(spec: Fields, { cluster, namespace }: World): readonly string[] {
-  const labels = { clusterSelector: cluster.metadata.labels, namespaceSelector: namespace?.metadata.labels };
+  const ofNamespace = labelsOfNamespace(namespace);
+  const labels = {
+    clusterSelector: cluster.metadata.labels,
+    ...(ofNamespace !== "unknown" && { namespaceSelector: ofNamespace }),
+  };
   return Object.entries(labels).flatMap(([field, found]) => unfulfilled(field, spec[field], found));
 }
 

@@ -4,7 +4,8 @@ import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import { earliest } from "../../lib/instant.ts";
 import { isAtVersion, isAwaited } from "../../operations/hook-lives.ts";
 import { healthOf } from "../../rollouts/health.ts";
-import { BEGINS, lacksNamespace, type Member, memberOf, targetOf } from "../../rollouts/member.ts";
+import { SELECTS_ALL } from "../../api/selector.ts";
+import { BEGINS, type Member, memberOf, targetOf } from "../../rollouts/member.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
@@ -13,14 +14,14 @@ import { knownStages } from "../../rollouts/stages.ts";
 import { covers } from "../../policy/world.ts";
 import type { Fleet, FleetRollout } from "./fleet.ts";
 
-/** In no stage, if an earlier one could be that of the Cluster, whose Namespace is not known. */
+/** Without its Namespace, a Cluster counts as selected by it; in no stage, if one that selects by Namespaces could be its own. */
 export function knownMember(
   ...[rollout, cluster, namespace]: Parameters<typeof memberOf>
 ): Member | undefined {
   const member = memberOf(rollout, cluster, namespace);
-  if (member === undefined || !lacksNamespace(rollout, member, namespace)) return member;
-  const { stage: _, ...rest } = member;
-  return rest;
+  if (member?.unknown !== "NamespaceUnknown") return member;
+  const { mayBeIn: [stage] = [], unknown: _, ...rest } = member;
+  return { ...rest, ...(stage?.selectsNamespace === SELECTS_ALL && { stage }) };
 }
 
 export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): readonly MemberState[] {

@@ -93,6 +93,7 @@ export class SuiteRollouts {
     return {
       getRollout: async (name) => await Promise.resolve(this.#stored.get(name)),
       members: async () => await Promise.resolve(objects.fleet.clusters().map(({ metadata }) => metadata)),
+      namespaces: async () => await Promise.resolve([...objects.fleet.namespaces()]),
       findCluster: async (...name) => await Promise.resolve(objects.fleet.cluster(...name)),
       replaceRolloutStatus: async ({ metadata }, status) => {
         const known = this.#stored.get(metadata.name);

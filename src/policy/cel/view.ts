@@ -9,8 +9,8 @@ import type {
   ClusterCondition,
   ClusterStatus,
   ClusterTopology,
-  Namespace,
   ObjectMeta,
+  StoredNamespace,
 } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
@@ -19,7 +19,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 
 export interface ExpressionVariables {
   readonly cluster: Cluster;
-  readonly namespace?: Namespace | undefined;
+  readonly namespace?: StoredNamespace | undefined;
   readonly call?: HookCall;
   /** A raw Kubernetes object. */
   readonly object?: unknown;
@@ -41,7 +41,7 @@ export function viewVariable(name: VariableName, variables: ExpressionVariables)
     case "cluster":
       return viewCluster(cluster);
     case "namespaceObject":
-      return namespace === undefined
+      return namespace === undefined || namespace.tooLarge === true
         ? unknown("the Namespace of the Cluster is not known")
         : struct({ metadata: () => viewObjectMeta(namespace.metadata) });
     case "request":

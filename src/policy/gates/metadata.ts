@@ -100,7 +100,7 @@ function evaluateMetadata(gate: MetadataGate, situation: Situation): GateResult 
   const { field, spec } = gate;
   const { world, call } = situation;
   const target = spec.from === "Namespace" ? world.namespace : world.cluster;
-  if (target === undefined) {
+  if (target === undefined || target.tooLarge === true) {
     const wanted = `${field} ${spec.key} on the Namespace`;
     return unevaluable(NAMESPACE_UNKNOWN, wanted, "the Namespace is not known");
   }

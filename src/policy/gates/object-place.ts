@@ -1,12 +1,14 @@
 /** Where an object gate looks, which is one namespace, or those that its namespaceSelector selects. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import type { LabelSelector, Namespace } from "../../api/meta.ts";
+import type { LabelSelector, StoredNamespace } from "../../api/meta.ts";
 import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
 import type { FoundObjects, ObjectKind, ObjectLook, WatchedObject } from "../watched-objects.ts";
 import { type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
-import { compileSelector, describeSelector } from "../../api/selector.ts";
+import { compileSelector, describeSelector, labelsOfNamespace, selected } from "../../api/selector.ts";
+import { strictestOf } from "../strict-reasons.ts";
+import { describeTooLarge, TOO_LARGE } from "../../views/too-large.ts";
 import type { World } from "../world.ts";
 
 /** Each of them is read by itself before a release. */
@@ -55,8 +57,14 @@ function doubtOfOther(name: string, { namespaces }: World): Place["doubt"] {
   return { met: undefined, reason: "NoSuchNamespace", observed };
 }
 
-function doubtOfGoing({ metadata }: Namespace, which: string): Place["doubt"] {
+/** Of a namespace that is too large, memory does not even know which objects of a kind it lacks. */
+function doubtOfGoing({ metadata, tooLarge }: StoredNamespace, which: string): Place["doubt"] {
+  if (tooLarge === true) return tooLargeFor(metadata.name);
   return metadata.deletionTimestamp === undefined ? undefined : terminating(which);
+}
+
+function tooLargeFor(namespace: string): NonNullable<Place["doubt"]> {
+  return { met: undefined, reason: TOO_LARGE, observed: describeTooLarge(namespace) };
 }
 
 const NAMESPACES_UNKNOWN = {
@@ -87,15 +95,14 @@ function selectedPlaces(selector: LabelSelector): PlaceFinder {
     if (namespaces === undefined) return { ...NAMESPACES_UNKNOWN, wanted };
     const all = [...namespaces.list()];
     if (!meter.afford(Math.ceil(all.length * steps))) return exhausted();
-    const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
-    if (selected.length > MAX_NAMESPACES) {
+    const places = all.filter((each) => selected(selects, labelsOfNamespace(each)) !== "no");
+    if (places.length > MAX_NAMESPACES) {
       const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
       return unevaluable("TooManyNamespaces", wanted, problem);
     }
-    const isOneGoing = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
-    const going = isOneGoing ? terminating("a selected namespace") : undefined;
-    const doubt = selected.length === 0 ? NONE_SELECTED : going;
-    const names = selected.map(({ name }) => name).toSorted();
+    const doubts = places.flatMap((each) => doubtOfGoing(each, "a selected namespace") ?? []);
+    const doubt = places.length === 0 ? NONE_SELECTED : strictestOf(doubts);
+    const names = places.map(({ metadata }) => metadata.name).toSorted();
     return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
   };
   return { where, find };

@@ -2,7 +2,7 @@
 
 import type { HookOverride, HookPolicyStatus } from "../../../src/api/hook-policy.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
+import type { Cluster, ObjectMeta, StoredNamespace } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyRow } from "../../../src/operations/rows.ts";
 import { policyKey, type PolicyObject } from "../../../src/memory/policy-set.ts";
@@ -25,7 +25,7 @@ export const silent: Logger = {
   child: () => silent,
 };
 
-class MapLister<T extends Cluster | Namespace> implements Lister<T> {
+class MapLister<T extends Cluster | StoredNamespace> implements Lister<T> {
   readonly objects = new Map<string, T>();
 
   get(key: string): T | undefined {
@@ -54,7 +54,7 @@ export interface Fixture {
   readonly gone: string[];
   cluster(key: string): Cluster | undefined;
   setCluster(cluster: Cluster | undefined, key?: string): void;
-  setNamespace(namespace: Namespace): void;
+  setNamespace(namespace: StoredNamespace): void;
   setPolicy(object: PolicyObject): void;
   deletePolicy(object: PolicyObject): void;
   setOverride(object: HookOverride): void;
@@ -85,7 +85,7 @@ interface Setup {
   policies?: PolicyObject[];
   overrides?: HookOverride[];
   clusters?: Cluster[];
-  namespaces?: Namespace[];
+  namespaces?: StoredNamespace[];
   objects?: ObjectReader;
   served?: ServedHooks;
   settings?: (namespace: string) => HookCall["settings"];
@@ -100,7 +100,7 @@ interface Setup {
 export function storeWith(given: Setup = {}): Fixture {
   const world = { ...DEFAULTS, namespaces: [namespace()], ...given };
   const clusters = new MapLister<Cluster>();
-  const namespaces = new MapLister<Namespace>();
+  const namespaces = new MapLister<StoredNamespace>();
   const dirty: string[] = [];
   const events: EventText[] = [];
   const holds: EventText[] = [];

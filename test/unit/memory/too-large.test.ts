@@ -7,10 +7,11 @@ import { NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
 import { computeStatus } from "../../../src/status/policy-status.ts";
 import { finalizerIsDue, wantedFinalizers } from "../../../src/status/finalizer.ts";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hook-policy.ts";
-import type { Cluster } from "../../../src/api/meta.ts";
+import type { Cluster, ObjectMeta, StoredNamespace } from "../../../src/api/meta.ts";
+import { labelsOfNamespace } from "../../../src/api/selector.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { identityOf, stubCluster } from "../../../src/views/too-large.ts";
+import { identityOf, stubCluster, stubNamespace } from "../../../src/views/too-large.ts";
 import {
   cluster,
   clusterHookPolicy,
@@ -18,9 +19,11 @@ import {
   DELETE,
   gated,
   hookPolicy,
+  listerOf,
   namespace,
   NOW,
   override,
+  rule,
   world,
 } from "../builders.ts";
 import { keyOf, storeWith } from "./fixtures.ts";
@@ -110,6 +113,59 @@ describe("a Cluster that is too large", () => {
     const request = { call: DELETE, cluster: deleted() };
     assert.equal(store.decider.ask(request, NOW).holds, true);
     assert.equal(store.decider.decideLive(request, live, NOW).holds, true);
+  });
+});
+
+describe("a Namespace that is too large", () => {
+  const velero = (over: Partial<ObjectMeta> = {}): StoredNamespace =>
+    stubNamespace(namespace({ name: "velero", uid: "velero", labels: { backups: "here" }, ...over }));
+  const unlabelled = ({ metadata }: StoredNamespace): StoredNamespace => ({ metadata, tooLarge: true });
+  const BACKUP = { apiVersion: "velero.io/v1", kind: "Backup" };
+  const byLabel = { namespaceSelector: { matchLabels: { backups: "here" } } };
+  const gone = (place: object, failurePolicy: "Fail" | "Ignore"): PolicyObject => {
+    const until = [{ name: "g", object: { ...BACKUP, selector: {}, absent: true as const, ...place } }];
+    return clusterHookPolicy({ failurePolicy, rules: [rule({ until })] });
+  };
+  const asked = (policy: PolicyObject, ...others: readonly StoredNamespace[]): string => {
+    const namespaces = [namespace(), ...others];
+    const { store } = storeWith({ policies: [policy], clusters: [deleted()], namespaces });
+    const request = { call: DELETE, cluster: deleted() };
+    const { verdict: said, holds, trace } = store.decider.ask(request, NOW);
+    const live = { ...world({ cluster: deleted() }), namespaces: listerOf([namespace()]) };
+    assert.ok(!holds || store.decider.decideLive(request, live, NOW).holds, "whatever is read");
+    return [said, holds, trace[0]?.rules[0]?.gates[0]?.reason].join(" ");
+  };
+
+  for (const failurePolicy of ["Fail", "Ignore"] as const)
+    test(`proves nothing by what is missing there, and is not taken for missing itself: ${failurePolicy}`, () => {
+      const held = "NotEvaluable true TooLarge";
+      assert.equal(asked(gone({ namespace: "velero" }, failurePolicy), velero()), held);
+      assert.equal(asked(gone(byLabel, failurePolicy), velero()), held);
+      assert.equal(asked(gone(byLabel, failurePolicy), unlabelled(velero())), held);
+    });
+
+  test("concerns no gate whose selector does not select it", () => {
+    const other = velero({ labels: {} });
+    const whole = namespace({ name: "other", uid: "other", labels: { backups: "here" } });
+    assert.equal(asked(gone(byLabel, "Fail"), other, whole), "Allowed false Holds");
+  });
+
+  test("holds its Clusters by every policy that may look at it", () => {
+    const own = { namespace: unlabelled(stubNamespace(namespace())) };
+    assert.equal(verdict(everything(), deleted(), own), "NotEvaluable true TooLarge");
+    const selecting = (labels: Record<string, string>): PolicyObject =>
+      clusterHookPolicy({ failurePolicy: "Ignore", namespaceSelector: { matchLabels: labels } });
+    assert.equal(verdict(selecting({ team: "a" }), deleted(), own), "NotEvaluable true TooLarge");
+    const labelled = { namespace: stubNamespace(namespace({ labels: { team: "b" } })) };
+    assert.equal(verdict(selecting({ team: "a" }), deleted(), labelled), "Allowed false ");
+    assert.equal(verdict(selecting({ team: "b" }), deleted(), labelled), "NotEvaluable true TooLarge");
+  });
+
+  test("keeps its labels unless these are too large, too", () => {
+    const many = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`l${n}`, "x".repeat(40)]));
+    assert.equal(labelsOfNamespace(velero({ labels: many })), "unknown");
+    assert.deepEqual(labelsOfNamespace(velero()), { backups: "here" });
+    assert.equal(stubNamespace(velero()).tooLarge, true);
   });
 });
 

@@ -357,6 +357,7 @@ function bound(api: RolloutApi): RolloutApi {
   return {
     getRollout: api.getRollout.bind(api),
     members: api.members.bind(api),
+    namespaces: api.namespaces.bind(api),
     findCluster: api.findCluster.bind(api),
     replaceRolloutStatus: api.replaceRolloutStatus.bind(api),
     isConflict: api.isConflict.bind(api),

@@ -12,7 +12,8 @@ import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { OperationState, World } from "../../../src/policy/world.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
-import { compiled, hookPolicy, NOW } from "../builders.ts";
+import { stubNamespace } from "../../../src/views/too-large.ts";
+import { compiled, hookPolicy, namespace, NOW } from "../builders.ts";
 import * as any from "./decide-arbitraries.ts";
 import { runs } from "../../generated.ts";
 
@@ -216,6 +217,19 @@ describe("time", () => {
       RUNS,
     );
   });
+});
+
+test("a Namespace that is too large for memory releases nothing, whatever its labels", () => {
+  fc.assert(
+    fc.property(any.policies(true), any.situation, fc.boolean(), (policies, { at, call }, isLabelled) => {
+      if (at.namespace?.tooLarge !== undefined) return;
+      const { knownLabels, ...stub } = stubNamespace(at.namespace ?? namespace());
+      const known = { ...stub, ...(isLabelled && knownLabels && { knownLabels }) };
+      const held = judge(policies, { at: { ...at, namespace: known }, call });
+      assert.ok(!judge(policies, { at, call }).holds || held.holds || at.namespace === undefined);
+    }),
+    RUNS,
+  );
 });
 
 test("whatever is stored under a policy's name, nothing throws and nothing of it releases what it may hold", () => {

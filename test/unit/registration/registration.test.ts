@@ -97,6 +97,10 @@ describe("an operator that no ExtensionConfig points to says so", () => {
   }
 });
 
+type Found = ReturnType<typeof notCalled>;
+const reasonOf = (found: Found): string | undefined => (found === "Unknown" ? found : found?.reason);
+const messageOf = (found: Found): string => (found === "Unknown" ? found : (found?.message ?? ""));
+
 describe("a policy is not called", () => {
   const own = compiled(hookPolicy());
   const everywhere = compiled(clusterHookPolicy());
@@ -104,7 +108,7 @@ describe("a policy is not called", () => {
   const create = compiled(hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] }));
   const selecting = registration({ namespaceSelector: { matchLabels: { hooks: "on" } } });
   const yes = { hooks: "on" };
-  const cases: Record<string, [ReturnType<typeof notCalled>, string | undefined]> = {
+  const cases: Record<string, [Found, string | undefined]> = {
     "without an ExtensionConfig": [notCalled(own, [], {}), "NotRegistered"],
     "before it was discovered": [notCalled(own, [registration({}, undiscovered)], {}), "NotDiscovered"],
     "when discovery was never tried": [
@@ -112,7 +116,7 @@ describe("a policy is not called", () => {
       "NotDiscovered",
     ],
     "in a namespace that is left out": [notCalled(own, [selecting], {}), "NamespaceNotSelected"],
-    "in a namespace that is not known": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
+    "in a namespace without labels": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
     "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],
     "– but it is when discovered": [notCalled(own, [registration()], undefined), undefined],
     "– but it is in a selected namespace": [notCalled(own, [selecting], yes), undefined],
@@ -124,23 +128,25 @@ describe("a policy is not called", () => {
     "– but one that holds nothing need not be": [notCalled(observer, [], {}), undefined],
   };
   for (const [name, [found, want]] of Object.entries(cases)) {
-    test(name, () => assert.equal(found?.reason, want));
+    test(name, () => assert.equal(reasonOf(found), want));
   }
+
+  test("is not known where a selector decides, and the labels of the namespace are not known", () => {
+    assert.equal(notCalled(own, [selecting], "unknown"), "Unknown");
+    assert.equal(notCalled(create, [registration(), selecting], "unknown"), "Unknown");
+    assert.equal(notCalled(own, [registration(), selecting], "unknown"), undefined);
+    assert.equal(reasonOf(notCalled(create, [registration()], "unknown")), "HookNotRegistered");
+    assert.equal(notCalled(everywhere, [selecting], "unknown"), undefined);
+  });
 
   test("in words that do not depend on order or on what Cluster API's error says", () => {
     const [a, b] = [registration({}, undiscovered, "a"), registration({}, undiscovered, "b")];
     const found = notCalled(own, [b, a], {});
     assert.deepEqual(found, notCalled(own, [a, b], {}));
-    assert.match(found?.message ?? "", /ExtensionConfig a, b$/);
+    assert.match(messageOf(found), /ExtensionConfig a, b$/);
     const message = "requestHook h/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
     const refused = { conditions: [{ ...DISCOVERED, status: "False", message }] };
-    assert.match(
-      notCalled(own, [registration({}, refused)], {})?.message ?? "",
-      /set the operator's --capi-version/,
-    );
-    assert.match(
-      notCalled(create, [registration()], {})?.message ?? "",
-      /no handler for BeforeClusterCreate/,
-    );
+    assert.match(messageOf(notCalled(own, [registration({}, refused)], {})), /set the operator's --capi-version/);
+    assert.match(messageOf(notCalled(create, [registration()], {})), /no handler for BeforeClusterCreate/);
   });
 });

@@ -2,7 +2,7 @@
 
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
-import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import type { Lister } from "../../../src/memory/memory.ts";
 import type { DecisionRequest, Override, World } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
@@ -16,6 +16,7 @@ import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.t
 class FakeApi implements RolloutApi {
   readonly stored = new Map<string, HookRollout>();
   readonly clusters = new Map<string, Cluster>();
+  readonly present = new Map<string, Namespace>();
   readonly requests: string[] = [];
   /** Happens before the next write is looked at. */
   beforeWrite: () => void = () => undefined;
@@ -59,6 +60,11 @@ class FakeApi implements RolloutApi {
   async members() {
     this.requests.push("list members");
     return await Promise.resolve([...this.clusters.values()].map(({ metadata }) => metadata));
+  }
+
+  async namespaces() {
+    this.requests.push("list namespaces");
+    return await Promise.resolve([...this.present.values()]);
   }
 
   async findCluster(namespace: string, name: string) {
@@ -127,7 +133,8 @@ export function replicaOf({
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
   const namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } };
-  const namespaces = new Map([["fleet", namespace]]);
+  const namespaces = new Map<string, StoredNamespace>([["fleet", namespace]]);
+  api.present.set("fleet", namespace);
   const time = { now: NOW, nowMs: 0 };
   const errors: unknown[] = [];
   const policiesHold = new Set<string>();
@@ -216,10 +223,14 @@ export function requestOf(cluster: Cluster, call: DecisionRequest["call"] = CALL
 }
 
 /** Every policy releases the Cluster. */
-export function released(cluster: Cluster, overrides: readonly Override[] = []): Decision {
+export function released(
+  cluster: Cluster,
+  overrides: readonly Override[] = [],
+  namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } },
+): Decision {
   const world: World = {
     cluster,
-    namespace: { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } },
+    namespace,
     objects: { find: () => ({ ok: false, reason: "ObjectsNotRead", message: "" }) },
     overrides,
   };
@@ -250,12 +261,13 @@ export async function confirm(
   replica: Replica,
   cluster: Cluster,
   overrides: readonly Override[] = [],
+  namespace?: Namespace,
 ): Promise<Confirmation> {
   const { rollouts } = replica;
   const queues = rollouts.entries().map(({ queue }) => queue);
   for (const queue of queues) queue.mayBegin = () => true;
   try {
-    return await confirmAfterList(replica, requestOf(cluster), released(cluster, overrides));
+    return await confirmAfterList(replica, requestOf(cluster), released(cluster, overrides, namespace));
   } finally {
     for (const queue of queues) Reflect.deleteProperty(queue, "mayBegin");
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
 import { CONDITION } from "../../../src/api/hook-policy.ts";
-import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import { stubCluster, stubNamespace, viewMember } from "../../../src/views/too-large.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
@@ -50,12 +50,27 @@ function fleetOf(spec: Spec, status: Partial<HookRolloutStatus> = {}) {
     if (cluster.tooLarge !== true) replica.api.clusters.set(key, cluster);
     replica.rollouts.clusterChanged(before, cluster);
   };
-  for (const name of ["canary-a", "canary-b"]) replica.namespaces.set(name, namespaceOf(name, "canary"));
-  replica.namespaces.set("prod", namespaceOf("prod", "production"));
+  const create = (namespace: Namespace): void => {
+    replica.namespaces.set(namespace.metadata.name, namespace);
+    replica.api.present.set(namespace.metadata.name, namespace);
+  };
+  for (const name of ["canary-a", "canary-b"]) create(namespaceOf(name, "canary"));
+  create(namespaceOf("prod", "production"));
   const other = clusterIn("canary-b", "canary", OLD);
   const prod = clusterIn("prod", "rest", { progress: { heldAt: "BeforeClusterUpgrade" } });
   for (const cluster of [clusterIn("canary-a", "canary"), other, prod]) put(cluster);
-  return { ...replica, replica, put, other, prod };
+  return { ...replica, replica, put, create, other, prod };
+}
+
+/** As memory has it; `undefined`: it does not have it. */
+function setNamespace(
+  { namespaces, rollouts }: Replica,
+  name: string,
+  namespace: StoredNamespace | undefined,
+): void {
+  if (namespace === undefined) namespaces.delete(name);
+  else namespaces.set(name, namespace);
+  rollouts.membersChanged();
 }
 
 function stubs(replica: ReturnType<typeof fleetOf>, cluster: Cluster): Record<string, () => void> {
@@ -64,8 +79,7 @@ function stubs(replica: ReturnType<typeof fleetOf>, cluster: Cluster): Record<st
   const stubIts = (): void => {
     const namespace = replica.namespaces.get(name);
     assert.ok(namespace);
-    replica.namespaces.set(name, stubNamespace(namespace));
-    replica.rollouts.membersChanged();
+    setNamespace(replica, name, stubNamespace(namespace));
   };
   const both = (): void => [stubIts, stubIt].forEach((each) => each());
   return { "the Cluster": stubIt, "its Namespace": stubIts, both };
@@ -130,6 +144,85 @@ test("a Cluster whose Namespace is too large waits as one that a rollout may sel
   const fleet = fleetOf(BY_NAMESPACE);
   stubs(fleet, fleet.prod)["its Namespace"]?.();
   assert.equal(ask(fleet.replica, fleet.prod), "TooLarge");
+});
+
+describe("a Namespace of which the leader's memory has not the labels", () => {
+  const unlabelled = (name: string): StoredNamespace => {
+    const { metadata } = stubNamespace(namespaceOf(name, ""));
+    return { metadata, tooLarge: true };
+  };
+  const lacks: Readonly<Record<string, (name: string) => StoredNamespace | undefined>> = {
+    "it does not have the Namespace": () => undefined,
+    "the labels are too large, too": unlabelled,
+    "it has older ones": (name) => namespaceOf(name, "production"),
+  };
+  const limited: Spec = {
+    ...BY_NAMESPACE,
+    maxConcurrency: 10,
+    stages: [{ name: "canary", maxConcurrency: 1, ...environment("canary") }, { name: "rest" }],
+  };
+  const spread: Spec = {
+    maxConcurrency: 10,
+    spread: [{ labelKey: "environment", from: "Namespace", maxConcurrency: 1 }],
+  };
+  const running = { metadata: clusterMeta("c", {}, true), progress: { begun: true } };
+  for (const [what, seen] of Object.entries(lacks)) {
+    const canaries = (spec: Spec) => {
+      const fleet = fleetOf(spec);
+      fleet.create({ metadata: { ...namespaceOf("canary-b", "canary").metadata, resourceVersion: "2" } });
+      setNamespace(fleet, "canary-b", seen("canary-b"));
+      return fleet;
+    };
+    test(`makes no stage smaller: ${what}`, async () => {
+      const fleet = canaries(BY_NAMESPACE);
+      await fleet.reconciler.reconcile("upgrades");
+      assert.equal(stageOf(fleet.replica, "canary")?.passed, false);
+      assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "StageClosed");
+    });
+    for (const [limit, spec] of Object.entries({ "of a stage": limited, "by labels": spread }))
+      test(`makes no limit ${limit} larger: ${what}`, async () => {
+        const fleet = canaries(spec);
+        const { labels: _, ...metadata } = running.metadata;
+        const marked = { ...metadata, namespace: "canary-b", uid: "uid-canary-b" };
+        fleet.put({ ...clusterIn("canary-b", "canary", running), metadata: marked });
+        const next = clusterIn("canary-a", "canary", { progress: { heldAt: "BeforeClusterUpgrade" } });
+        fleet.put(next);
+        const namespace = namespaceOf("canary-a", "canary");
+        assert.equal(reasonOf(await confirm(fleet.replica, next, [], namespace)), "NoFreeSlot");
+      });
+  }
+
+  test("makes its Clusters wait until it is known, and the rollout says so", async () => {
+    const fleet = fleetOf(BY_NAMESPACE);
+    setNamespace(fleet, "prod", undefined);
+    assert.equal(ask(fleet.replica, fleet.prod), "NamespaceUnknown");
+    await fleet.reconciler.reconcile("upgrades");
+    const { status, reason, message = "" } = condition(fleet.replica, CONDITION.Ready) ?? {};
+    assert.deepEqual([status, reason], ["True", "NamespaceUnknown"]);
+    assert.match(message, /the Namespace of prod\/c is not known: no stage passes/);
+    setNamespace(fleet, "prod", namespaceOf("prod", "production"));
+    assert.equal(ask(fleet.replica, fleet.prod), "StageClosed");
+  });
+
+  test("does not matter where no selector and no limit reads labels of Namespaces", async () => {
+    const fleet = fleetOf({
+      ...BY_CLUSTER,
+      spread: [{ labelKey: "kubernetes.io/metadata.name", from: "Namespace", maxConcurrency: 1 }],
+    });
+    setNamespace(fleet, "prod", undefined);
+    fleet.put(clusterIn("canary-b", "canary"));
+    await fleet.reconciler.reconcile("upgrades");
+    assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "go");
+    assert.equal(fleet.api.requests.includes("list namespaces"), false);
+  });
+
+  test("delays no stage of other Namespaces where it is too large and its labels are not", async () => {
+    const fleet = fleetOf(BY_NAMESPACE);
+    fleet.put(clusterIn("canary-b", "canary"));
+    stubs(fleet, fleet.prod)["both"]?.();
+    await fleet.reconciler.reconcile("upgrades");
+    assert.equal(stageOf(fleet.replica, "canary")?.passed, true);
+  });
 });
 
 test("a stage that cannot select the Cluster passes", async () => {
