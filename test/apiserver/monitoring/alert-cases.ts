@@ -5,6 +5,8 @@ export interface Case {
   /** When it is looked at. */
   readonly at: string;
   readonly series: Readonly<Record<string, string>>;
+  /** How many alerts of the name fire; default 1. */
+  readonly count?: number;
 }
 
 export interface Cases {

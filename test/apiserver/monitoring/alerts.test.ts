@@ -74,7 +74,7 @@ describe("the alerts", () => {
   for (const [alert, { fires, rests }] of Object.entries(CASES)) {
     test(`${alert} fires when it has to, and at no other time`, async () => {
       const tests = [
-        ...fires.map((each) => ({ ...each, count: 1 })),
+        ...fires.map((each) => ({ ...each, count: each.count ?? 1 })),
         ...rests.map((each) => ({ ...each, count: 0 })),
       ].map(({ name, at, series, count }) => ({
         name: `${alert}: ${name}`,

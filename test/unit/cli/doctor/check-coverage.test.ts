@@ -4,25 +4,13 @@ import { describe } from "node:test";
 import { found, policy, table } from "./evidence-fixture.ts";
 
 describe("Clusters are protected", () => {
-  table({
-    "by every policy that can hold: one that only observes needs no Cluster": [
-      "effect",
-      () => ({
-        policies: found([
-          policy(),
-          policy(
-            {
-              clusterSelector: { matchLabels: { tier: "gold" } },
-              rules: [{ name: "r", hooks: ["AfterControlPlaneInitialized"] }],
-            },
-            {},
-            "observer",
-          ),
-        ]),
-      }),
-      "ok",
-      /^every policy that can hold matches a Cluster, of 1/,
-    ],
+  const rules = [{ name: "r", hooks: ["AfterControlPlaneInitialized"] }];
+  const observer = policy({ clusterSelector: { matchLabels: { tier: "gold" } }, rules }, {}, "observer");
+  table("effect", {
+    "by every policy that can hold: one that only observes needs no Cluster": {
+      given: { policies: found([policy(), observer]) },
+      ok: /^every policy that can hold matches a Cluster, of 1/,
+    },
   });
 });
 

@@ -249,12 +249,7 @@ describe("rollouts that are Ready, whose stages do not pass", () => {
 });
 
 describe("Clusters that two rollouts select", () => {
-  table({
-    "count once": [
-      "rollout Clusters",
-      has(rollout(), second({ operation: "Delete" })),
-      "ok",
-      /its 1 Cluster(?!s)/,
-    ],
+  table("rollout Clusters", {
+    "count once": { given: has(rollout(), second({ operation: "Delete" })), ok: /its 1 Cluster(?!s)/ },
   });
 });
