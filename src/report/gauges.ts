@@ -308,7 +308,7 @@ export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "
   }));
 }
 
-/** Counts the operations that have passed each step of their deadline. */
+/** Counts the deadlines, of each rule and operation, that have passed each step. */
 export function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
   const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
   if (steps.length === 0) return [];

@@ -195,7 +195,7 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
       labelNames: ["kind", "namespace", "policy", "rule", "gate"],
     }),
     deadlines: mirror("hookpolicy_deadlines", {
-      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
+      help: "Running deadlines, one for each operation and rule, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
       labelNames: ["kind", "namespace", "policy", "passed"],
     }),
     policyNotReady: mirror("hookpolicy_policy_not_ready", {
