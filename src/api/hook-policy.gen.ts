@@ -1036,7 +1036,7 @@ export interface HookRolloutStatus {
    * @maxItems 16
    */
   conditions?: Condition[];
-  /** The newest Kubernetes version that Clusters are upgraded to, for upgrades. */
+  /** The newest Kubernetes version for which Clusters wait or run, or else the newest; for upgrades. */
   target?: string;
   /** The name of the stage. */
   stage?: string;
