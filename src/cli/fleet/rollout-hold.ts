@@ -328,10 +328,16 @@ function readyMessages(
     .map(({ message }) => message);
 }
 
+const SHOWN_FAILURES = 5;
+
 function failures(compiled: CompiledRollout, status: HookRolloutStatus): readonly string[] {
   const stage = haltingStage(compiled, status);
   const failed = stage === undefined ? [] : countingFailures(compiled, status.failed, stage.name);
-  return failed
-    .slice(0, 5)
-    .map(({ namespace, name, reason, time }) => `${namespace}/${name} failed at ${time} (${reason})`);
+  const more = failed.length - SHOWN_FAILURES;
+  return [
+    ...failed
+      .slice(0, SHOWN_FAILURES)
+      .map(({ namespace, name, reason, time }) => `${namespace}/${name} failed at ${time} (${reason})`),
+    ...(more > 0 ? [`and ${more} more failed`] : []),
+  ];
 }

@@ -387,6 +387,24 @@ test("a rollout that no operator has seen holds as simulate and suites say, with
   assert.match(halted, /stage rest: Blocked \(Halted\)\n +because +team-a\/c1 failed at .* \(Unhealthy\)$/m);
 });
 
+test("a halt names five failures, and says how many more there are", async (t) => {
+  const all = Array.from({ length: 7 }, (_, index) => {
+    const name = `ill-${index}`;
+    return {
+      namespace: "team-b",
+      name,
+      uid: name,
+      target: VERSION,
+      stage: "all",
+      reason: "Unhealthy",
+      time: NOW,
+    };
+  });
+  const stdout = await explained(t, [rollout({}, { failed: all })]);
+  assert.match(stdout, /Blocked \(Halted\)\n[^]*ill-4 failed .*\n +because +and 2 more failed$/m);
+  assert.doesNotMatch(stdout, /ill-5/);
+});
+
 test("tells of a Cluster that is too large for memory, without which no stage passes", async (t) => {
   const large = { ...ready, reason: "TooLarge", message: "In force; the labels of team-b/c1 are too large" };
   const stages = [
