@@ -1,6 +1,7 @@
 /** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way, and warnings. */
 
 import { GROUP } from "../api/hook-policy.ts";
+import { counted } from "../lib/counted.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate, truncateText } from "../lib/truncate.ts";
 import { MAX_WARNING } from "../policy/message.ts";
@@ -112,7 +113,7 @@ export function joinWarnings(warnings: readonly string[]): string[] {
   for (const [index, raw] of unique.entries()) {
     const warning = truncateText(printable(raw), MAX_WARNING);
     left -= warning.length;
-    if (left < 0) return [...shown, `and ${unique.length - index} more warnings`];
+    if (left < 0) return [...shown, `and ${counted(unique.length - index, "more warning")}`];
     shown.push(warning);
   }
   return shown;

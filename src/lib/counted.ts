@@ -1,3 +1,8 @@
+/** "an Ingress", "a Job" */
+export function withArticle(noun: string): string {
+  return `${/^[aeio]/i.test(noun) ? "an" : "a"} ${noun}`;
+}
+
 /** "1 error", "2 policies"; `several` is the plural of a noun that has no regular one. */
 export function counted(
   number: number,

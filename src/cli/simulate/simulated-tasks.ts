@@ -2,6 +2,7 @@
 
 import type { TaskAction } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import { withArticle } from "../../lib/counted.ts";
 import { inOwnDecision } from "../../policy/budget.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
@@ -98,7 +99,7 @@ export function taskEffect({
 }
 
 function deedOf({ create, apply, delete: deletion }: TaskAction): string {
-  if (create !== undefined) return `creates a ${create.kind}`;
-  if (apply !== undefined) return `applies a ${apply.kind}`;
+  if (create !== undefined) return `creates ${withArticle(create.kind)}`;
+  if (apply !== undefined) return `applies ${withArticle(apply.kind)}`;
   return `deletes ${deletion?.kind ?? "nothing"}`;
 }

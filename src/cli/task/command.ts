@@ -132,8 +132,9 @@ async function list(client: KubeClient, query: Query): Promise<void> {
   await print(shown, query, "rows");
   const of = forCluster === undefined ? "" : ` of Cluster ${namespacedName(forCluster)}`;
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-  if (shown.length === 0) stderr.line(`there is no HookTask${of}${where}`);
   const over = found.length - shown.length;
+  const running = over > 0 ? " whose operation is not over" : "";
+  if (shown.length === 0) stderr.line(`there is no HookTask${of}${where}${running}`);
   if (over > 0) stderr.line(`and ${over} of operations that are over (--all)`);
 }
 

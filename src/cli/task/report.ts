@@ -1,6 +1,7 @@
 /** Prints HookTasks as tables, in detail, and as JSON. */
 
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../../api/hook-policy.ts";
+import { withArticle } from "../../lib/counted.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -93,8 +94,8 @@ function aboutDetails({ object: { spec }, cluster, policy, key }: ReadTask): Det
 }
 
 function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]): string {
-  if (create !== undefined) return `creates a ${create.kind}`;
-  if (apply !== undefined) return `applies a ${apply.kind}`;
+  if (create !== undefined) return `creates ${withArticle(create.kind)}`;
+  if (apply !== undefined) return `applies ${withArticle(apply.kind)}`;
   if (removed === undefined) return "nothing";
   const { kind, name, namespace, selector } = removed;
   if (name !== undefined) return `deletes ${kind} ${namespacedName({ namespace, name })}`;

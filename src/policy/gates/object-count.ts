@@ -79,7 +79,10 @@ function judgeCount({ absent, min, max }: Count, present: Tally, going: Tally, w
 /** What exists, what counts of it, and how many are wanted, where that is not one. */
 function describeTally({ yes, all }: Tally, min: number): string {
   const exist = all === 0 ? "none exists" : `${all} ${all === 1 ? "exists" : "exist"}`;
-  const counts = yes === all ? "" : `, and ${yes === 0 ? "none" : yes} of them meets the expression`;
+  const counts =
+    yes === all
+      ? ""
+      : `, and ${yes === 0 ? "none" : yes} of them ${yes > 1 ? "meet" : "meets"} the expression`;
   return `${exist}${counts}${min > 1 ? `; ${min} wanted` : ""}`;
 }
 

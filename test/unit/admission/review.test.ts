@@ -80,6 +80,9 @@ test("warnings are bounded one by one and together, said once, and on one line e
   assert.ok(long.join("").length < 4096);
   assert.match(long.at(-1) ?? "", /^and \d+ more warnings$/);
   assert.equal(long.length - 1 + Number(/\d+/.exec(long.at(-1) ?? "")?.[0]), 40);
+  const shown = long.length - 1;
+  const one = warningsOf(Array.from({ length: shown + 1 }, (_, index) => `${index} ${"ä".repeat(300)}`));
+  assert.equal(one.at(-1), "and 1 more warning");
 });
 
 test("a review that a bug left without an answer is refused, and says so whatever its object is", () => {

@@ -194,6 +194,13 @@ describe("its condition", () => {
       judged({ ...gate, minCount: 2 }, backups(backup("d", "Completed"), ...running)).observed,
       "4 exist, and 1 of them meets the expression; 2 wanted",
     );
+    assert.equal(
+      judged(
+        { ...gate, minCount: 3 },
+        backups(backup("d", "Completed"), backup("e", "Completed"), ...running),
+      ).observed,
+      "5 exist, and 2 of them meet the expression; 3 wanted",
+    );
     assert.equal(decided(gate, backups(...running)).message, decided(gate, backups()).message);
     const many = Array.from({ length: 12 }, (_, index) => backup(`b${index}`));
     const none = decided({ selector: {}, absent: true }, backups(...many)).message;
