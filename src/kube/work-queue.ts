@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { entryOf } from "../lib/entry-of.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
@@ -51,6 +52,8 @@ export class WorkQueue {
   readonly #backoff: BackoffOptions;
   readonly #turns: FairTurns;
   readonly #groups = new Map<string, Group>();
+  /** The group of each waiting key, as of its first add. */
+  readonly #waitingIn = new Map<string, string>();
   readonly #processing = new Set<string>();
   /** Keys added while they are processed. */
   readonly #dirty = new Set<string>();
@@ -71,9 +74,7 @@ export class WorkQueue {
 
   /** Number of keys that are ready and wait for a worker. */
   get depth(): number {
-    let depth = this.#dirty.size;
-    for (const { urgent, others } of this.#groups.values()) depth += urgent.size + others.size;
-    return depth;
+    return this.#dirty.size + this.#waitingIn.size;
   }
 
   add(key: string): void {
@@ -115,10 +116,10 @@ export class WorkQueue {
   }
 
   #wait(key: string): void {
-    const name = this.#options.groupOf?.(key) ?? key;
+    const waits = this.#waitingIn.has(key);
+    const name = entryOf(this.#waitingIn, key, () => this.#options.groupOf?.(key) ?? key);
     const group = this.#groups.get(name) ?? { urgent: new Set(), others: new Set() };
     this.#groups.set(name, group);
-    const waits = group.urgent.has(key) || group.others.has(key);
     if (this.#options.isUrgent?.(key) === true) {
       group.others.delete(key);
       group.urgent.add(key);
@@ -139,6 +140,7 @@ export class WorkQueue {
     const [key] = urgent.size > 0 ? urgent : others;
     if (key === undefined) return Promise.resolve();
     if (!urgent.delete(key)) others.delete(key);
+    this.#waitingIn.delete(key);
     if (urgent.size + others.size === 0) this.#groups.delete(name);
     this.#processing.add(key);
     const work = this.#work(key, this.#signal);

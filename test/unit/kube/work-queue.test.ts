@@ -80,6 +80,22 @@ test("a key added while it is worked on is worked on again, never twice at a tim
   assert.equal(queue.depth, 0);
 });
 
+test("a key whose group changes while it waits is worked on once", async () => {
+  const seen: string[] = [];
+  let group = "";
+  const reconcile = async (key: string): Promise<undefined> => void seen.push(key);
+  const queue = new WorkQueue({ reconcile, log: new MemoryLogger(), groupOf: () => group });
+  queue.add("a");
+  group = "known";
+  queue.add("a");
+  assert.equal(queue.depth, 1);
+  const stop = new AbortController();
+  const done = queue.run(stop.signal);
+  stop.abort();
+  await done;
+  assert.deepEqual(seen, ["a"]);
+});
+
 test("so many different keys at a time as configured", async (t) => {
   let running = 0;
   let most = 0;
