@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { StepResult } from "../../../../src/cli/suite/result.ts";
 import { rawPolicy, rawRollout } from "../raw.ts";
 import { APPROVED, CLUSTER, DELETE, problemOf, run, suite, UPGRADE } from "./suites.ts";
 
@@ -34,23 +33,20 @@ async function steps(tasks: readonly object[], given: readonly object[], more: o
   return result.steps;
 }
 
-function assertPassed(results: readonly StepResult[]): void {
+/** Each step of a suite whose policy has these tasks. */
+async function passes(tasks: object | readonly object[], given: readonly object[], more: object = {}) {
+  const results = await steps([tasks].flat(), given, more);
   const failed = results.filter(({ status }) => status !== "passed" && status !== "done");
   assert.deepEqual(failed, []);
 }
 
 describe("a task", () => {
   test("begins at a call, and its Job ends it", async () => {
-    assertPassed(
-      await steps(
-        [clean()],
-        [
-          { call: DELETE, expect: { ...HELD, task: "clean", reason: "TaskPending" }, ...phase("Running") },
-          { call: DELETE, expect: { ...HELD, task: "clean", reason: "TaskRunning" }, ...phase("Running") },
-          { ...ended("Complete"), call: DELETE, expect: GO, ...phase("Succeeded") },
-        ],
-      ),
-    );
+    await passes(clean(), [
+      { call: DELETE, expect: { ...HELD, task: "clean", reason: "TaskPending" }, ...phase("Running") },
+      { call: DELETE, expect: { ...HELD, task: "clean", reason: "TaskRunning" }, ...phase("Running") },
+      { ...ended("Complete"), call: DELETE, expect: GO, ...phase("Succeeded") },
+    ]);
   });
 
   test("waits for the gates of every policy", async () => {
@@ -61,34 +57,27 @@ describe("a task", () => {
       kind: "Cluster",
       metadata: { name: "prod-1", annotations: { "example.com/ok": "uid-1" } },
     };
-    assertPassed(
-      await steps(
-        [clean()],
-        [
-          { call: DELETE, expect: { ...HELD, gate: "approved" }, ...phase("None") },
-          { patch: [approve], call: DELETE, expect: { ...HELD, task: "clean" }, ...phase("Running") },
-        ],
-        { policies },
-      ),
+    await passes(
+      clean(),
+      [
+        { call: DELETE, expect: { ...HELD, gate: "approved" }, ...phase("None") },
+        { patch: [approve], call: DELETE, expect: { ...HELD, task: "clean" }, ...phase("Running") },
+      ],
+      { policies },
     );
   });
 
   test("that fails is tried again after its delay, then by a person", async () => {
-    assertPassed(
-      await steps(
-        [clean({ retries: 1 })],
-        [
-          { call: DELETE },
-          { ...ended("Failed"), ...phase("Retrying", "clean", { attempts: 1 }) },
-          { call: DELETE, expect: { ...HELD, reason: "TaskRunning", nextChange: "2026-11-21T12:00:30Z" } },
-          { advance: "29s", ...phase("Retrying", "clean", { attempts: 1 }) },
-          { advance: "1s", ...phase("Running", "clean", { attempts: 2 }) },
-          { ...ended("Failed"), call: DELETE, expect: { ...HELD, reason: "TaskFailed" }, ...phase("Failed") },
-          { retry: ["clean"], ...phase("Running", "clean", { attempts: 3 }) },
-          { ...ended("Complete"), call: DELETE, expect: GO },
-        ],
-      ),
-    );
+    await passes(clean({ retries: 1 }), [
+      { call: DELETE },
+      { ...ended("Failed"), ...phase("Retrying", "clean", { attempts: 1 }) },
+      { call: DELETE, expect: { ...HELD, reason: "TaskRunning", nextChange: "2026-11-21T12:00:30Z" } },
+      { advance: "29s", ...phase("Retrying", "clean", { attempts: 1 }) },
+      { advance: "1s", ...phase("Running", "clean", { attempts: 2 }) },
+      { ...ended("Failed"), call: DELETE, expect: { ...HELD, reason: "TaskFailed" }, ...phase("Failed") },
+      { retry: ["clean"], ...phase("Running", "clean", { attempts: 3 }) },
+      { ...ended("Complete"), call: DELETE, expect: GO },
+    ]);
   });
 
   test("is told as Events and counted as the operator does it", async () => {
@@ -100,53 +89,36 @@ describe("a task", () => {
     const metrics = (of: string): object => ({
       metrics: [{ name: "hookpolicy_tasks", labels: { phase: of }, value: 1 }],
     });
-    assertPassed(
-      await steps(
-        [clean()],
-        [
-          { call: DELETE, events: [started], ...metrics("Running") },
-          { ...ended("Failed"), events: [{ reason: "TaskFailed" }], ...metrics("Failed") },
-          { retry: ["clean"], events: [{ reason: "TaskStarted", message: "attempt 2" }] },
-          { ...ended("Complete"), events: [{ reason: "TaskSucceeded" }], ...metrics("Succeeded") },
-        ],
-      ),
-    );
+    await passes(clean(), [
+      { call: DELETE, events: [started], ...metrics("Running") },
+      { ...ended("Failed"), events: [{ reason: "TaskFailed" }], ...metrics("Failed") },
+      { retry: ["clean"], events: [{ reason: "TaskStarted", message: "attempt 2" }] },
+      { ...ended("Complete"), events: [{ reason: "TaskSucceeded" }], ...metrics("Succeeded") },
+    ]);
   });
 
   test("times out, and lets the Cluster proceed if it says so", async () => {
-    assertPassed(
-      await steps(
-        [clean({ timeout: "10m", onFailure: "Proceed" })],
-        [
-          { call: DELETE },
-          { advance: "9m", ...phase("Running") },
-          { advance: "1m", call: DELETE, expect: GO, ...phase("Failed") },
-        ],
-      ),
-    );
+    await passes(clean({ timeout: "10m", onFailure: "Proceed" }), [
+      { call: DELETE },
+      { advance: "9m", ...phase("Running") },
+      { advance: "1m", call: DELETE, expect: GO, ...phase("Failed") },
+    ]);
   });
 
   test("whose object is deleted has failed", async () => {
-    assertPassed(
-      await steps(
-        [clean()],
-        [{ call: DELETE }, { delete: [{ kind: "Job", name: "clean" }], ...phase("Failed") }],
-      ),
-    );
+    await passes(clean(), [
+      { call: DELETE },
+      { delete: [{ kind: "Job", name: "clean" }], ...phase("Failed") },
+    ]);
   });
 
   test("runs again when its success is too old", async () => {
-    assertPassed(
-      await steps(
-        [clean({ validFor: "1h" })],
-        [
-          { call: UPGRADE },
-          ended("Complete"),
-          { advance: "59m", call: UPGRADE, expect: GO },
-          { advance: "1m", call: UPGRADE, expect: HELD, ...phase("Running") },
-        ],
-      ),
-    );
+    await passes(clean({ validFor: "1h" }), [
+      { call: UPGRADE },
+      ended("Complete"),
+      { advance: "59m", call: UPGRADE, expect: GO },
+      { advance: "1m", call: UPGRADE, expect: HELD, ...phase("Running") },
+    ]);
   });
 
   test("runs again for another version, and what it does is compared field by field", async () => {
@@ -156,58 +128,49 @@ describe("a task", () => {
     };
     const to = (version: string): object => ({ ...UPGRADE, toKubernetesVersion: version });
     const object = (version: string): object => ({ object: { spec: { parallelism: 2, version } } });
-    assertPassed(
-      await steps(
-        [clean({ create: template })],
-        [
-          { call: to("v1.36.0"), tasks: [{ name: "clean", phase: "Running", ...object("v1.36.0") }] },
-          { ...ended("Complete"), call: to("v1.36.0"), expect: GO },
-          {
-            call: to("v1.37.0"),
-            expect: HELD,
-            tasks: [{ name: "clean", phase: "Running", ...object("v1.37.0") }],
-          },
-        ],
-      ),
-    );
+    await passes(clean({ create: template }), [
+      { call: to("v1.36.0"), tasks: [{ name: "clean", phase: "Running", ...object("v1.36.0") }] },
+      { ...ended("Complete"), call: to("v1.36.0"), expect: GO },
+      {
+        call: to("v1.37.0"),
+        expect: HELD,
+        tasks: [{ name: "clean", phase: "Running", ...object("v1.37.0") }],
+      },
+    ]);
   });
 
   test("comes after the one before it in its rule", async () => {
-    assertPassed(
-      await steps(
-        [clean(), clean({ name: "tell" })],
-        [
-          { call: DELETE, expect: { ...HELD, task: "clean" }, ...phase("None", "tell") },
-          {
-            ...ended("Complete"),
-            call: DELETE,
-            expect: { ...HELD, task: "tell" },
-            ...phase("Running", "tell"),
-          },
-          { ...ended("Complete", "tell"), call: DELETE, expect: GO },
-        ],
-      ),
+    await passes(
+      [clean(), clean({ name: "tell" })],
+      [
+        { call: DELETE, expect: { ...HELD, task: "clean" }, ...phase("None", "tell") },
+        {
+          ...ended("Complete"),
+          call: DELETE,
+          expect: { ...HELD, task: "tell" },
+          ...phase("Running", "tell"),
+        },
+        { ...ended("Complete", "tell"), call: DELETE, expect: GO },
+      ],
     );
   });
 
   test("of two Clusters has two objects", async () => {
     const other = { ...CLUSTER, metadata: { ...OWNED, name: "prod-2", uid: "uid-2" } };
-    assertPassed(
-      await steps(
-        [clean()],
-        [
-          { call: DELETE },
-          { call: { ...DELETE, cluster: "team-a/prod-2" } },
-          {
-            ...ended("Complete", "clean-2"),
-            tasks: [
-              { name: "clean", cluster: "team-a/prod-1", phase: "Running" },
-              { name: "clean", cluster: "team-a/prod-2", phase: "Succeeded" },
-            ],
-          },
-        ],
-        { clusters: [CLUSTER, other] },
-      ),
+    await passes(
+      clean(),
+      [
+        { call: DELETE },
+        { call: { ...DELETE, cluster: "team-a/prod-2" } },
+        {
+          ...ended("Complete", "clean-2"),
+          tasks: [
+            { name: "clean", cluster: "team-a/prod-1", phase: "Running" },
+            { name: "clean", cluster: "team-a/prod-2", phase: "Succeeded" },
+          ],
+        },
+      ],
+      { clusters: [CLUSTER, other] },
     );
   });
 
@@ -244,8 +207,8 @@ describe("a task", () => {
       expect: { verdict: "Observed" },
       ...phase("Succeeded", "addon"),
     };
-    assertPassed(await steps([], [first, { call: UPGRADE, ...phase("Succeeded", "addon") }], rules("addon")));
-    assertPassed(await steps([], [first, { call: UPGRADE, ...phase("Failed", "other") }], rules("other")));
+    await passes([], [first, { call: UPGRADE, ...phase("Succeeded", "addon") }], rules("addon"));
+    await passes([], [first, { call: UPGRADE, ...phase("Failed", "other") }], rules("other"));
   });
 
   test("takes the slot of a rollout, and gives it back when it has failed", async () => {
@@ -261,24 +224,22 @@ describe("a task", () => {
     const running = (...names: readonly string[]): object => ({
       rollouts: [{ name: "upgrades", running: names.map((name) => `team-a/${name}`) }],
     });
-    assertPassed(
-      await steps(
-        [clean()],
-        [
-          { call: call("prod-1"), expect: HELD, ...running("prod-1") },
-          { call: call("prod-2"), expect: { ...HELD, rollout: "upgrades" }, ...running("prod-1") },
-          ended("Failed"),
-          // Until then it is still its turn.
-          { advance: "1m", ...running("prod-2") },
-          // It needs the slot again.
-          { retry: ["clean"], ...running("prod-2"), ...prod("1", "Retrying") },
-          { ...ended("Complete", "clean-2"), ...running("prod-2"), ...prod("2", "Succeeded") },
-          { call: call("prod-2"), expect: GO, ...prod("1", "Retrying") },
-          { completed: ["team-a/prod-2"], ...running("prod-1"), ...prod("1", "Running") },
-          { ...ended("Complete"), ...prod("1", "Succeeded") },
-        ],
-        { clusters: [CLUSTER, other], rollouts: [rollout] },
-      ),
+    await passes(
+      clean(),
+      [
+        { call: call("prod-1"), expect: HELD, ...running("prod-1") },
+        { call: call("prod-2"), expect: { ...HELD, rollout: "upgrades" }, ...running("prod-1") },
+        ended("Failed"),
+        // Until then it is still its turn.
+        { advance: "1m", ...running("prod-2") },
+        // It needs the slot again.
+        { retry: ["clean"], ...running("prod-2"), ...prod("1", "Retrying") },
+        { ...ended("Complete", "clean-2"), ...running("prod-2"), ...prod("2", "Succeeded") },
+        { call: call("prod-2"), expect: GO, ...prod("1", "Retrying") },
+        { completed: ["team-a/prod-2"], ...running("prod-1"), ...prod("1", "Running") },
+        { ...ended("Complete"), ...prod("1", "Succeeded") },
+      ],
+      { clusters: [CLUSTER, other], rollouts: [rollout] },
     );
   });
 });
