@@ -25,10 +25,18 @@ const RUNS = hookTask(
 );
 const DONE = hookTask({ name: "prod-1-backup-1" }, { phase: "Succeeded", over: "2026-11-21T11:00:00Z" });
 
+/** The command, as typed, against an API server that has these HookTasks. */
+async function served(t: test.TestContext, answers: Readonly<Record<string, object>>) {
+  const { kubeconfig, asked } = await answering(t, answers);
+  const run = async (line: string) =>
+    await hookpolicy(["task", ...line.split(" "), "--kubeconfig", kubeconfig]);
+  return { run, asked, kubeconfig };
+}
+
 describe("list", () => {
   test("shows what failed first, and counts what is over", async (t) => {
-    const { kubeconfig } = await answering(t, { [`GET ${TASKS}`]: list(DONE, RUNS, FAILED) });
-    const { code, stdout, stderr } = await hookpolicy(["task", "list", "-A", "--kubeconfig", kubeconfig]);
+    const { run } = await served(t, { [`GET ${TASKS}`]: list(DONE, RUNS, FAILED) });
+    const { code, stdout, stderr } = await run("list -A");
     assert.equal(code, 0, stderr);
     assert.deepEqual(
       stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 7)),
@@ -69,26 +77,26 @@ describe("list", () => {
         attempts: [{ name: "backup-z", startedAt: "2026-11-21T11:58:00Z" }],
       },
     );
-    const { kubeconfig } = await answering(t, {
+    const { run } = await served(t, {
       [`GET ${TEAM_A}`]: list(RUNS, refused),
       [`GET ${TEAM_A}/prod-1-backup-3`]: refused,
     });
-    const run = async (...args: readonly string[]): Promise<string> =>
-      (await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig])).stdout;
-    assert.match(await run("list"), / backup +Pending \(cannot begin\) +[^]* backup +Running +/);
-    assert.doesNotMatch(await run("list"), /backup-z/);
-    const json: { tasks: object[] } = JSON.parse(await run("list", "-o", "json"));
+    assert.match(
+      (await run("list -n team-a")).stdout,
+      / backup +Pending \(cannot begin\) +[^]* backup +Running +/,
+    );
+    assert.doesNotMatch((await run("list -n team-a")).stdout, /backup-z/);
+    const json: { tasks: object[] } = JSON.parse((await run("list -n team-a -o json")).stdout);
     assert.partialDeepStrictEqual(json.tasks[0], { name: "prod-1-backup-3", phase: "Pending" });
     assert.ok(!("object" in (json.tasks[0] ?? {})));
-    const shown = await run("show", "prod-1-backup-3");
-    assert.match(shown, /because +the API server has no Backup/);
-    assert.match(shown, /backup-z .* has not begun/);
+    const { stdout } = await run("show -n team-a prod-1-backup-3");
+    assert.match(stdout, /because +the API server has no Backup/);
+    assert.match(stdout, /backup-z .* has not begun/);
   });
 
   test("of one Cluster, with those that are over, as JSON that keeps to its schema, and as YAML", async (t) => {
-    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(DONE, RUNS, FAILED) });
-    const args = ["task", "list", "-n", "team-a", "--for-cluster", "team-a/prod-1", "--all"];
-    const json = await hookpolicy([...args, "-o", "json", "--kubeconfig", kubeconfig]);
+    const { run } = await served(t, { [`GET ${TEAM_A}`]: list(DONE, RUNS, FAILED) });
+    const json = await run("list -n team-a --for-cluster team-a/prod-1 --all -o json");
     assert.equal(json.code, 0, json.stderr);
     const report: { tasks: { name: string; over: boolean }[] } = await checked(
       "task",
@@ -101,7 +109,7 @@ describe("list", () => {
         ["prod-1-backup-1", true],
       ],
     );
-    const yaml = await hookpolicy([...args, "-o", "yaml", "--kubeconfig", kubeconfig]);
+    const yaml = await run("list -n team-a --for-cluster team-a/prod-1 --all -o yaml");
     assert.deepEqual(parse(yaml.stdout, { version: "1.1" }), report);
   });
 
@@ -112,11 +120,9 @@ describe("list", () => {
       { phase: "Running", begun: 1, allowed: 2, message: "it took longer than 15m", attempts: [last] },
     );
     const one = `${TEAM_A}/prod-1-backup-2`;
-    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(waits), [`GET ${one}`]: waits });
-    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
-      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
-    assert.match((await run("list")).stdout, / Waiting \(attempt 2 of 2\) /);
-    const { stdout } = await run("show", "prod-1-backup-2");
+    const { run } = await served(t, { [`GET ${TEAM_A}`]: list(waits), [`GET ${one}`]: waits });
+    assert.match((await run("list -n team-a")).stdout, / Waiting \(attempt 2 of 2\) /);
+    const { stdout } = await run("show -n team-a prod-1-backup-2");
     assert.match(stdout, /waits for +attempt 2 of 2, .*\n +because +it took longer than 15m\n/);
   });
 
@@ -125,17 +131,15 @@ describe("list", () => {
     const failed = hookTask({ name: "prod-1-backup-2" }, { phase: "Failed", begun: 1 });
     const altered = { ...failed, spec: { ...failed.spec, ...evil } };
     const one = `${TEAM_A}/prod-1-backup-2`;
-    const { kubeconfig } = await answering(t, {
+    const { run } = await served(t, {
       [`GET ${TEAM_A}`]: list(altered),
       [`GET ${one}`]: altered,
     });
-    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
-      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
-    assert.match((await run("list")).stdout, / Failed \(altered\) /);
-    const { stdout } = await run("show", "prod-1-backup-2");
+    assert.match((await run("list -n team-a")).stdout, / Failed \(altered\) /);
+    const { stdout } = await run("show -n team-a prod-1-backup-2");
     assert.match(stdout, /begin again +kubectl delete hooktask -n team-a prod-1-backup-2/);
     assert.doesNotMatch(stdout, /task retry|may still run/);
-    const retried = await run("retry", "prod-1-backup-2");
+    const retried = await run("retry -n team-a prod-1-backup-2");
     assert.match(retried.stderr, /was changed: delete it, and its task begins again/);
   });
 
@@ -145,9 +149,8 @@ describe("list", () => {
     const shown = async (last: object): Promise<string> => {
       const begun = hookTask({ name: "prod-1-backup-2" }, { begun: 1, attempts: [{ ...runs, ...last }] });
       const altered = { ...begun, spec: { ...begun.spec, renderedHash: "another" } };
-      const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: altered });
-      const args = ["task", "show", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
-      return (await hookpolicy(args)).stdout;
+      const { run } = await served(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: altered });
+      return (await run("show team-a/prod-1-backup-2")).stdout;
     };
     const first = /first +see that Job\/backup-a is gone, which may still run\n +begin again +kubectl delete/;
     assert.match(await shown({}), first);
@@ -159,16 +162,17 @@ describe("list", () => {
     const attempts = [{ name: "backup-y", uid: "y", startedAt: "2026-11-21T11:58:00Z" }];
     const message = "it cannot be observed: a right is missing";
     const unseen = hookTask({ name: "prod-1-backup-4" }, { phase: "Running", attempts, message });
-    const { kubeconfig } = await answering(t, {
+    const { run } = await served(t, {
       [`GET ${TEAM_A}`]: list(RUNS, unseen),
       [`GET ${TEAM_A}/prod-1-backup-4`]: unseen,
     });
-    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
-      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
-    const { stdout } = await run("list");
+    const { stdout } = await run("list -n team-a");
     assert.match(stdout, / backup +Running \(cannot be observed\) +[^]* backup +Running +Job/);
-    assert.match((await run("show", "prod-1-backup-4")).stdout, /because +it cannot be observed: a right/);
-    assert.match((await run("retry", "prod-1-backup-4")).stderr, /still runs/);
+    assert.match(
+      (await run("show -n team-a prod-1-backup-4")).stdout,
+      /because +it cannot be observed: a right/,
+    );
+    assert.match((await run("retry -n team-a prod-1-backup-4")).stderr, /still runs/);
   });
 
   test("finds those of a Cluster in every namespace, or says that there is no such Cluster", async (t) => {
@@ -177,23 +181,23 @@ describe("list", () => {
     const prod = { metadata: { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "1" } };
     const listed = async (
       answers: Readonly<Record<string, object>>,
-      ...args: readonly string[]
+      ofCluster: string,
     ): ReturnType<typeof hookpolicy> => {
-      const served = { ...SERVES_CLUSTERS, [`${CLUSTERS}/prod-1`]: prod, [ALL]: list(prod) };
-      const { kubeconfig } = await answering(t, { ...served, ...answers });
-      return await hookpolicy(["task", "list", ...args, "--kubeconfig", kubeconfig]);
+      const cluster = { ...SERVES_CLUSTERS, [`${CLUSTERS}/prod-1`]: prod, [ALL]: list(prod) };
+      const { run } = await served(t, { ...cluster, ...answers });
+      return await run(`list --for-cluster ${ofCluster}`);
     };
     const all = { [`GET ${TASKS}`]: list(FAILED, RUNS) };
-    const found = await listed(all, "--for-cluster", "team-a/prod-1");
+    const found = await listed(all, "team-a/prod-1");
     assert.match(found.stdout, /prod-1-backup-2/);
     assert.doesNotMatch(found.stdout, /prod-2/);
     const few = { [`GET ${TASKS}`]: FORBIDDEN, [`GET ${TEAM_A}`]: list(FAILED) };
-    const own = await listed(few, "--for-cluster", "team-a/prod-1");
+    const own = await listed(few, "team-a/prod-1");
     assert.match(own.stdout, /prod-1-backup-2/);
     assert.match(own.stderr, /warning: you may not list HookTasks in all namespaces/);
-    const none = await listed({ [`GET ${TASKS}`]: list() }, "--for-cluster", "team-a/prod-1");
+    const none = await listed({ [`GET ${TASKS}`]: list() }, "team-a/prod-1");
     assert.deepEqual([none.code, none.stderr], [0, "there is no HookTask of Cluster team-a/prod-1\n"]);
-    const missing = await listed(all, "--for-cluster", "team-a/prod-0");
+    const missing = await listed(all, "team-a/prod-0");
     assert.equal(missing.code, 2);
     assert.match(
       missing.stderr,
@@ -217,8 +221,8 @@ describe("list", () => {
       [{ [`GET ${TEAM_A}`]: FORBIDDEN }, 2, /list hooktasks\.hookpolicy\.dev/],
     ] as const;
     for (const [answers, code, words] of cases) {
-      const { kubeconfig } = await answering(t, answers);
-      const outcome = await hookpolicy(["task", "list", "-n", "team-a", "--kubeconfig", kubeconfig]);
+      const { run } = await served(t, answers);
+      const outcome = await run("list -n team-a");
       assert.deepEqual({ code: outcome.code, stdout: outcome.stdout }, { code, stdout: "" });
       assert.match(outcome.stderr, words);
     }
@@ -270,14 +274,8 @@ describe("show", () => {
         ],
       },
     );
-    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: failed });
-    const { code, stdout } = await hookpolicy([
-      "task",
-      "show",
-      "team-a/prod-1-backup-2",
-      "--kubeconfig",
-      kubeconfig,
-    ]);
+    const { run, kubeconfig } = await served(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: failed });
+    const { code, stdout } = await run("show team-a/prod-1-backup-2");
     assert.equal(code, 0);
     assert.equal(
       stdout.replaceAll(` --kubeconfig ${kubeconfig}`, ""),
@@ -306,9 +304,8 @@ team-a/backup-b   2026-11-21T11:16:00Z   60s    Failed     the Job failed
     const shown = async (status: HookTaskStatus): Promise<string> => {
       const hook = "AfterControlPlaneInitialized";
       const task = hookTask({ name: "prod-1-backup-2" }, status, { hook });
-      const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: task });
-      const args = ["task", "show", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
-      return (await hookpolicy(args)).stdout;
+      const { run } = await served(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: task });
+      return (await run("show team-a/prod-1-backup-2")).stdout;
     };
     const failed = await shown({ phase: "Failed", begun: 2, allowed: 2 });
     assert.match(
@@ -320,16 +317,8 @@ team-a/backup-b   2026-11-21T11:16:00Z   60s    Failed     the Job failed
   });
 
   test("a name that there is not is refused with what may be meant", async (t) => {
-    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(FAILED) });
-    const outcome = await hookpolicy([
-      "task",
-      "show",
-      "-n",
-      "team-a",
-      "prod-1-backup",
-      "--kubeconfig",
-      kubeconfig,
-    ]);
+    const { run } = await served(t, { [`GET ${TEAM_A}`]: list(FAILED) });
+    const outcome = await run("show -n team-a prod-1-backup");
     assert.deepEqual(outcome, {
       code: 2,
       stdout: "",
@@ -342,16 +331,8 @@ describe("retry", () => {
   const path = `${TEAM_A}/prod-1-backup-2`;
 
   test("asks for another attempt of one that failed, and says so if the operator does not answer", async (t) => {
-    const { kubeconfig, asked } = await answering(t, { [`GET ${path}`]: FAILED, [`PATCH ${path}`]: FAILED });
-    const { code, stdout, stderr } = await hookpolicy([
-      "task",
-      "retry",
-      "-n",
-      "team-a",
-      "prod-1-backup-2",
-      "--kubeconfig",
-      kubeconfig,
-    ]);
+    const { run, asked } = await served(t, { [`GET ${path}`]: FAILED, [`PATCH ${path}`]: FAILED });
+    const { code, stdout, stderr } = await run("retry -n team-a prod-1-backup-2");
     assert.equal(code, 1);
     assert.match(stdout, /^asked for another attempt of HookTask team-a\/prod-1-backup-2\n$/);
     assert.match(
@@ -395,14 +376,8 @@ describe("retry", () => {
   for (const [what, [status, words]] of Object.entries(useless))
     test(`changes nothing of one that ${what}`, async (t) => {
       const task = hookTask({ name: "prod-1-backup-2" }, status);
-      const { kubeconfig, asked } = await answering(t, { [`GET ${path}`]: task });
-      const outcome = await hookpolicy([
-        "task",
-        "retry",
-        "team-a/prod-1-backup-2",
-        "--kubeconfig",
-        kubeconfig,
-      ]);
+      const { run, asked } = await served(t, { [`GET ${path}`]: task });
+      const outcome = await run("retry team-a/prod-1-backup-2");
       assert.equal(outcome.code, 2);
       assert.match(outcome.stderr, words);
       assert.ok(!asked.some((question) => question.startsWith("PATCH")));
@@ -410,9 +385,8 @@ describe("retry", () => {
 
   test("changes nothing of one whose operation is over", async (t) => {
     const task = hookTask({ name: "prod-1-backup-2" }, { phase: "Failed", over: "2026-11-21T11:00:00Z" });
-    const { kubeconfig } = await answering(t, { [`GET ${path}`]: task });
-    const args = ["task", "retry", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
-    assert.match((await hookpolicy(args)).stderr, /belongs to an operation that is over/);
+    const { run } = await served(t, { [`GET ${path}`]: task });
+    assert.match((await run("retry team-a/prod-1-backup-2")).stderr, /belongs to an operation that is over/);
   });
 });
 
@@ -430,8 +404,14 @@ refuses(
       ["list", "-A", "-n", "a"],
       /'-A, --all-namespaces' cannot be used with option '-n, --namespace /,
     ],
-    "another namespace": [["show", "a/b", "-n", "c"], /a\/b is not in namespace c, which -n says/],
     "no name": [["show", "a/b/c", "-n", "a"], /Allowed: NAMESPACE\/NAME/],
   },
   { env: { KUBECONFIG: "none" } },
 );
+
+test("task refuses another namespace", async (t) => {
+  const { run } = await served(t, {});
+  const { code, stdout, stderr } = await run("show a/b -n c");
+  assert.deepEqual([code, stdout], [2, ""]);
+  assert.match(stderr, /a\/b is not in namespace c, which -n says/);
+});
