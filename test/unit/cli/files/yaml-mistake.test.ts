@@ -4,44 +4,28 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parseYaml } from "../../../../src/cli/files/yaml.ts";
 
+const SPACES_ONLY = "a tab indents this, and YAML takes spaces only: write spaces";
+const INDENT = "the indentation does not fit: indent the items of a list, and the fields of an object, alike";
+const begins = (what: string): string => `no text begins with ${what} in YAML: put the value in quotes`;
+
 const CASES: Readonly<Record<string, readonly [text: string, place: string, message: string]>> = {
-  "a tab before an item": [
-    "a:\n\t- b\n",
-    "2:1",
-    "a tab indents this, and YAML takes spaces only: write spaces",
-  ],
-  "a tab after a dash": [
-    "a:\n  -\tb: c\n",
-    "2:4",
-    "a tab indents this, and YAML takes spaces only: write spaces",
-  ],
+  "a tab before an item": ["a:\n\t- b\n", "2:1", SPACES_ONLY],
+  "a tab after a dash": ["a:\n  -\tb: c\n", "2:4", SPACES_ONLY],
   "a quote that is not closed": [
     'a:\n  b: "x\n  c: d\n',
     "2:6",
     'the text has no closing quote: write " at its end',
   ],
-  "a schedule of asterisks": [
-    "a: { b: * * * * * }\n",
-    "1:9",
-    "no text begins with * in YAML: put the value in quotes",
-  ],
-  "a schedule that begins with */15": [
-    "a:\n  - b: */15 * * * *\n",
-    "2:8",
-    "no text begins with * in YAML: put the value in quotes",
-  ],
+  "a schedule of asterisks": ["a: { b: * * * * * }\n", "1:9", begins("*")],
+  "a schedule that begins with */15": ["a:\n  - b: */15 * * * *\n", "2:8", begins("*")],
   "a tag of CloudFormation": [
     'a: !Sub "${B}"\n',
     "1:4",
     "!Sub is a YAML tag, which Kubernetes does not know: put the value in quotes",
   ],
-  "a negation": ["a: !has(b.c)\n", "1:4", "no text begins with ! in YAML: put the value in quotes"],
-  "a negation before another error": [
-    "a: !has(b.c)\nb: 'c' in d\n",
-    "1:4",
-    "no text begins with ! in YAML: put the value in quotes",
-  ],
-  "a text with @": ["a: @b\n", "1:4", "no text begins with @ in YAML: put the value in quotes"],
+  "a negation": ["a: !has(b.c)\n", "1:4", begins("!")],
+  "a negation before another error": ["a: !has(b.c)\nb: 'c' in d\n", "1:4", begins("!")],
+  "a text with @": ["a: @b\n", "1:4", begins("@")],
   "a template": [
     "a:\n  {{- if .Values.b }}\n  c: d\n",
     "2:3",
@@ -53,21 +37,13 @@ const CASES: Readonly<Record<string, readonly [text: string, place: string, mess
     "2:6",
     'a text with ": " needs quotes; without one, the lines below are indented too far',
   ],
-  "a field at the column of the items": [
-    "a:\n  - b: c\n  d: e\n",
-    "3:1",
-    "the indentation does not fit: indent the items of a list, and the fields of an object, alike",
-  ],
+  "a field at the column of the items": ["a:\n  - b: c\n  d: e\n", "3:1", INDENT],
   "no space after a colon": [
     "a:\n  b:c\n  d: e\n",
     "2:3",
     "this is no field: write a colon and a space after its name",
   ],
-  "an item that is indented more": [
-    "a:\n  - b: c\n   - d: e\n",
-    "3:4",
-    "the indentation does not fit: indent the items of a list, and the fields of an object, alike",
-  ],
+  "an item that is indented more": ["a:\n  - b: c\n   - d: e\n", "3:4", INDENT],
 };
 
 for (const [what, [text, place, message]] of Object.entries(CASES)) {
