@@ -276,12 +276,6 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     });
   });
 
-  test("complains about a name that the files have not, with a suggestion", async (t) => {
-    const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
-    assert.equal(code, 2);
-    assert.match(stderr, /there is no HookRollout upgrade in the files \(did you mean upgrades\?\)/);
-  });
-
   test("complains about several rollouts, none, and one that is not valid", async (t) => {
     const several = await plan(t, [...FLEET, rolloutOf("a"), rolloutOf("b")]);
     assert.match(several.stderr, /several HookRollouts: name one of them/);

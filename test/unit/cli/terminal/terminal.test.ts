@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import test from "node:test";
 import { isPrintable } from "../../../../src/lib/printable.ts";
 import { codeFrame } from "../../../../src/cli/validate/report.ts";
@@ -30,18 +31,24 @@ test("a terminal that does not know its width has the usual one, and a pipe has 
   assert.equal(terminalOf({ isTTY: false }, {}).columns, undefined);
 });
 
-test("every command asks for the width there", () => {
-  const files = globSync("src/cli/**/*.ts").filter((file) =>
-    readFileSync(file, "utf8").includes("stdout.columns"),
+/** Of the files of commands: by path, their text. */
+function sources(pattern: string): readonly (readonly [path: string, text: string])[] {
+  const cwd = resolve(import.meta.dirname, "../../../../src/cli");
+  const found = globSync(pattern, { cwd }).map(
+    (path) => [path, readFileSync(join(cwd, path), "utf8")] as const,
   );
-  assert.deepEqual(files, []);
+  assert.ok(found.length > 0);
+  return found;
+}
+
+test("every command asks for the width there", () => {
+  const asking = sources("**/*.ts").filter(([, text]) => text.includes("stdout.columns"));
+  assert.deepEqual(asking, []);
 });
 
 test("what the help of a command says about its examples fits into 80 columns", () => {
-  const long = globSync("src/cli/**/command.ts").flatMap((file) =>
-    readFileSync(file, "utf8")
-      .split("\n")
-      .filter((line) => line.startsWith("  # ") && line.length > 80),
+  const long = sources("**/command.ts").flatMap(([, text]) =>
+    text.split("\n").filter((line) => line.startsWith("  # ") && line.length > 80),
   );
   assert.deepEqual(long, []);
 });

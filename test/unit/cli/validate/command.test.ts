@@ -272,18 +272,6 @@ test("each invalid object of the corpus has an error at its path", async (t) => 
   }
 });
 
-test("commands on files load neither a client of Kubernetes nor a server", async (t) => {
-  const cwd = await folder(t, { "a.yaml": GOOD });
-  const hooks = `import { registerHooks } from "node:module";
-    registerHooks({ resolve(specifier, context, next) {
-      if (/^(@kubernetes|fastify|undici|prom-client)/.test(specifier)) throw new Error("loads " + specifier);
-      return next(specifier, context);
-    } });`;
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` };
-  assert.equal((await hookpolicy(["validate", "a.yaml"], { cwd, env })).code, 0);
-  assert.equal((await hookpolicy(["windows", "-f", "a.yaml"], { cwd, env })).code, 0);
-});
-
 test("the plugin of kubectl calls itself so, in usage, examples and errors", async (t) => {
   const dir = await folder(t, {});
   await symlink(MAIN, join(dir, "kubectl-hookpolicy"));
