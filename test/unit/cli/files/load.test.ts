@@ -256,17 +256,12 @@ test("documents are the same whether they are cut or not, with their places", as
   assert.deepEqual(await seen(text.replaceAll("\n", "\r\n")), cut);
 });
 
-const SPACES: Readonly<Record<string, readonly [text: string, line: number, column: number]>> = {
-  "after a colon": ["apiVersion:\u00A0v1\nkind: A\n", 1, 12],
-};
-for (const [where, [text, line, column]] of Object.entries(SPACES)) {
-  test(`a no-break space ${where} is named and placed`, async (t) => {
-    const { problems } = await loaded(t, { "a.yaml": text });
-    const message = "has a no-break space (U+00A0), which is no space in YAML: write a space";
-    const told = problems.map(({ lines: _, ...problem }) => problem);
-    assert.deepEqual(told, [{ file: "a.yaml", line, column, message }]);
-  });
-}
+test("a no-break space after a colon is named and placed", async (t) => {
+  const { problems } = await loaded(t, { "a.yaml": "apiVersion:\u00A0v1\nkind: A\n" });
+  const message = "has a no-break space (U+00A0), which is no space in YAML: write a space";
+  const told = problems.map(({ lines: _, ...problem }) => problem);
+  assert.deepEqual(told, [{ file: "a.yaml", line: 1, column: 12, message }]);
+});
 
 test("the place of a field's name is known, too", async (t) => {
   const source = await only(t, POLICY);

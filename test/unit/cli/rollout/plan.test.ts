@@ -56,7 +56,7 @@ test("fits into a narrow terminal", async (t) => {
 });
 
 test("names every Cluster that it leaves out", async (t) => {
-  const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
+  const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
   const outside = { ...clusterOf("out", "none"), metadata: { namespace: "other", name: "out" } };
   const plain = { ...clusterOf("plain", "canary"), spec: {} };
   const deletionTimestamp = "2026-12-01T07:00:00Z";
