@@ -925,6 +925,11 @@ export interface RolloutClaim {
   claimed: boolean;
   /** Whether tasks of policies run before the operation, which then begins without another turn. */
   tasks?: boolean;
+  /**
+   * Up to Cluster API 1.11: whether the Cluster showed no upgrade when the operator granted this one. Otherwise what it
+   * shows is not yet this one.
+   */
+  unmarked?: boolean;
 }
 export interface RolloutAwaited {
   /** The Cluster's namespace. */

@@ -21,6 +21,8 @@ export interface Candidate extends Pick<Member, "metadata" | "values"> {
   readonly stage: CompiledStage | undefined;
   /** The slot is for tasks of policies, and the Cluster is not released yet. */
   readonly forTasks?: boolean;
+  /** The claim must say that the Cluster shows no mark: see isMarkOf(). */
+  readonly unmarked?: boolean;
 }
 
 export type HoldReason =
@@ -81,33 +83,38 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
 
 /**
  * Whether Cluster API has begun the operation, so that no rollout holds it any more. Up to 1.11, BeforeClusterUpgrade is called about
- * another version while the mark of an upgrade is there: then only a slot, or a failure after one, says that this one began. A
- * slot that is still for tasks does not say so.
+ * another version while the mark of an upgrade is there: then only a slot of which it is the mark, or a failure after one, says
+ * that this one began.
  */
 export function isBegun(
   { rollout, status }: Pick<Round, "rollout" | "status">,
   { marked, metadata: { uid }, target }: Pick<Member, "marked" | "metadata"> & Pick<Candidate, "target">,
-  { marksUpgrades }: ServedUpgrades,
+  served: ServedUpgrades,
 ): boolean {
-  if (!marked || marksUpgrades || rollout.operation !== "Upgrade") return marked;
+  if (!marked || !asksMidway(rollout, served)) return marked;
   const { running = [], failed = [] } = status ?? {};
   const begun = [
-    ...running.filter(({ claimed, tasks }) => claimed && tasks !== true),
+    ...running.filter((each) => each.claimed && isMarkOf(rollout, each, served)),
     ...failed.filter(({ reason }) => reason !== UNCLAIMED),
   ];
   return begun.some((each) => each.uid === uid && each.target === target);
 }
 
+export function asksMidway({ operation }: CompiledRollout, { marksUpgrades }: ServedUpgrades): boolean {
+  return !marksUpgrades && operation === "Upgrade";
+}
+
 /**
- * Whether a mark does not say that the operation of the claim has begun: where Cluster API asks midway (isBegun()), it can be
- * that of an earlier upgrade, and a slot is not for tasks any more when its Cluster is released.
+ * Whether the Cluster's mark says that the operation of the claim has begun. Where Cluster API asks midway, it can be that of an
+ * earlier upgrade, unless it came after the slot, or the Cluster was seen to have begun; a slot for tasks comes before both.
  */
-export function precedesMark(
-  { operation }: CompiledRollout,
-  { tasks }: Pick<RolloutClaim, "tasks">,
-  { marksUpgrades }: ServedUpgrades,
+export function isMarkOf(
+  rollout: CompiledRollout,
+  { claimed, tasks, unmarked, markedAt }: RolloutClaim,
+  served: ServedUpgrades,
 ): boolean {
-  return !marksUpgrades && operation === "Upgrade" && tasks === true;
+  if (!asksMidway(rollout, served) || !claimed) return true;
+  return tasks !== true && (unmarked === true || markedAt !== undefined);
 }
 
 /** What was granted to the candidate for the same target, which can be renewed even if no slot is free. */
@@ -168,15 +175,22 @@ export function whoBegins(
 /** Replaces a claim of the Cluster for another target. */
 function newClaim(
   { slots, now }: Round,
-  { metadata, stage, values, target, forTasks }: Candidate & { readonly stage: CompiledStage },
+  { metadata, stage, values, target, forTasks, unmarked }: Candidate & { readonly stage: CompiledStage },
 ): RolloutClaim | Refusal {
   const { uid } = metadata;
   if (!slots.exchange(uid, { stage, values }))
     return { begins: false, reason: "NoFreeSlot", stage: stage.name };
   const at = timestamp(now);
   const who = whoBegins(metadata, { target, stage });
-  const claimed = { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };
-  return forTasks === true ? { ...claimed, tasks: true } : claimed;
+  return {
+    ...who,
+    claimed: true,
+    claimedAt: at,
+    renewedAt: at,
+    attempts: 1,
+    ...(forTasks === true && { tasks: true }),
+    ...(unmarked === true && { unmarked }),
+  };
 }
 
 /** Why the Cluster may not begin, whatever slots are free. */

@@ -23,7 +23,7 @@ import {
   type OverriddenRollout,
   withoutLastTasks,
 } from "../policy/decision.ts";
-import { isBegun, ownClaim } from "./claim.ts";
+import { asksMidway, isBegun, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, operationOf, readsNamespaceLabels, targetOf } from "./member.ts";
 import { type CompiledStage, compileRollout } from "./rollout.ts";
@@ -367,8 +367,10 @@ export class Rollouts {
     const candidateOf: ClaimTerms["candidateOf"] = (current, status) => {
       const found = memberOf(current, cluster, namespace);
       if (found === undefined) return undefined;
-      const begun = isBegun({ rollout: current, status }, { ...found, target }, this.#options.served);
-      return { ...found, stage: found.stage, target, forTasks, begun };
+      const { served } = this.#options;
+      const begun = isBegun({ rollout: current, status }, { ...found, target }, served);
+      const unmarked = asksMidway(current, served) && !found.marked;
+      return { ...found, stage: found.stage, target, forTasks, begun, unmarked };
     };
     const renews = hasSlot(entry, cluster, situation.now);
     const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });

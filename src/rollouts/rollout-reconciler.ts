@@ -22,7 +22,7 @@ import {
   isBeingDeleted,
   type ServedUpgrades,
 } from "../operations/hook-lives.ts";
-import { precedesMark } from "./claim.ts";
+import { isMarkOf } from "./claim.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import { type CompiledRollout, type Operation, scopeOf } from "./rollout.ts";
@@ -332,7 +332,7 @@ function showsOwnMark(
   cluster: Cluster,
   served: ServedUpgrades,
 ): boolean {
-  return showsMark(rollout.operation, cluster) && !precedesMark(rollout, claim, served);
+  return showsMark(rollout.operation, cluster) && isMarkOf(rollout, claim, served);
 }
 
 /** In a creation, the mark is away for a moment (isCreationOver). */

@@ -13,7 +13,7 @@ import {
   type RolloutFailure,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
-import { isCreationOver } from "../operations/hook-lives.ts";
+import { isCreationOver, upgradeHasBegun } from "../operations/hook-lives.ts";
 import { isAhead } from "../operations/timers.ts";
 import { hasWorkersBehind } from "../operations/workers-behind.ts";
 import { durationText } from "../lib/duration.ts";
@@ -21,7 +21,7 @@ import { readTimestamp, timestamp } from "../lib/instant.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate } from "../lib/truncate.ts";
 import { isAtTarget, wants } from "./health.ts";
-import { precedesMark, whoBegins } from "./claim.ts";
+import { isMarkOf, whoBegins } from "./claim.ts";
 import type { HeldRows } from "./rollout-entry.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
@@ -108,7 +108,7 @@ function withoutFuture({ stored }: RolloutInput, now: Date): RolloutInput["store
  * slot, until the status has room for its failure.
  */
 function runningNow(
-  { rollout, stored, members, ended, asksMidway = false }: RolloutInput,
+  { rollout, stored, members, ended, asksMidway }: RolloutInput,
   unlisted: readonly RolloutFailure[],
   now: Date,
 ): RolloutClaim[] {
@@ -118,9 +118,7 @@ function runningNow(
     .filter((claim) => !ended.has(claim.uid) && (halting.has(claim.uid) || !isOverdue(rollout, claim, now)))
     .filter(({ uid, claimed }) => claimed || isUnderWay(rollout, byUID.get(uid)))
     .map((claim) =>
-      claim.markedAt === undefined &&
-      !precedesMark(rollout, claim, { marksUpgrades: !asksMidway }) &&
-      hasBegun(rollout, claim, byUID.get(claim.uid))
+      claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid), asksMidway)
         ? begun(claim, now)
         : claim,
     );
@@ -157,15 +155,22 @@ function namedIn(
 
 /** Memory can still show the mark of the previous upgrade. */
 function hasBegun(
-  { operation }: CompiledRollout,
-  { target = "", markedAt }: RolloutClaim,
+  rollout: CompiledRollout,
+  claim: RolloutClaim,
   state: MemberState | undefined,
+  asksMidway = false,
 ): boolean {
+  const { operation } = rollout;
+  const { target = "", markedAt } = claim;
   if (markedAt !== undefined) return true;
   // While its reference is written, the mark of a creation is away for a moment (isCreationOver).
   if (operation === "Create") return state?.cluster.created === true;
   if (state?.member.marked !== true) return false;
-  return operation !== "Upgrade" || wants(state.cluster, target);
+  if (operation !== "Upgrade") return true;
+  const served = { marksUpgrades: !asksMidway };
+  if (isMarkOf(rollout, claim, served)) return wants(state.cluster, target);
+  // Of the present generation, the condition says it of no other version.
+  return targetOf(operation, state.cluster) === target && upgradeHasBegun(state.cluster, served);
 }
 
 function unclaimedSlot(rollout: CompiledRollout, state: MemberState, now: Date): RolloutClaim {
@@ -198,7 +203,7 @@ function failuresNow(
     .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
     .flatMap((claim) => {
       const state = byUID.get(claim.uid);
-      if (state === undefined || !hasBegun(rollout, claim, state)) return [];
+      if (state === undefined || !hasBegun(rollout, claim, state, asksMidway)) return [];
       const mayHalt = claim.claimed && !(asksMidway && awaitsAnother(rollout, claim, state));
       return [overdueFailure(rollout, claim, mayHalt ? DEADLINE_EXCEEDED : UNCLAIMED, now)];
     });

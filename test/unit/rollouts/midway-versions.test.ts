@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
 import { CLAIM_MS } from "../../../src/rollouts/rollout-reconciler.ts";
 import { clusterMeta, readyStatus, TARGET } from "./fixtures.ts";
 import {
@@ -32,6 +33,12 @@ const CLAIM: RolloutClaim = {
 };
 /** It was being upgraded to BEFORE, and Cluster API asks about TARGET. */
 const midway = waitingCluster("a", { metadata: clusterMeta("a", {}, true) });
+
+interface Waiting {
+  readonly claim: Partial<RolloutClaim>;
+  readonly failed: readonly RolloutFailure[];
+  readonly cluster: Cluster;
+}
 
 function replicaWith(
   spec: Partial<HookRolloutSpec>,
@@ -107,7 +114,68 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     );
   });
 
-  test("proceeds with the version that has the slot, or had it until its deadline, whatever the rollout says by now", async () => {
+  describe("and has a slot for that, with which it has not begun", () => {
+    const { markedAt: _, ...unbegun } = { ...CLAIM, target: TARGET };
+    const waiting = (
+      spec: Partial<HookRolloutSpec>,
+      { claim = {}, failed = [], cluster = midway }: Partial<Waiting> = {},
+    ): Replica => {
+      const status = readyStatus({ running: [{ ...unbegun, ...claim }], failed: [...failed] });
+      return replicaOf({ specs: { upgrades: spec }, status, clusters: [cluster], capi: 11 });
+    };
+    const statusOf = ({ api }: Replica) => api.stored.get("upgrades")?.status;
+
+    // Cluster API shows an error, or nothing yet, although it waits.
+    for (const progress of [midway.progress, {}])
+      test(`is held by a pause, a halt and a gate, and fails by no deadline: ${JSON.stringify(progress)}`, async () => {
+        const cluster = { ...midway, ...(progress && { progress }) };
+        const says = async (replica: Replica, reason: string): Promise<void> => {
+          assert.equal(ask(replica, cluster), reason, "from memory");
+          if (cluster.progress?.heldAt === undefined) return;
+          assert.equal(reasonOf(await confirm(replica, cluster)), reason, "confirmed");
+        };
+        await says(waiting({ paused: true }, { cluster }), "Paused");
+        await says(waiting({}, { failed: [failure], cluster }), "Halted");
+        await says(waiting(gated, { cluster }), "GateOpen");
+        const late = waiting({}, { cluster });
+        late.time.now = new Date("2026-11-23T12:31:00Z");
+        await late.reconciler.reconcile("upgrades");
+        assert.equal(statusOf(late)?.failed, undefined);
+      });
+
+    test("gives it back", async () => {
+      const replica = waiting({ paused: true });
+      await replica.reconciler.reconcile("upgrades");
+      assert.deepEqual(statusOf(replica)?.running, [unbegun]);
+      replica.time.nowMs += CLAIM_MS;
+      await replica.reconciler.reconcile("upgrades");
+      assert.equal(statusOf(replica)?.running, undefined);
+    });
+
+    test("has begun once Cluster API names a step after the control plane has the version", async () => {
+      const replica = waiting({});
+      replica.put({ ...midway, progress: { begun: true } });
+      await replica.reconciler.reconcile("upgrades");
+      assert.notEqual(statusOf(replica)?.running?.[0]?.markedAt, undefined);
+    });
+
+    test("says of a slot whether the Cluster showed an upgrade before", async () => {
+      const stored = async (cluster: Cluster, capi: number): Promise<unknown> => {
+        const replica = replicaOf({ clusters: [cluster], capi });
+        assert.equal(reasonOf(await confirm(replica, cluster)), "go");
+        return statusOf(replica)?.running?.[0]?.unmarked;
+      };
+      assert.equal(await stored(waitingCluster("a"), 11), true);
+      assert.equal(await stored(midway, 11), undefined);
+      assert.equal(await stored(waitingCluster("a"), 12), undefined);
+    });
+
+    test("proceeds where the mark came after the slot: a step of Cluster API has failed since", async () => {
+      await saysTwice(waiting({ paused: true }, { claim: { unmarked: true } }), "go");
+    });
+  });
+
+  test("proceeds with the version that it has begun, or had a slot for until its deadline, whatever the rollout says by now", async () => {
     await saysTwice(replicaWith({ paused: true }, { target: TARGET }), "go");
     const late = { ...failure, uid: "uid-a", name: "a", target: TARGET, reason: "ProgressDeadlineExceeded" };
     const status = readyStatus({ failed: [late] });
