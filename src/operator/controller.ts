@@ -107,7 +107,15 @@ export class Controller {
     const tasks = new Tasks({ ...shared, api, store: () => store, lacksSlot, onTasksChanged });
     this.#tasks = tasks;
     const onStale = (): void => this.#informers.rollouts.refresh();
-    const { rollouts, queue } = createRollouts({ ...shared, api, store, tasks: tasks.slots, onStale });
+    const { hookNotCalled: notCalled } = this.#registrations;
+    const { rollouts, queue } = createRollouts({
+      ...shared,
+      api,
+      store,
+      tasks: tasks.slots,
+      onStale,
+      notCalled,
+    });
     this.#rollouts = rollouts;
     this.#queue = this.#createQueue(api, onEvent);
     this.#others = [this.#queue, queue, owned, tasks];

@@ -14,7 +14,7 @@ import type { ApiServerAdapter } from "../adapters/api-server.ts";
 export interface RolloutWiring
   extends
     Pick<RolloutsOptions, "clusters" | "namespaces" | "served" | "now" | "onDemands" | "onStale">,
-    Pick<RolloutReconcilerOptions, "leading" | "tasks"> {
+    Pick<RolloutReconcilerOptions, "leading" | "tasks" | "notCalled"> {
   readonly api: ApiServerAdapter;
   readonly store: DecisionStore;
   readonly onEvent: (event: EventText) => void;

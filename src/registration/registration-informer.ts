@@ -10,11 +10,13 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { Informer } from "../kube/informer.ts";
 import { extensionConfigs } from "../kube/extension-configs.ts";
 import type { InformerTuning } from "../kube/recovery.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import {
   isOurs,
   misplaced,
   NOT_INSTALLED,
+  hooksNotCalled,
   notCalled,
   type OperatorPlace,
   type Registration,
@@ -65,19 +67,28 @@ export class Registrations {
    * Namespace are unknown; `undefined` also if the operator may not read ExtensionConfigs.
    */
   readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
+    const labels = this.#labelsOf(policy.ref.namespace ?? "");
+    return this.#uncalled((ours) => notCalled(policy, ours, labels));
+  };
+
+  /** As notCalled(), in any namespace. */
+  readonly hookNotCalled = (hook: HookName): Unavailable | "Unknown" | undefined =>
+    this.#uncalled((ours) => hooksNotCalled([hook], ours));
+
+  #uncalled(
+    by: (ours: readonly Registration[]) => Unavailable | "Unknown" | undefined,
+  ): Unavailable | "Unknown" | undefined {
     switch (this.state) {
       case "Unknown":
         return "Unknown";
       case "Forbidden":
         return undefined;
       case "NotServed":
-        return notCalled(policy, [], undefined) && NOT_INSTALLED;
-      case "Known": {
-        if (this.awaitsDiscovery()) return "Unknown";
-        return notCalled(policy, this.#ours(), this.#labelsOf(policy.ref.namespace ?? ""));
-      }
+        return by([]) && NOT_INSTALLED;
+      case "Known":
+        return this.awaitsDiscovery() ? "Unknown" : by(this.#ours());
     }
-  };
+  }
 
   /** Whether Cluster API has not looked yet at what was registered a moment ago. A change of it is a reason to check again. */
   awaitsDiscovery(): boolean {

@@ -125,7 +125,7 @@ export const NOT_CALLED_REASONS = [
 export const NOT_INSTALLED: Unavailable = {
   reason: REASON.RuntimeSDKNotInstalled,
   message:
-    "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then the policy holds nothing",
+    "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then nothing is held",
 };
 
 /** The hooks on which the policy can hold. */
@@ -143,11 +143,21 @@ export function notCalled(
   ours: readonly Registration[],
   namespace: Labels | "unknown",
 ): Unavailable | "Unknown" | undefined {
-  const hooks = gatedHooks(policy);
+  return hooksNotCalled(gatedHooks(policy), ours, (each) =>
+    policy.selectsNamespace === undefined ? selectsNamespace(each, namespace) : "yes",
+  );
+}
+
+/** For hooks in the namespaces that `selects` compares; by default in any. */
+export function hooksNotCalled(
+  hooks: readonly HookName[],
+  ours: readonly Registration[],
+  selects: (registration: Registration) => Selected = () => "yes",
+): Unavailable | "Unknown" | undefined {
   if (hooks.length === 0) return undefined;
   if (ours.length === 0) {
     const message =
-      "No ExtensionConfig registers the operator with Cluster API: apply the shipped one. Until then the policy holds nothing";
+      "No ExtensionConfig registers the operator with Cluster API: apply the shipped one. Until then nothing is held";
     return { reason: REASON.NotRegistered, message };
   }
   const discovered = ours.filter(isDiscovered);
@@ -157,10 +167,9 @@ export function notCalled(
       : `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
     return { reason: REASON.NotDiscovered, message };
   }
-  const by = (each: Registration): Selected =>
-    policy.selectsNamespace === undefined ? selectsNamespace(each, namespace) : "yes";
-  const selecting = discovered.filter((each) => by(each) === "yes");
-  if (discovered.some((each) => by(each) === "unknown")) return unknownHooks(hooks, selecting) && "Unknown";
+  const selecting = discovered.filter((each) => selects(each) === "yes");
+  if (discovered.some((each) => selects(each) === "unknown"))
+    return unknownHooks(hooks, selecting) && "Unknown";
   if (selecting.length === 0) {
     const message = `The namespaceSelector of ExtensionConfig ${names(discovered)} leaves out this namespace: the policy holds nothing`;
     return { reason: REASON.NamespaceNotSelected, message };

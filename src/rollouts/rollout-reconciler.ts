@@ -30,6 +30,7 @@ import { UNCLAIMED } from "./slots.ts";
 import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { HeldRows, MemberCluster, RolloutEntry } from "./rollout-entry.ts";
+import type { NotCalled } from "../status/conditions.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import type { MemberState } from "./rollout-progress.ts";
 import { computeRolloutStatus, type RolloutInput } from "./rollout-status.ts";
@@ -42,6 +43,8 @@ export interface RolloutReconcilerOptions extends Pick<
   /** Whether this replica writes the statuses of rollouts. */
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
+  /** Why Cluster API does not call the hook in any namespace; absent: nothing tells. */
+  readonly notCalled?: (hook: HookName) => NotCalled;
   /** What the HookTasks say for which a Cluster has a slot. */
   readonly tasks: SlotTasks;
   /** This replica has stored `now` in place of `before`. */
@@ -213,7 +216,8 @@ export class RolloutReconciler {
     const stored = object.status;
     const asksMidway = !served.marksUpgrades;
     const known = { rollout, stored, members, ended, isPresent, isRebuilding, scope, asksMidway };
-    return computeRolloutStatus({ ...known, next, held, heldOmitted }, now);
+    const notCalled = this.#options.notCalled?.(entry.hook);
+    return computeRolloutStatus({ ...known, notCalled, next, held, heldOmitted }, now);
   }
 
   #knownOf(entry: RolloutEntry): RolloutKnowledge {

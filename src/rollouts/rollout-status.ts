@@ -36,7 +36,7 @@ import {
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
-import { withTransitions } from "../status/conditions.ts";
+import { calls, type NotCalled, withTransitions } from "../status/conditions.ts";
 
 export interface RolloutInput extends ProgressInput, HeldRows {
   readonly members: readonly MemberState[];
@@ -46,6 +46,7 @@ export interface RolloutInput extends ProgressInput, HeldRows {
   readonly scope: string;
   /** Cluster API also asks about a version that changes while an upgrade runs (up to 1.11). */
   readonly asksMidway?: boolean;
+  readonly notCalled?: NotCalled;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
 }
@@ -63,7 +64,11 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
   const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
   const targets = kept?.targets ?? current;
   const selected = { isRebuilding, members: members.map(({ member }) => member), unknown };
-  const findings = [...readiness(rollout, selected), halted(rollout, { failed, targets })];
+  const findings = [
+    ...readiness(rollout, selected),
+    halted(rollout, { failed, targets }),
+    ...calls(given.notCalled, stored?.conditions),
+  ];
   return {
     observedGeneration: rollout.generation,
     conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),

@@ -1,4 +1,4 @@
-import { MAX_CONDITION_MESSAGE } from "../api/hook-policy.ts";
+import { CONDITION, MAX_CONDITION_MESSAGE } from "../api/hook-policy.ts";
 import type { Condition } from "../api/meta.ts";
 import { printable } from "../lib/printable.ts";
 import { timestamp } from "../lib/instant.ts";
@@ -16,6 +16,16 @@ export function failing(
     { type, status: "False", ...why },
     { type: abnormal, status: "True", ...why },
   ];
+}
+
+/** Why Cluster API does not call; "Unknown": the operator does not know yet, and what is stored stays. */
+export type NotCalled = Pick<ConditionFinding, "reason" | "message"> | "Unknown" | undefined;
+
+/** Whether Cluster API calls does not depend on a valid spec. */
+export function calls(notCalled: NotCalled, stored: readonly Condition[] = []): ConditionFinding[] {
+  if (notCalled === undefined) return [];
+  if (notCalled === "Unknown") return stored.filter(({ type }) => type === CONDITION.NotCalled);
+  return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
 }
 
 /** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */

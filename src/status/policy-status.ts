@@ -16,7 +16,7 @@ import { describeTooLarge } from "../views/too-large.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../lib/instant.ts";
-import { failing, type ConditionFinding, withTransitions } from "./conditions.ts";
+import { calls, failing, type ConditionFinding, type NotCalled, withTransitions } from "./conditions.ts";
 import { clusterOfRow, type PolicyRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import { type RowSets, rowSetsOf } from "../memory/policy-entry.ts";
@@ -38,8 +38,7 @@ export interface StatusInput {
   readonly tasksUnavailable?: Unavailable | undefined;
   /** Why objects that gates look at cannot be read; absent: they can. */
   readonly objectsUnavailable?: Unavailable | undefined;
-  /** Why Cluster API does not call the policy's hooks; absent: it does; "Unknown": the operator does not know yet. */
-  readonly notCalled?: Unavailable | "Unknown" | undefined;
+  readonly notCalled?: NotCalled;
 }
 
 /** `known`: of `input.held`; passed by a caller that has computed it already. */
@@ -52,7 +51,7 @@ export function computeStatus(
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
   const isCounted = input.isRepresented !== true;
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
-  const found = [...findings(input, now), ...calls(input), ...torn(input)];
+  const found = [...findings(input, now), ...calls(input.notCalled, stored?.conditions), ...torn(input)];
   return {
     observedGeneration: policy.generation,
     conditions: withTransitions(found, stored?.conditions, policy.generation, now),
@@ -226,15 +225,6 @@ function saidOf(
   if (said.some(({ type, reason }) => type === CONDITION.Stalled || reason === REASON.OperatorGone))
     return [];
   return said.filter(({ type }) => type !== CONDITION.NotCalled && type !== CONDITION.TornDown);
-}
-
-/** Whether Cluster API calls does not depend on a valid spec. */
-function calls({ notCalled, stored }: StatusInput): ConditionFinding[] {
-  if (notCalled === undefined) return [];
-  if (notCalled === "Unknown") {
-    return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
-  }
-  return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
 }
 
 const SHOWN_CLUSTERS = 5;

@@ -63,6 +63,8 @@ export function rolloutState(rollout: HookRollout): RolloutState {
   if (ready === undefined)
     return yellow(advice`the operator has not seen it yet; if that stays, ${run("hookpolicy doctor")}`);
   if (ready.status !== "True") return red(ready.message);
+  const notCalled = conditionOf(rollout, CONDITION.NotCalled);
+  if (notCalled?.status === "True") return yellow(notCalled.message);
   const { paused: isPaused, mode } = rollout.spec;
   const paused = isPaused === true && mode !== "Audit" ? pausedText(rollout) : undefined;
   if (halted?.status === "True")

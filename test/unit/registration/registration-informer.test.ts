@@ -130,6 +130,8 @@ test("does not warn a policy that holds nothing of what is not served", async (t
   await until("it is known", () => registrations.state === "NotServed");
   const observer = compiled(hookPolicy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }));
   assert.equal(registrations.notCalled(observer), undefined);
+  const found = registrations.hookNotCalled("BeforeClusterUpgrade");
+  assert.equal(typeof found === "object" && found.reason, "RuntimeSDKNotInstalled");
 });
 
 test("the newest version that is served is read", async (t) => {

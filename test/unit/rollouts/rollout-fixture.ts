@@ -9,6 +9,7 @@ import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
+import type { NotCalled } from "../../../src/status/conditions.ts";
 import { NOTHING_READ } from "../../../src/policy/watched-objects.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 
@@ -166,6 +167,7 @@ export function replicaOf({
     reasonOf: (error) => (error instanceof Error ? error.message : "unknown"),
   });
   const leader = { leads: true };
+  const calls: { notCalled: NotCalled } = { notCalled: undefined };
   const reconciler = new RolloutReconciler({
     rollouts,
     api,
@@ -174,6 +176,7 @@ export function replicaOf({
     leading: () => leader.leads,
     tasks: { known: () => undefined, read: async () => await Promise.resolve(undefined) },
     loaded: () => true,
+    notCalled: () => calls.notCalled,
     now: world.now,
     nowMs: world.nowMs,
     onStored: () => (seen.transitions += 1),
@@ -203,6 +206,7 @@ export function replicaOf({
     rollouts,
     reconciler,
     leader,
+    calls,
     time,
     errors,
     seen,

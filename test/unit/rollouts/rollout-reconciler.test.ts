@@ -57,6 +57,20 @@ test("at rest it reads and writes nothing, and looks again by itself", async () 
   assert.deepEqual(replica.api.requests, []);
 });
 
+test("it says that Cluster API does not call, until it does; what is not known yet changes nothing", async () => {
+  const replica = withStatus({}, [waitingCluster("b")]);
+  const reasons: unknown[] = [];
+  const why = { reason: REASON.NotRegistered, message: "no ExtensionConfig" };
+  for (const notCalled of [undefined, why, "Unknown", undefined] as const) {
+    replica.calls.notCalled = notCalled;
+    await reconcile(replica);
+    const found = stored(replica).conditions?.find(({ type }) => type === CONDITION.NotCalled);
+    reasons.push(found && [found.status, found.reason]);
+  }
+  const [said, unsaid] = [["True", REASON.NotRegistered], undefined];
+  assert.deepEqual(reasons, [unsaid, said, said, unsaid]);
+});
+
 test("a replica that does not lead writes nothing", async () => {
   const replica = withStatus({}, [waitingCluster("b")]);
   replica.leader.leads = false;

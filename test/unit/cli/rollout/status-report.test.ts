@@ -148,6 +148,12 @@ describe("the heading says", () => {
       }),
       "(Upgrade): In force, but it selects no Cluster",
     ],
+    [
+      "that Cluster API does not call",
+      { paused: true },
+      readyStatus({ conditions: [READY!, { ...READY!, type: "NotCalled", message: "No ExtensionConfig" }] }),
+      "(Upgrade): No ExtensionConfig",
+    ],
     ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
     ["that it audits, also while it is paused", { mode: "Audit", paused: true }, readyStatus(), "in force"],
     [
