@@ -1037,6 +1037,7 @@ export interface HookRolloutStatus {
   /**
    * Ready: the rollout is in force. Reconciling: it is not yet. Stalled: it cannot be, until a user edits it.
    * Halted: too many Clusters have failed, so no further operation begins.
+   * NotCalled: Cluster API does not call its hook, so that it holds nothing.
    *
    * @maxItems 16
    */
