@@ -18,15 +18,21 @@ export function stageState(
 ): string {
   const [stage, before] = [stages[index], stages[index - 1]];
   if (stage === undefined) return "";
-  const { minSuccessTime: soak = "0s" } = specs.find(({ name }) => name === stage.name) ?? {};
   if (stage.passed) return "passed";
   const soaking = readTimestamp(stage.soakingSince);
   const isIdle = stage.members > 0 && soaking === undefined && !stages.some(isUnderWay);
   if (isIdle) return "no Cluster asks for it";
   if (before !== undefined && !before.passed) return `waits for ${before.name}`;
   if (soaking !== undefined)
-    return `soaks for ${soak}, until ${timestamp(after(soaking, parseDuration(soak) ?? 0))}`;
+    return soakText(
+      soaking,
+      specs.find(({ name }) => name === stage.name),
+    );
   return stage.members === 0 ? "has no Clusters" : "open";
+}
+
+function soakText(since: Date, { minSuccessTime: soak = "0s" }: { minSuccessTime?: string } = {}): string {
+  return `soaks for ${soak}, until ${timestamp(after(since, parseDuration(soak) ?? 0))}`;
 }
 
 /** Another version may have come since, and left the row of this one. */

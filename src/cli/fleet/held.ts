@@ -9,6 +9,7 @@ import {
   REASON,
   type RolloutHeld,
 } from "../../api/hook-policy.ts";
+import type { Condition } from "../../api/meta.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/strict-reasons.ts";
 import { placesOf } from "../../policy/gates/gates.ts";
@@ -85,7 +86,7 @@ export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
 /** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
   const all = objects.flatMap(holderOf);
-  const policies = all.filter(({ isGone }) => !isGone);
+  const policies = all.filter((each) => !isGone(each));
   const readers = markReaders(platformIn(objects));
   const short = policies.filter(({ omitted }) => omitted > 0);
   return {
@@ -96,7 +97,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
       .map(({ ref, omitted }) => ({ policy: ref, count: omitted })),
     wouldBlock: policies.reduce((sum, policy) => sum + wouldBlockOf(policy, namespace), 0),
     wouldBlockMore: short.some(isAudit),
-    gone: all.filter(({ isGone }) => isGone).map(({ ref }) => ref),
+    gone: all.filter(isGone).map(({ ref }) => ref),
     notCalled: policies.flatMap(({ ref, notCalled }) =>
       notCalled?.status === "True" ? [{ policy: ref, reason: notCalled.reason }] : [],
     ),
@@ -111,10 +112,9 @@ interface Holder {
   readonly omitted: number;
   /** How much it would hold, with what the rows leave out. */
   readonly wouldBlock: number;
-  readonly isGone: boolean;
   readonly due: string | undefined;
-  readonly problem?: string | undefined;
-  readonly notCalled?: ReturnType<typeof conditionOf>;
+  readonly ready: Condition | undefined;
+  readonly notCalled?: Condition | undefined;
 }
 
 function holderOf(raw: RawObject): Holder[] {
@@ -123,22 +123,13 @@ function holderOf(raw: RawObject): Holder[] {
   const { kind } = ref;
   if (kind === "HookRollout")
     return isFields(raw["spec"]) ? [{ ref, ...holderOfRollout(viewRollout(raw)) }] : [];
-  const { spec, status } = viewPolicy(kind, raw);
-  const rows = Array.isArray(status?.decisions) ? status.decisions : [];
-  const ready = conditionOf({ status }, CONDITION.Ready);
-  return [
-    {
-      ref,
-      spec,
-      rows,
-      omitted: status?.decisionsOmitted ?? 0,
-      wouldBlock: status?.wouldBlock ?? 0,
-      isGone: ready?.reason === REASON.OperatorGone,
-      due: status?.nextTransitionTime,
-      problem: ready?.message,
-      notCalled: conditionOf({ status }, CONDITION.NotCalled),
-    },
-  ];
+  const { spec, status = {} } = viewPolicy(kind, raw);
+  const { decisions, decisionsOmitted: omitted = 0, wouldBlock = 0, nextTransitionTime: due } = status;
+  const rows = Array.isArray(decisions) ? decisions : [];
+  const [ready, notCalled] = [CONDITION.Ready, CONDITION.NotCalled].map((type) =>
+    conditionOf({ status }, type),
+  );
+  return [{ ref, spec, rows, omitted, wouldBlock, due, ready, notCalled }];
 }
 
 /** A status without the number of omitted rows is of an operator that does not write the rows: its Clusters are counted. */
@@ -152,8 +143,12 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
     return { ...shown, ...(target !== undefined && { targetVersion: target }), firstAsked: since, since };
   });
   const wouldBlock = verdict === "Blocked" ? 0 : rows.length + heldOmitted;
-  const isGone = conditionOf({ status }, CONDITION.Ready)?.reason === REASON.OperatorGone;
-  return { spec, rows, omitted: heldOmitted, wouldBlock, isGone, due: undefined };
+  const ready = conditionOf({ status }, CONDITION.Ready);
+  return { spec, rows, omitted: heldOmitted, wouldBlock, due: undefined, ready };
+}
+
+function isGone({ ready }: Holder): boolean {
+  return ready?.reason === REASON.OperatorGone;
 }
 
 function isAudit({ spec }: Holder): boolean {
@@ -167,7 +162,7 @@ function wouldBlockOf({ ref, rows, wouldBlock }: Holder, namespace: string | und
 }
 
 function heldOf(
-  { ref, spec, rows, problem }: Holder,
+  { ref, spec, rows, ready }: Holder,
   namespace: string | undefined,
   readers: MarkReaders,
 ): HeldOperation[] {
@@ -178,7 +173,7 @@ function heldOf(
       policy: ref,
       row,
       approvable: placesOf(gateOf(spec, row)).some((place) => isSettable(place, ref, readers)),
-      forbidden: forbiddenOf(row, problem),
+      forbidden: forbiddenOf(row, ready?.message),
     }));
 }
 

@@ -43,17 +43,19 @@ interface HeldBy {
 /** The lines of what is held beyond what was agreed to: operations that a status does not name can be any of their policy. */
 export function beyond(agreed: readonly HeldLine[], present: readonly HeldLine[]): readonly HeldLine[] {
   const [before, now] = [agreed, present].map((lines) => lines.flatMap(({ by = [] }) => by));
-  const sum = (all: readonly HeldBy[] = [], policy: string): number =>
-    all.filter((each) => each.policy === policy).reduce((total, { count }) => total + count, 0);
   const isMore = ({ policy, operation }: HeldBy): boolean => {
     const own = before?.filter((each) => each.policy === policy) ?? [];
     if (operation !== undefined && own.some((each) => each.operation === operation)) return false;
     const isNamed = own.every((each) => each.operation !== undefined);
-    return isNamed || sum(now, policy) > sum(before, policy);
+    return isNamed || countOf(now, policy) > countOf(before, policy);
   };
   return present.filter(({ text, by }) =>
     by === undefined ? !agreed.some((line) => line.text === text) : by.some(isMore),
   );
+}
+
+function countOf(all: readonly HeldBy[] = [], policy: string): number {
+  return all.filter((each) => each.policy === policy).reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Cluster API calls no hook for the Cluster until it is resumed, so no status shows that something holds it. */

@@ -316,10 +316,14 @@ describe("the log of answers", () => {
     };
     const rollout = { rollout: "prod", reason: "StageClosed", stage: "canary" };
     const hold = { verdict: "Blocked", holds: true, retryAfterSeconds: 10, message: "HookRollout prod: …" };
-    const cluster = "team-a/prod-1";
-    assert.deepEqual(await said({ ...hold, rollout }), { cluster, verdict: "Blocked", ...rollout });
+    const about = { cluster: "team-a/prod-1" };
+    assert.deepEqual(await said({ ...hold, rollout }), { ...about, verdict: "Blocked", ...rollout });
     const overriddenRollouts = [{ rollout: "prod", overriddenBy: "now" }];
-    assert.deepEqual(await said({ overriddenRollouts }), { cluster, verdict: "Allowed", overriddenRollouts });
+    assert.deepEqual(await said({ overriddenRollouts }), {
+      ...about,
+      verdict: "Allowed",
+      overriddenRollouts,
+    });
   });
 
   test("has every call where that is wanted", async () => {

@@ -5,8 +5,14 @@ import { clustersOf } from "../../../src/page/named-clusters.ts";
 
 test("among the failed Clusters of a stage is none that its number leaves out: an operation without a slot", () => {
   const failure = (name: string, reason: string) => ({
-    ...{ namespace: "fleet", name, uid: name, stage: "canary", target: "v1.35.0" },
-    ...{ reason, time: "2026-11-23T11:00:00Z", message: "" },
+    namespace: "fleet",
+    name,
+    uid: name,
+    stage: "canary",
+    target: "v1.35.0",
+    reason,
+    time: "2026-11-23T11:00:00Z",
+    message: "",
   });
   const failed = [failure("a", "DeadlineExceeded"), failure("b", "UnclaimedOperation")];
   assert.deepEqual(clustersOf(hookRollout({}, readyStatus({ failed }))).failed, [

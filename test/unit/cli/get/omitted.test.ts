@@ -12,8 +12,16 @@ const since = "2026-01-01T00:00:00Z";
 
 const rows = (verdict: string, namespace = "team-a"): object[] =>
   Array.from({ length: 50 }, (_, index) => ({
-    ...{ namespace, cluster: `c${index}`, clusterUID: `u${index}`, hook: "BeforeClusterDelete", rule: "r" },
-    ...{ verdict, reason: "R", message: "waits", firstAsked: since, since },
+    namespace,
+    cluster: `c${index}`,
+    clusterUID: `u${index}`,
+    hook: "BeforeClusterDelete",
+    rule: "r",
+    verdict,
+    reason: "R",
+    message: "waits",
+    firstAsked: since,
+    since,
   }));
 
 const holder = (name: string, mode: string, status: object, namespace?: string): object => ({

@@ -386,35 +386,6 @@ describe("the last step says in statuses that the operator is gone", () => {
     assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
   });
 
-  test("also in those of overrides that are in force, which stay so for ever otherwise", async () => {
-    const active = { ...ready, type: "Active", reason: "Active" };
-    const override = (name: string, condition: object): KubeObject => ({
-      metadata: named(name),
-      status: { conditions: [condition], usedCount: 1 },
-    });
-    const expired = override("old", { ...active, status: "False", reason: "Expired" });
-    const objects = { "hookoverrides/now": override("now", active), "hookoverrides/old": expired };
-    const { client } = serverOf(objects);
-    const { steps } = await planUninstall(client, OPTIONS);
-    assert.deepEqual(
-      steps.map(({ does, optional }) => [does, optional]),
-      [["say in the status of 1 override that the operator is gone", true]],
-    );
-    await carryOut(client);
-    const { conditions, usedCount } = objects["hookoverrides/now"].status as unknown as {
-      conditions: (typeof ready)[];
-      usedCount: number;
-    };
-    assert.deepEqual(
-      conditions.map(({ type, status: is, reason }) => [type, is, reason]),
-      [["Active", "Unknown", "OperatorGone"]],
-    );
-    assert.match(conditions[0]?.message ?? "", /releases nothing until one runs again/);
-    assert.equal(usedCount, 1, "the record stays");
-    assert.deepEqual(objects["hookoverrides/old"], expired);
-    assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
-  });
-
   test("and without the right to list rollouts, in those of policies alone", async () => {
     const objects = { "hookpolicies/team-a/protect": claiming() };
     const { client } = serverOf(objects);

@@ -205,15 +205,6 @@ describe("list", () => {
     );
   });
 
-  test("says that those of operations that are over are all there are", async (t) => {
-    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(DONE) });
-    const { stderr } = await hookpolicy(["task", "list", "-n", "team-a", "--kubeconfig", kubeconfig]);
-    assert.equal(
-      stderr,
-      "there is no HookTask in namespace team-a whose operation is not over\nand 1 of operations that are over (--all)\n",
-    );
-  });
-
   test("says where there is none, what is missing, and what is forbidden", async (t) => {
     const cases = [
       [{ [`GET ${TEAM_A}`]: list() }, 0, /^there is no HookTask in namespace team-a\n$/],
@@ -230,19 +221,6 @@ describe("list", () => {
 });
 
 describe("show", () => {
-  test("says what it creates or applies, with the article", async (t) => {
-    const ingress = { apiVersion: "networking.k8s.io/v1", kind: "Ingress" };
-    for (const [action, does] of [
-      [{ create: ingress }, "creates an Ingress"],
-      [{ apply: { ...ingress, kind: "ConfigMap" } }, "applies a ConfigMap"],
-    ] as const) {
-      const task = hookTask({ name: "t" }, {}, { action });
-      const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/t`]: task });
-      const { stdout } = await hookpolicy(["task", "show", "team-a/t", "--kubeconfig", kubeconfig]);
-      assert.match(stdout, new RegExp(`^ +does +${does}$`, "m"));
-    }
-  });
-
   test("says what it does, why it failed, what to run, and its attempts", async (t) => {
     const failed = hookTask(
       { name: "prod-1-backup-2" },
