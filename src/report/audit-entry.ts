@@ -104,6 +104,7 @@ function described(
 ): { readonly decision?: AuditDecision } {
   if (decision?.basis === undefined) return {};
   const { source, world, policies: all } = decision.basis;
+  const { overriddenRollouts } = decision;
   const { cluster, namespace, overrides, state } = world;
   const matched = decision.trace
     .map((trace, index) => ({ trace, compiled: all[index] }))
@@ -121,6 +122,12 @@ function described(
         overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
         ...objectsOf(matched, world, call, now),
       },
+      ...(overriddenRollouts !== undefined && {
+        overriddenRollouts: overriddenRollouts.map(({ rollout: name, overriddenBy }) => ({
+          name,
+          overriddenBy,
+        })),
+      }),
       policies,
       policiesOmitted: matched.length - policies.length,
       ...(decision.rollout !== undefined && { rollout: describeRollout(decision.rollout) }),

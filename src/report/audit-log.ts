@@ -76,7 +76,9 @@ export class AuditLog {
 /** Leaves out the seconds, which count down to the next edge, and policies that do not match. */
 function digestOf({ verdict, answer, decision }: Outcome): string {
   const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
-  const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, matched.map(reasonsOf)];
+  const { rollout, overriddenRollouts } = decision ?? {};
+  const reasons = [matched.map(reasonsOf), rollout?.reason, overriddenRollouts];
+  const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, reasons];
   return hash("sha256", JSON.stringify(said), "base64");
 }
 

@@ -103,6 +103,16 @@ export interface AuditLine {
       }[];
       objectsOmitted: number;
     };
+    /**
+     * The HookRollouts that an override keeps from holding what every policy releases; absent: none.
+     *
+     * @minItems 1
+     */
+    overriddenRollouts?: {
+      name: string;
+      /** The HookOverride. */
+      overriddenBy: string;
+    }[];
     /** Those that match the Cluster, the ones that hold it first. */
     policies: {
       kind: "HookPolicy" | "ClusterHookPolicy";

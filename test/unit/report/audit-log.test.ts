@@ -96,6 +96,15 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
 }
 
 describe("a line is written", () => {
+  test("for rollouts that an override lifts, which it names", async () => {
+    const lifted = { ...allowed, overriddenRollouts: [{ rollout: "prod", overriddenBy: "now" }] };
+    const lines = await written([allowed, lifted, lifted]);
+    assert.deepEqual(
+      lines.map(({ decision }) => decision?.overriddenRollouts),
+      [undefined, [{ name: "prod", overriddenBy: "now" }]],
+    );
+  });
+
   test("when the answer or its reason changes, and not for what only counts down", async () => {
     const soon = { ...blocked, retryAfterSeconds: 3 };
     const said = await written([blocked, soon, blocked, allowed, allowed, blocked]);
