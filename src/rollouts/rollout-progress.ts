@@ -61,12 +61,11 @@ export interface ProgressInput {
   readonly stored: HookRolloutStatus | undefined;
   /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
   readonly isPresent: boolean;
-  /** The claims may be incomplete: nothing may begin yet. */
-  readonly isRebuilding: boolean;
+  readonly soaksAnew: boolean;
 }
 
 export function stagesOf(
-  { rollout, stored, isPresent, isRebuilding }: ProgressInput,
+  { rollout, stored, isPresent, soaksAnew }: ProgressInput,
   slots: SlotUsage & { readonly byStage: ByStage },
   version: string,
   now: Date,
@@ -85,7 +84,7 @@ export function stagesOf(
       mayWait = false;
       return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
     }
-    const soakingSince = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
+    const soakingSince = (soaksAnew ? undefined : known?.soakingSince) ?? timestamp(now);
     const passed = (isPresent || known?.passed === true) && hasSoaked(stage, soakingSince, now);
     mayWait &&= passed;
     return { name, ...counts, soakingSince, passed };

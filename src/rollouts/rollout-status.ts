@@ -3,6 +3,7 @@
 import { parse } from "semver";
 import { entryOf } from "../lib/entry-of.ts";
 import {
+  CONDITION,
   type HookRolloutStatus,
   MAX_FAILED,
   MAX_ROW_MESSAGE,
@@ -12,6 +13,7 @@ import {
   type RolloutClaim,
   type RolloutFailure,
   type RolloutTarget,
+  REASON,
 } from "../api/hook-policy.ts";
 import { isCreationOver, upgradeHasBegun } from "../operations/hook-lives.ts";
 import { isAhead } from "../operations/timers.ts";
@@ -38,7 +40,9 @@ import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
 import { calls, type NotCalled, withTransitions } from "../status/conditions.ts";
 
-export interface RolloutInput extends ProgressInput, HeldRows {
+export interface RolloutInput extends Omit<ProgressInput, "soaksAnew">, HeldRows {
+  /** The claims may be incomplete: nothing may begin yet. */
+  readonly isRebuilding: boolean;
   readonly members: readonly MemberState[];
   /** The slots that a quorum read has shown to be free. */
   readonly ended: ReadonlySet<string>;
@@ -60,7 +64,8 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
   const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
-  const current = targetsNow(input, { running, failed, unknown }, now);
+  const soaksAnew = isRebuilding && !isRebuiltAs(stored, scope);
+  const current = targetsNow({ ...input, soaksAnew }, { running, failed, unknown }, now);
   const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
   const targets = kept?.targets ?? current;
   const selected = { isRebuilding, members: members.map(({ member }) => member), unknown };
@@ -94,6 +99,12 @@ function keptTargets(
   if (problem === undefined || operation !== "Upgrade") return undefined;
   const known = (stored?.targets ?? []).flatMap((target) => target.stages);
   return known.every(({ name }) => stages.some((stage) => stage.name === name)) ? undefined : stored;
+}
+
+/** Whether soaks have begun anew since the members were these. */
+function isRebuiltAs(stored: HookRolloutStatus | undefined, scope: string): boolean {
+  const ready = stored?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  return stored?.scope === scope && ready?.reason === REASON.StatusLost;
 }
 
 const INSTANTS: ReadonlySet<string> = new Set(["claimedAt", "renewedAt", "markedAt", "soakingSince", "time"]);
@@ -329,7 +340,7 @@ function isBeforePass(
 }
 
 /** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
-function targetsNow(input: RolloutInput, slots: SlotUsage, now: Date): RolloutTarget[] {
+function targetsNow(input: RolloutInput & ProgressInput, slots: SlotUsage, now: Date): RolloutTarget[] {
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
   const known = (stored?.targets ?? []).map(({ version = "" }) => version);

@@ -370,25 +370,21 @@ describe("a claim", () => {
 });
 
 test("while it is rebuilt nothing is ready, and soaks begin again", () => {
-  const stored = statusOf({
-    fleet: [
-      { name: "c", wave: "canary" },
-      { name: "p", reconciled: false },
-    ],
-  });
-  const later = new Date("2026-11-23T12:05:00Z");
-  const status = statusOf({
-    stored,
-    isRebuilding: true,
-    now: later,
-    fleet: [
-      { name: "c", wave: "canary" },
-      { name: "p", reconciled: false },
-    ],
-  });
+  const fleet: readonly Fleet[] = [
+    { name: "c", wave: "canary" },
+    { name: "p", reconciled: false },
+  ];
+  const stored = statusOf({ fleet });
+  const rebuilt = (before: HookRolloutStatus, now: string): HookRolloutStatus =>
+    statusOf({ stored: before, isRebuilding: true, now: new Date(now), fleet });
+  const status = rebuilt(stored, "2026-11-23T12:05:00Z");
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   assert.deepEqual([ready?.status, ready?.reason], ["False", REASON.StatusLost]);
   assert.equal(stage(status, "canary")?.soakingSince, "2026-11-23T12:05:00Z");
+  const later = "2026-11-23T12:05:01Z";
+  assert.deepEqual(rebuilt(status, later), status, "each second would be a write");
+  const ofAnotherScope = rebuilt({ ...status, scope: "another" }, later);
+  assert.equal(stage(ofAnotherScope, "canary")?.soakingSince, later);
 });
 
 describe("while its spec is invalid", () => {
