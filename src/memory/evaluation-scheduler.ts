@@ -13,7 +13,7 @@ type Subject = string;
 
 export type WorkSteps = Generator<void, void, void>;
 
-interface SchedulerOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {
+interface SchedulerOptions extends Pick<StoreOptions, "now" | "log" | "turnMs" | "alarmMs" | "allowance"> {
   /** What is left to do about the subject, and due. */
   readonly stepsOf: (subject: Subject) => WorkSteps;
   /** The clock was set back, so results computed before may lie in its future. */
@@ -32,7 +32,7 @@ export class EvaluationScheduler {
     this.alarm = new Alarm({
       now: options.now,
       ownerOf,
-      onDue: (subject, at) => this.because(at, () => this.#evaluate(subject)),
+      onDue: (subject, at) => this.because(at, () => this.#evaluateDue(subject)),
       onSetBack: options.onSetBack,
       turnMs: options.alarmMs,
       allowance: options.allowance,
@@ -57,6 +57,15 @@ export class EvaluationScheduler {
       work();
     } finally {
       this.#cause = outer;
+    }
+  }
+
+  /** A bug must not end the process: it would do so again after each restart, and every Cluster would stay held. */
+  #evaluateDue(subject: Subject): void {
+    try {
+      this.#evaluate(subject);
+    } catch (error) {
+      this.#options.log.error("Failed to evaluate what is due", { subject, error });
     }
   }
 

@@ -27,6 +27,7 @@ import type { InformerEntry } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
+import { tellEach } from "../lib/tell-each.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { namesAccount } from "../policy/tasks/compile-task.ts";
@@ -69,7 +70,7 @@ export function createInformers(
       stubs: { ...stubs, memoryUseOf: memoryUseOfCluster, stub: stubCluster },
       onChange: ({ old, new: cluster }) => {
         owned.clusterChanged(old, cluster);
-        for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
+        tellEach([store(), rollouts(), tasks()], (each) => each.clusterChanged(old, cluster));
       },
     }),
     overrides: new Informer<HookOverride>({

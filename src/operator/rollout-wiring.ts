@@ -37,7 +37,8 @@ export function createRollouts(wiring: RolloutWiring): {
     decider: store.decider,
     nowMs,
     enqueue: (name) => queue.addAfter(name, DELAY_MS),
-    onError: (error) => log.warn("Failed to take a slot of a HookRollout", { error }),
+    onError: (error) =>
+      log.warn("Failed to take a slot of a HookRollout, or to find whose turn it is", { error }),
     reasonOf: (error) => api.reasonOf(error),
   });
   const reconciler = new RolloutReconciler({

@@ -51,14 +51,16 @@ interface ClaimReading {
   readonly at: Date;
 }
 
-export interface RolloutClaimsOptions extends Pick<RolloutWorld, "clusters" | "namespaces" | "now"> {
+export interface RolloutClaimsOptions extends Pick<
+  RolloutWorld,
+  "clusters" | "namespaces" | "now" | "onError"
+> {
   readonly api: RolloutApi;
   readonly compiledOf: (object: HookRollout) => CompiledRollout;
   /** See readsNamespaceLabels(). */
   readonly readsNamespaces: (name: string) => boolean;
   /** The API server's answer to a write. */
   readonly onStored: (object: HookRollout) => void;
-  readonly onError: (error: unknown) => void;
 }
 
 /** Other writes of the status often come between a read and a write, because upgrades begin and end. */

@@ -41,7 +41,6 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly enqueue: (name: string) => void;
   /** The kinds of objects that gates look at may have changed. */
   readonly onDemands: () => void;
-  readonly onError: (error: unknown) => void;
   /** Memory is behind: read the rollouts again. */
   readonly onStale: () => void;
   /** The reason label of a failed read in metrics. */

@@ -45,6 +45,7 @@ export interface RolloutWorld {
   readonly served: ServedHooks;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  readonly onError: (error: unknown) => void;
   /** All rollouts, in the order of their names. */
   readonly entries?: () => readonly RolloutEntry[];
   /** How long the queue may be out of date; 0: never. */
@@ -361,10 +362,11 @@ export class RolloutEntry {
 
   /** Brings the queue up to date, unless that was done a moment ago. */
   refresh(): void {
-    const { nowMs, refreshMs } = this.#world;
+    const { nowMs, refreshMs, onError } = this.#world;
     const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
     const pause = this.#hasChanged ? share : Math.max(refreshMs ?? REST_MS, share);
-    if (!this.#isRefreshing && nowMs() - this.#refreshedAt >= pause) void this.refreshed();
+    if (!this.#isRefreshing && nowMs() - this.#refreshedAt >= pause)
+      this.refreshed().catch((error: unknown) => onError(error));
   }
 
   /** Brings the queue up to date: before this returns, if one slice is enough. */

@@ -128,3 +128,14 @@ describe("the order decides, not who calls first, once", () => {
     assert.deepEqual(askAfter(replica, 1, both.toReversed()), ["NoFreeSlot", "go"]);
   });
 });
+
+test("a bug that throws while the queue is sorted holds, is told, and ends no process", async () => {
+  const cluster = waitingCluster("a");
+  const replica = replicaOf({ clusters: [cluster] });
+  replica.known.values = () => {
+    throw new Error("a bug");
+  };
+  assert.equal(ask(replica, cluster), "NoFreeSlot");
+  await new Promise(setImmediate);
+  assert.match(String(replica.errors[0]), /a bug/);
+});
