@@ -59,7 +59,7 @@ describe("a namespace that stores more than its share", () => {
     await stage("tenant", "canary");
     await stage("prod", "production");
     await stage("canary", "canary");
-    await showReconciled("canary", "c1");
+    await showReconciled("canary", "in-canary");
     await inParallel(names(POLICIES), AT_A_TIME, async (name) => {
       await cp.create(objectOf({ ...policyRef("tenant", name), ...ballast }, { spec: { rules } }));
     });
@@ -80,10 +80,15 @@ describe("a namespace that stores more than its share", () => {
     );
   };
 
-  /** Their Cluster c1 belongs to a stage of the rollout by the label of its Namespace. */
+  /** Clusters belong to a stage of the rollout by the label of their Namespace. */
   const stage = async (namespace: string, wave: string): Promise<void> => {
     if (namespace !== "tenant")
-      await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION, labels: { fleet: "staged" } });
+      await createCluster(cp, {
+        namespace,
+        name: `in-${namespace}`,
+        version: NEXT_VERSION,
+        labels: { fleet: "staged" },
+      });
     const ref = { apiVersion: "v1", kind: "Namespace", name: namespace };
     await cp.patch(ref, { metadata: { labels: { wave } } });
   };
@@ -143,13 +148,13 @@ describe("a namespace that stores more than its share", () => {
       stages: [{ name: "canary", namespaceSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
     });
     const canary = await cp.waitFor("the canary in memory to have succeeded", async () => {
-      await ask("prod", "c1");
+      await ask("prod", "in-prod");
       const { targets = [] }: HookRolloutStatus = (await cp.get(rollout)).status ?? {};
       return targets[0]?.stages.find(({ name, succeeded }) => name === "canary" && succeeded === 1);
     });
     assert.equal(canary.passed, false);
     assert.equal(condition(await cp.get(rollout), "Ready")?.reason, "TooLarge");
-    assert.match((await ask("prod", "c1")).message ?? "", /waits for stage canary/);
+    assert.match((await ask("prod", "in-prod")).message ?? "", /waits for stage canary/);
   });
 
   test("proves nothing by the objects that it does not have, whatever the failurePolicy", async () => {
@@ -161,10 +166,10 @@ describe("a namespace that stores more than its share", () => {
       rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", object }] }],
     });
     await cp.waitFor("the reason", async () => {
-      const { message = "" } = await ask("prod", "c1");
+      const { message = "" } = await ask("prod", "in-prod");
       return /objects of namespace tenant take more than their share/.test(message);
     });
-    const row = await policyRow(cp, policy, "c1", "BeforeClusterUpgrade");
+    const row = await policyRow(cp, policy, "in-prod", "BeforeClusterUpgrade");
     assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "TooLarge"]);
     await cp.delete(policy);
   });
