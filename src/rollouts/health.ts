@@ -33,7 +33,11 @@ export function isAtTarget(cluster: Cluster, target: string): boolean {
 
 /** Whether the Cluster was asked for the target or a version that is known to be newer. */
 export function wants({ topology }: Cluster, target: string): boolean {
-  const [own, wanted] = [versionOf(topology?.version ?? ""), versionOf(target)];
+  return isAsNew(topology?.version ?? "", target);
+}
+
+export function isAsNew(version: string, target: string): boolean {
+  const [own, wanted] = [versionOf(version), versionOf(target)];
   return own !== null && wanted !== null && (orderOf(own, wanted) ?? -1) >= 0;
 }
 

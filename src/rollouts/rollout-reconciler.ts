@@ -23,7 +23,7 @@ import {
   type ServedUpgrades,
 } from "../operations/hook-lives.ts";
 import { isMarkOf } from "./claim.ts";
-import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
+import { type Health, healthOf, isAsNew, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import { type CompiledRollout, type Operation, scopeOf } from "./rollout.ts";
 import { UNCLAIMED } from "./slots.ts";
@@ -324,7 +324,7 @@ export class RolloutReconciler {
     if (operation === "Upgrade" && isBeingDeleted(cluster)) return true;
     if (showsOwnMark(rollout, claim, cluster, served)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
-      return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
+      return hasFailed(status, claim) || healthOf(rollout, cluster, now()) === "Healthy";
     if (operation === "Create" && isCreationOver(cluster)) return true;
     return isUnused && !wasSeenToBegin(operation, claim, cluster);
   }
@@ -357,9 +357,13 @@ function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: 
   );
 }
 
-/** Where Cluster API asks midway, one without a slot can have taken one since. */
-function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {
-  return status?.failed?.some((failure) => failure.uid === uid && failure.reason !== UNCLAIMED) === true;
+/** At an earlier version does not count. Where Cluster API asks midway, one without a slot can have taken one since. */
+function hasFailed(
+  { failed = [] }: HookRolloutStatus = {},
+  { uid, target = "" }: Pick<RolloutClaim, "uid" | "target">,
+): boolean {
+  const own = failed.filter((failure) => failure.uid === uid && failure.reason !== UNCLAIMED);
+  return own.some(({ target: at = "" }) => at === target || isAsNew(at, target));
 }
 
 /** Every write of a claim changes its key. */

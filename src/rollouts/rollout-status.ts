@@ -27,7 +27,7 @@ import { isMarkOf, whoBegins } from "./claim.ts";
 import type { HeldRows } from "./rollout-entry.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
-import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
+import { DEADLINE_EXCEEDED, endsSlot, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
 import {
   type ByStage,
   type MemberState,
@@ -140,7 +140,7 @@ function runningNow(
     );
   const known = new Set([
     ...(stored?.running ?? []).map(({ uid }) => uid),
-    ...(stored?.failed ?? []).filter(({ reason }) => reason !== UNHEALTHY).map(({ uid }) => uid),
+    ...(stored?.failed ?? []).filter(endsSlot).map(({ uid }) => uid),
   ]);
   const unclaimed = members
     .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
@@ -211,9 +211,9 @@ function failuresNow(
   now: Date,
 ): RolloutFailure[] {
   const byUID = namedIn(stored, members);
-  const old = (stored?.failed ?? []).filter(
-    (failure) => !isPresent || stillFailed(rollout, failure, byUID.get(failure.uid)),
-  );
+  const old = (stored?.failed ?? [])
+    .filter((failure) => !isPresent || stillFailed(rollout, failure, byUID.get(failure.uid)))
+    .map((failure) => withEnd(failure, byUID.get(failure.uid)));
   // A Cluster that never began has not failed; if it halted the rollout, it could never begin.
   const overdue = (stored?.running ?? [])
     .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
@@ -226,13 +226,16 @@ function failuresNow(
   // A deadline ends the slot, whatever has failed before.
   const failed = [...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid)), ...overdue];
   const changed = (stored?.running ?? []).flatMap((claim) =>
-    asksMidway || ended.has(claim.uid) || failed.some(({ uid }) => uid === claim.uid)
+    asksMidway || ended.has(claim.uid) || failed.some((failure) => isOf(failure, claim))
       ? []
       : changedFailure(rollout, claim, byUID.get(claim.uid), now),
   );
-  const known = new Set([...failed, ...changed].map(({ uid }) => uid));
   const unhealthy = members
-    .filter(({ lastsUnhealthy, member }) => lastsUnhealthy && !known.has(member.metadata.uid))
+    .filter(({ lastsUnhealthy }) => lastsUnhealthy)
+    .filter((state) => {
+      const { uid, target } = whoIs(rollout, state);
+      return ![...failed, ...changed].some((failure) => isOf(failure, { uid, target }));
+    })
     .filter((state) => isBeforePass(rollout, state, stored, now))
     .map((state) => ({
       ...whoIs(rollout, state),
@@ -240,10 +243,26 @@ function failuresNow(
       time: timestamp(now),
       message: "it has the version, and healthyWhen is not met",
     }));
-  const all = [...failed, ...changed, ...unhealthy].map((failure) =>
-    inKnownStage(rollout, failure, byUID.get(failure.uid)),
-  );
+  const later = [...changed, ...unhealthy];
+  const earlier = failed.filter(({ uid }) => !later.some((each) => each.uid === uid));
+  const all = [...earlier, ...later].map((failure) => inKnownStage(rollout, failure, byUID.get(failure.uid)));
   return [true, false].flatMap((halts) => all.filter((failure) => canHalt(rollout, failure) === halts));
+}
+
+/** A failure at an earlier version hides none at this one. */
+function isOf(
+  failure: Pick<RolloutFailure, "uid" | "target">,
+  { uid, target }: { readonly uid: string; readonly target?: string | undefined },
+): boolean {
+  return failure.uid === uid && failure.target === target;
+}
+
+/** Once the operation that took too long has ended, and the Cluster waits for the next one, that has to use a slot. */
+function withEnd(failure: RolloutFailure, state: MemberState | undefined): RolloutFailure {
+  if (failure.reason !== DEADLINE_EXCEEDED || state?.member.marked !== false) return failure;
+  return wants(state.cluster, failure.target ?? "") && targetOf("Upgrade", state.cluster) !== failure.target
+    ? { ...failure, reason: UNHEALTHY }
+    : failure;
 }
 
 /** Once the rollout has no stage of that name, a failure counts in the stage that the Cluster is in now. */

@@ -132,7 +132,8 @@ export const UNHEALTHY = "Unhealthy";
 /** The version changed while the upgrade ran, so no slot was taken for it; the Cluster keeps its slot until it ends. */
 export const VERSION_CHANGED = "VersionChanged";
 
-function endsSlot({ reason }: { readonly reason: string }): boolean {
+/** The Cluster may show the mark without a slot. */
+export function endsSlot({ reason }: { readonly reason: string }): boolean {
   return reason === DEADLINE_EXCEEDED || reason === UNCLAIMED;
 }
 
