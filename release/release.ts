@@ -89,12 +89,25 @@ function injectedClusterAdmission(image: Image): string {
   return found.join("");
 }
 
+function foldersIn(below: string): string[] {
+  const entries = readdirSync(join(ROOT, "manifests", below), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** Components, too, one file each: with the chart, and without this repository, there is nothing to add them to. */
 function writeManifests(image: Image): void {
   const write = (file: string, content: Buffer | string): void => writeFileSync(join(OUT, file), content);
   write("hookpolicy.yaml", rendered(image, []));
   write("hookpolicy-cert-manager.yaml", rendered(image, ["cert-manager"]));
   write("hookpolicy-cluster-admission.yaml", kustomized([], ["cluster-admission"], []));
   write("hookpolicy-cert-manager-cluster-admission.yaml", injectedClusterAdmission(image));
+  for (const name of [
+    "monitoring",
+    "network-policy",
+    ...foldersIn("admission").map((each) => `admission/${each}`),
+  ])
+    write(`hookpolicy-${name.replace("/", "-")}.yaml`, kustomized([], [name], []));
+  cpSync(join(ROOT, "manifests/argocd/argocd-cm.yaml"), join(OUT, "hookpolicy-argocd-cm.yaml"));
   write("hookpolicy.crds.yaml", run("kubectl", ["kustomize", "crds"]));
   write("runtime-extension-components.yaml", rendered(image, ["clusterctl"]));
   cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));

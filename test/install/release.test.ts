@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -10,7 +10,7 @@ import metadata from "../../package.json" with { type: "json" };
 import { licenseProblems, productionDependencies } from "../../release/licenses.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { git, release, releaseWorkingTree, runScript } from "./releasing.ts";
-import { helm, IMAGE } from "./tools.ts";
+import { helm, IMAGE, ROOT } from "./tools.ts";
 
 const { version } = metadata;
 const TAG = `${IMAGE}:9.9.9`;
@@ -24,9 +24,18 @@ const FILES = [
   `hookpolicy-chart-${version}.tgz`,
   `hookpolicy-npm-${version}.tgz`,
   `hookpolicy-schemas-${version}.tgz`,
+  "hookpolicy-admission-keep-policies.yaml",
+  "hookpolicy-admission-object-gates.yaml",
+  "hookpolicy-admission-own-webhook.yaml",
+  "hookpolicy-admission-protect-marks.yaml",
+  "hookpolicy-admission-refuse-deletion.yaml",
+  "hookpolicy-admission-tasks.yaml",
+  "hookpolicy-argocd-cm.yaml",
   "hookpolicy-cert-manager-cluster-admission.yaml",
   "hookpolicy-cert-manager.yaml",
   "hookpolicy-cluster-admission.yaml",
+  "hookpolicy-monitoring.yaml",
+  "hookpolicy-network-policy.yaml",
   "hookpolicy.cdx.json",
   "hookpolicy.crds.yaml",
   "hookpolicy.yaml",
@@ -99,6 +108,31 @@ describe("a release", () => {
     );
     const objects = objectsOf(read("hookpolicy-cert-manager-cluster-admission.yaml"));
     assert.equal(objects.length, 1);
+  });
+
+  test("has each component that the docs have users add", () => {
+    const added = new Set(
+      globSync("docs/**/*.md", { cwd: ROOT }).flatMap((page) =>
+        [
+          ...readFileSync(join(ROOT, page), "utf8").matchAll(/manifests\/([a-z-]+(?:\/[a-z-]+)?)(?=[\],`])/g),
+        ].map(([, name = ""]) => name),
+      ),
+    );
+    const parts = new Set(["admission", "argocd", "cert-manager", "namespace"]);
+    const files = [...added]
+      .filter((name) => !parts.has(name))
+      .map((name) => `hookpolicy-${name.replace("/", "-")}.yaml`);
+    assert.ok(files.length >= 8);
+    assert.deepEqual(
+      files.filter((name) => !FILES.includes(name)),
+      [],
+    );
+    for (const file of files)
+      for (const {
+        kind,
+        metadata: { name },
+      } of objectsOf(read(file)))
+        assert.ok(kind && name, file);
   });
 
   test("names the executable's archive with its checksum, for krew and for Homebrew", () => {
