@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import {
@@ -31,12 +31,14 @@ import {
   storeOverride,
   storePolicy,
 } from "../controlplane/policies.ts";
-import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
+import { CHART, extensionConfigCrd, helm, kustomize, ROOT } from "../install/tools.ts";
 
 const TEAM = "team-a";
 const FINALIZER = "hookpolicy.dev/hold-clusters";
 const MANIFESTS = join(ROOT, "manifests");
 const HEALTH = join(MANIFESTS, "argocd/health.lua");
+const EXTENSION_HEALTH = join(MANIFESTS, "argocd/extensionconfig.lua");
+const EXTENSION_KEY = "resource.customizations.health.runtime.cluster.x-k8s.io_ExtensionConfig";
 const HOOK = "BeforeClusterDelete";
 const DAY = 86_400;
 
@@ -161,6 +163,7 @@ describe("in each state", () => {
     const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, "held"));
     await operator.ask("BeforeClusterCreate", { cluster });
     await policyRow(cp, policy, "held", "BeforeClusterCreate");
+    assert.equal((await kstatusOf(cluster)).status, "Current", "docs/gitops.md says so of held Clusters");
     assert.equal((await cp.get(policy))["status"].blocked, 1);
     const message = await messageOf(policy, "Ready");
     await shows(policy, "Current", { status: "Healthy", message });
@@ -190,15 +193,21 @@ describe("in each state", () => {
 });
 
 /** What docs/gitops.md has for objects of a kind. */
-function documentedExpressions(kind: string): HealthCheckExpressions {
-  const { spec } = kustomizationOf(readFileSync(join(ROOT, "docs/gitops.md"), "utf8"));
+function documentedExpressions(kind: string, kustomization = "cluster-policies"): HealthCheckExpressions {
+  const { spec } = documented("Kustomization", kustomization);
   const all: readonly (HealthCheckExpressions & { readonly kind: string })[] = spec.healthCheckExprs;
   return all.find((each) => each.kind === kind) ?? assert.fail(`no healthCheckExprs of ${kind}`);
 }
 
-function kustomizationOf(page: string): KubeObject {
-  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => parse(block));
-  return blocks.find(({ kind }) => kind === "Kustomization") ?? assert.fail("no Kustomization of Flux");
+function documented(kind: string, name: string): KubeObject {
+  const page = readFileSync(join(ROOT, "docs/gitops.md"), "utf8");
+  const blocks: KubeObject[] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) =>
+    parse(block),
+  );
+  return (
+    blocks.find((each) => each.kind === kind && each.metadata.name === name) ??
+    assert.fail(`no ${kind} ${name}`)
+  );
 }
 
 /** As Cluster API leaves it: all hooks discovered. */
@@ -232,8 +241,9 @@ describe("Argo CD's ConfigMap", () => {
     );
     const kinds = written.map(({ spec }) => `${spec.group}_${spec.names.kind}`);
     const keys = kinds.map((kind) => `resource.customizations.health.${kind}`);
-    assert.deepEqual(Object.keys(patch.data).toSorted(), keys.toSorted());
-    for (const script of Object.values(patch.data)) assert.equal(script, readFileSync(HEALTH, "utf8"));
+    assert.deepEqual(Object.keys(patch.data).toSorted(), [...keys, EXTENSION_KEY].toSorted());
+    for (const [key, script] of Object.entries(patch.data))
+      assert.equal(script, readFileSync(key === EXTENSION_KEY ? EXTENSION_HEALTH : HEALTH, "utf8"));
   });
 
   test("keeps what else it says, in whichever namespace", async (t) => {
@@ -291,5 +301,79 @@ describe("a rollout", () => {
     assert.equal(await flux(reconciling), "InProgress");
     assert.equal(await flux(edited), "InProgress");
     assert.equal(await flux({ ...holding, status: { observedGeneration: -1 } }), "InProgress");
+  });
+});
+
+describe("the ExtensionConfig", () => {
+  const extension = (status?: string, message = ""): KubeObject => ({
+    apiVersion: "runtime.cluster.x-k8s.io/v1beta2",
+    kind: "ExtensionConfig",
+    metadata: { name: "hookpolicy", generation: 2 },
+    ...(status !== undefined && {
+      status: {
+        conditions: [
+          { type: "Paused", status: "False" },
+          { type: "Discovered", status, message },
+        ],
+      },
+    }),
+  });
+  const unknown = "failed to discover: hook BeforeNothing is not in the Runtime SDK catalog";
+  const refused = "failed to call: connection refused";
+  const states: Readonly<Record<string, readonly [KubeObject, argo: ObjectStatus, flux: string]>> = {
+    "new: both tools wait": [
+      extension(),
+      { status: "Progressing", message: "not discovered by Cluster API yet" },
+      "Unknown",
+    ],
+    "not reached yet: both tools wait": [
+      extension("False", refused),
+      { status: "Progressing", message: refused },
+      "InProgress",
+    ],
+    "a hook that this Cluster API does not know: Flux fails, and Argo CD, whose scripts cannot search a text, says so":
+      [extension("False", unknown), { status: "Progressing", message: unknown }, "Failed"],
+    "discovered: both tools go on": [
+      extension("True"),
+      { status: "Healthy", message: "Cluster API calls the hooks" },
+      "Current",
+    ],
+  };
+  for (const [title, [object, argo, flux]] of Object.entries(states))
+    test(title, async () => {
+      assert.equal((await kstatusOf(object)).status, "Current", "without expressions, Flux would not wait");
+      assert.deepEqual(await argoHealthOf(object, EXTENSION_HEALTH), argo);
+      const judged = fluxHealthOf(object, documentedExpressions("ExtensionConfig", "hookpolicy"));
+      // For a moment there is no status: Flux says Unknown, and looks again.
+      if (flux === "Unknown") await assert.rejects(judged, /no such attribute\(s\): status/);
+      else assert.equal((await judged).status, flux);
+    });
+});
+
+describe("the operator, as the docs have it", () => {
+  for (const [kind, valuesOf] of [
+    ["HelmRelease", ({ values }: KubeObject["spec"]): Record<string, string> => values],
+    ["Application", ({ source }: KubeObject["spec"]): Record<string, string> => source.helm.valuesObject],
+  ] as const)
+    test(`is in ${kind === "Application" ? "an" : "a"} ${kind} whose values the chart takes`, async () => {
+      const values = valuesOf(documented(kind, "hookpolicy").spec);
+      const rendered = objectsOf(
+        await helm(
+          "template",
+          CHART,
+          ...Object.entries(values).flatMap(([key, value]) => ["--set-string", `${key}=${value}`]),
+        ),
+      );
+      const { spec } = rendered.find((each) => each.kind === "Deployment") ?? assert.fail("no Deployment");
+      assert.ok(spec.template.spec.containers[0].args.includes("--capi-version=1.12"));
+    });
+
+  test("is what the Kustomization of the policies depends on", () => {
+    const { spec } = documented("Kustomization", "cluster-policies");
+    const { metadata, spec: own } = documented("Kustomization", "hookpolicy");
+    assert.deepEqual(spec.dependsOn, [{ name: metadata.name }]);
+    const [release] = own.healthChecks;
+    const { kind, apiVersion, metadata: named } = documented("HelmRelease", "hookpolicy");
+    assert.deepEqual(release, { apiVersion, kind, ...named });
   });
 });
