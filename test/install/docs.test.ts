@@ -103,6 +103,23 @@ test("the patch for clusters that assign users leaves the rest of the Pods' secu
   }
 });
 
+test("the patch for a mirror with a login is of the Pods' account, which has no such Secrets otherwise", async () => {
+  const blocks = [...section("Without the internet").text.matchAll(FENCE)].map(([, , block = ""]) => block);
+  const patch = blocks.find((block) => block.includes("imagePullSecrets")) ?? assert.fail("no patch");
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-docs-"));
+  try {
+    const resources = [relative(folder, join(ROOT, "manifests"))];
+    await writeFile(join(folder, "kustomization.yaml"), stringify({ resources, ...parse(patch) }));
+    const rendered = await kustomize(folder);
+    const account = rendered.find(({ kind }) => kind === "ServiceAccount");
+    const pods = rendered.find(({ kind }) => kind === "Deployment")?.["spec"].template.spec;
+    assert.deepEqual(account?.["imagePullSecrets"], [{ name: "registry-credentials" }]);
+    assert.deepEqual([pods.serviceAccountName, pods.imagePullSecrets], [account.metadata.name, undefined]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 describe("what docs/install.md says", () => {
   let cp: ControlPlane;
   let released: string;
@@ -235,8 +252,34 @@ describe("what docs/install.md says", () => {
     await cp.delete(extensionRef("hookpolicy")); // there are no Pods behind the Service
     const operator = await startOperator(cp);
     await registerExtension(cp, { name: "hookpolicy", url: operator.url });
-    await cp.waitFor("Cluster API to discover it", async () => (await sh(command)) === "True");
+    assert.match(await sh(command), /condition met/);
     await operator.daemon.stop();
+  });
+
+  test("what to add is accepted, file by file", async () => {
+    const part = section("Image and files").text;
+    const [, first = ""] = /`(hookpolicy-admission-keep-policies\.yaml)`/.exec(part) ?? [];
+    const others = [...part.matchAll(/`…(-[a-z-]+\.yaml)`/g)].map(
+      ([, name]) => `hookpolicy-admission${name}`,
+    );
+    assert.equal(others.length, 5);
+    for (const file of [first, ...others, "hookpolicy-network-policy.yaml"]) {
+      assert.ok(part.includes(file.replace(/^hookpolicy-admission(?!-keep)/, "…")), file);
+      assert.match(await sh(`kubectl apply --dry-run=server -f ${file}`), / created \(server dry run\)$/m);
+    }
+    await sh(
+      "kubectl create namespace argocd && kubectl create configmap -n argocd argocd-cm --from-literal=url=mine",
+    );
+    const [, patch = ""] = /`(kubectl patch configmap [^`]+)`/.exec(part) ?? [];
+    await sh(patch);
+    const { data } = await cp.get({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      namespace: "argocd",
+      name: "argocd-cm",
+    });
+    assert.deepEqual([data.url, Object.keys(data).length], ["mine", 6]);
+    await sh("kubectl delete configmap -n argocd argocd-cm");
   });
 
   test("uninstalled with kubectl, from a kustomization", async () => {
@@ -294,6 +337,36 @@ describe("what docs/install.md says", () => {
     await noTestNamespace(cp);
     const plan = await sh("clusterctl upgrade plan");
     assert.match(plan, new RegExp(`runtime-extension-hookpolicy +${NAMESPACE}`));
+  });
+
+  test("with the Cluster API Operator, which is not here: the ConfigMap that it reads has both files", async () => {
+    const part = section("With the Cluster API Operator");
+    await sh(part.commands.filter((line) => !line.startsWith("kubectl create namespace")).join("\n"));
+    typedLines.add(part.commands[0] ?? "");
+    const { spec, metadata: named } = parse(yamlIn(part.title));
+    assert.equal(named.namespace, NAMESPACE);
+    const { matchLabels } = spec.fetchConfig.selector;
+    const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${String(value)}`);
+    const [map, ...others] = await cp
+      .list({ apiVersion: "v1", kind: "ConfigMap", namespace: NAMESPACE })
+      .then((all) =>
+        all.filter(({ metadata: { labels: has = {} } }) =>
+          labels.every((each) => Object.entries(has).some((pair) => pair.join("=") === each)),
+        ),
+      );
+    assert.deepEqual([map?.metadata.name, others], [spec.version, []]);
+    for (const [key, file] of [
+      ["components", "runtime-extension-components.yaml"],
+      ["metadata", "metadata.yaml"],
+    ] as const)
+      assert.equal(map?.["data"][key], readFileSync(join(released, file), "utf8"));
+    const { data } = await cp.get({
+      apiVersion: "v1",
+      kind: "Secret",
+      namespace: NAMESPACE,
+      name: spec.configSecret.name,
+    });
+    for (const key of Object.keys(data)) assert.ok(map?.["data"].components.includes(`\${${key}:=`), key);
   });
 
   test("uninstalled with clusterctl", async () => {
