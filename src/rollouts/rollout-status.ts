@@ -59,15 +59,13 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
   const stored = withoutFuture(given, now);
   const { rollout, members, isRebuilding, scope, next, held, heldOmitted } = given;
   // By an invalid spec, no failure ends.
-  const input = { ...given, stored, isPresent: given.isPresent && rollout.problem === undefined };
+  const isPresent = given.isPresent && rollout.problem === undefined;
+  const input = { ...given, stored, isPresent };
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
   const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
-  const soaksAnew = isRebuilding && !isRebuiltAs(stored, scope);
-  const current = targetsNow({ ...input, soaksAnew }, { running, failed, unknown }, now);
-  const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
-  const targets = kept?.targets ?? current;
+  const { targets, ...shown } = progressNow(input, { running, failed, unknown }, now);
   const selected = { isRebuilding, members: members.map(({ member }) => member), unknown };
   const findings = [
     ...readiness(rollout, selected),
@@ -78,8 +76,7 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     observedGeneration: rollout.generation,
     conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),
     scope,
-    ...summaryOf(rollout, current, now),
-    ...(kept?.stage !== undefined && { stage: kept.stage }),
+    ...shown,
     ...(running.length > 0 && { running }),
     ...(targets.length > 0 && { targets }),
     ...(failed.length > 0 && { failed }),
@@ -89,6 +86,20 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     // Its absence means that the status is of an operator that did not know the field.
     heldOmitted,
   };
+}
+
+function progressNow(
+  input: RolloutInput,
+  slots: SlotUsage,
+  now: Date,
+): ReturnType<typeof summaryOf> & { readonly targets: RolloutTarget[] } {
+  const { rollout, stored, isRebuilding, scope } = input;
+  const soaksAnew = isRebuilding && !isRebuiltAs(stored, scope);
+  const current = targetsNow({ ...input, soaksAnew }, slots, now);
+  const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
+  const { stage } = kept ?? {};
+  const summary = { ...summaryOf(rollout, current, now), ...(stage !== undefined && { stage }) };
+  return { ...summary, targets: kept?.targets ?? current };
 }
 
 /** An invalid spec has no stages: what is known of those before, and how long they have soaked, stays until it is corrected. */

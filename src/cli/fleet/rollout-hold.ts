@@ -258,10 +258,9 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
       released: "when a slot is free for it, and it is its turn",
       ...outlook,
     });
-  const begins = own?.tasks === true ? "its tasks are done" : "Cluster API asks again";
-  const hasSlot = passes(compiled, "HasSlot", `it has a slot, and may begin when ${begins}`);
-  if (own !== undefined && isFor(own, target))
-    return isRenewable(own, compiled, at) ? hasSlot : hold("ClaimExpires", {});
+  const current = claims.find((claim) => claim.uid === metadata.uid && isFor(claim, target));
+  if (current !== undefined)
+    return isRenewable(current, compiled, at) ? hasSlot(compiled, current) : hold("ClaimExpires", {});
   const limits = limitsOf(request, others);
   const full = limits.find(({ used, limit }) => used.length >= limit);
   if (full !== undefined) {
@@ -270,11 +269,16 @@ function turnOf(request: SlotRequest, at: Date): ExplainedRollout {
     return hold("NoFreeSlot", full.limit === 0 ? byUser(deed, because) : { because });
   }
   // For another version: it gives that slot for the new one.
-  if (own !== undefined) return hasSlot;
+  if (own !== undefined) return hasSlot(compiled, own);
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));
   const isFirst = place < 0 ? queue.length === 0 : place < free;
   if (isFirst && compiled.spread.length === 0) return passes(compiled, "SlotFree", "a slot is free for it");
   return hold("NotItsTurn", { because: [`${free} free, and ${line}`, ...spreadNote(compiled)] });
+}
+
+function hasSlot(rollout: CompiledRollout, { tasks }: RolloutClaim): ExplainedRollout {
+  const begins = tasks === true ? "its tasks are done" : "Cluster API asks again";
+  return passes(rollout, "HasSlot", `it has a slot, and may begin when ${begins}`);
 }
 
 function isFor(claim: RolloutClaim, target: string): boolean {

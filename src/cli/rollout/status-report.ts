@@ -8,6 +8,7 @@ import {
   type RolloutClaim,
   type RolloutTarget,
 } from "../../api/hook-policy.ts";
+import type { Condition } from "../../api/meta.ts";
 import { lookup } from "../../api/selector.ts";
 import { printable } from "../../lib/printable.ts";
 import { isRenewable } from "../../rollouts/claim.ts";
@@ -58,11 +59,15 @@ interface RolloutState {
 export function rolloutState(rollout: HookRollout): RolloutState {
   const problem = unseenProblem(rollout);
   if (problem !== undefined) return red(`holds every Cluster that it may select: ${problem}`);
-  const halted = conditionOf(rollout, CONDITION.Halted);
   const ready = conditionOf(rollout, CONDITION.Ready);
   if (ready === undefined)
     return yellow(advice`the operator has not seen it yet; if that stays, ${run("hookpolicy doctor")}`);
   if (ready.status !== "True") return red(ready.message);
+  return inForce(rollout, ready);
+}
+
+function inForce(rollout: HookRollout, ready: Pick<Condition, "reason" | "message">): RolloutState {
+  const halted = conditionOf(rollout, CONDITION.Halted);
   const notCalled = conditionOf(rollout, CONDITION.NotCalled);
   if (notCalled?.status === "True") return yellow(notCalled.message);
   const { paused: isPaused, mode } = rollout.spec;

@@ -166,7 +166,10 @@ test("the world is the controller's memory", async () => {
   assert.equal(world.policy("ClusterHookPolicy", undefined, "fleet")?.uid, "uid-fleet");
   assert.equal(world.policy("ClusterHookPolicy", undefined, "protect"), undefined);
   fixture.store.rolloutChanged("upgrades", hookRollout());
-  assert.deepEqual(["upgrades", "upgrade"].map(world.hasRollout), [true, false]);
+  assert.deepEqual(
+    ["upgrades", "upgrade"].map((name) => world.hasRollout(name)),
+    [true, false],
+  );
   assert.deepEqual(
     world.policiesOf(prod).map(({ uid }) => uid),
     ["uid-fleet", "uid-protect"],

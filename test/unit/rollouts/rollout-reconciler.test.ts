@@ -8,7 +8,6 @@ import {
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
@@ -55,20 +54,6 @@ test("at rest it reads and writes nothing, and looks again by itself", async () 
   replica.api.requests.length = 0;
   assert.deepEqual(await reconcile(replica), { requeueAfterMs: 30_000 });
   assert.deepEqual(replica.api.requests, []);
-});
-
-test("it says that Cluster API does not call, until it does; what is not known yet changes nothing", async () => {
-  const replica = withStatus({}, [waitingCluster("b")]);
-  const reasons: unknown[] = [];
-  const why = { reason: REASON.NotRegistered, message: "no ExtensionConfig" };
-  for (const notCalled of [undefined, why, "Unknown", undefined] as const) {
-    replica.calls.notCalled = notCalled;
-    await reconcile(replica);
-    const found = stored(replica).conditions?.find(({ type }) => type === CONDITION.NotCalled);
-    reasons.push(found && [found.status, found.reason]);
-  }
-  const [said, unsaid] = [["True", REASON.NotRegistered], undefined];
-  assert.deepEqual(reasons, [unsaid, said, said, unsaid]);
 });
 
 test("a replica that does not lead writes nothing", async () => {
@@ -420,20 +405,6 @@ describe("nothing begins for three minutes", () => {
     const replica = withStatus({ scope: "before" }, [waitingCluster("a")]);
     await reconcile(replica);
     assert.equal(readyReason(replica), REASON.StatusLost);
-  });
-
-  test("not when it was too large for memory in between, and has the same selectors", async () => {
-    const replica = withStatus({}, [waitingCluster("a")]);
-    await reconcile(replica);
-    const whole = replica.rollouts.get("upgrades")?.object;
-    assert.ok(whole);
-    replica.rollouts.rolloutChanged("upgrades", stubRollout(whole));
-    await reconcile(replica);
-    assert.equal(readyReason(replica), REASON.TooLarge);
-    assert.equal(stored(replica).scope, whole.status?.scope);
-    replica.load("upgrades", SPEC, 2, stored(replica));
-    await reconcile(replica);
-    assert.equal(readyReason(replica), REASON.Loaded);
   });
 
   test("when another replica had begun to wait, counted anew", async () => {

@@ -442,44 +442,6 @@ test("while it is rebuilt nothing is ready, and soaks begin again", () => {
   assert.equal(stage(ofAnotherScope, "canary")?.soakingSince, later);
 });
 
-describe("while its spec is invalid", () => {
-  const fleet = [
-    { name: "c", wave: "canary" },
-    { name: "p", reconciled: false },
-  ] as const;
-  const broken = { stages: STAGES, progressDeadline: "soon" };
-  const soaking = statusOf({
-    spec: { stages: [{ ...STAGES[0]!, minSuccessTime: "1h" }, STAGES[1]!] },
-    fleet,
-  });
-
-  test("it keeps what it knew of the stages, so that no soak begins again, and counts on", () => {
-    const stored = statusOf({ spec: broken, stored: soaking, fleet, now: new Date("2026-11-23T12:30:00Z") });
-    assert.deepEqual([stored.targets, stored.stage], [soaking.targets, "canary"]);
-    assert.deepEqual(stored.summary, { running: 0, succeeded: 1, failed: 0, waiting: 1 });
-    assert.equal(stored.conditions?.find(({ type }) => type === "Ready")?.reason, REASON.InvalidSpec);
-    const corrected = statusOf({ stored, fleet, now: new Date("2026-11-23T13:00:00Z") });
-    assert.equal(stage(corrected, "canary")?.soakingSince, "2026-11-23T12:00:00Z");
-  });
-
-  test("it keeps nothing where other Clusters may be in the stages", () => {
-    const status = statusOf({ spec: broken, stored: soaking, fleet, isRebuilding: true });
-    assert.deepEqual(
-      status.targets?.flatMap(({ stages }) => stages.map(({ name }) => name)),
-      ["all"],
-    );
-  });
-
-  test("no failure ends, because healthyWhen is unknown", () => {
-    const failed = statusOf({
-      fleet: [{ name: "c", wave: "canary", lastsUnhealthy: true }],
-      stored: soaking,
-    });
-    assert.equal(failed.failed?.length, 1);
-    assert.equal(statusOf({ spec: broken, fleet, stored: failed }).failed?.length, 1);
-  });
-});
-
 test("the same status again is no change", () => {
   const fleet = [
     { name: "c", wave: "canary" },

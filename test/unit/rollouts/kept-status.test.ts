@@ -1,0 +1,115 @@
+/** What the status of a rollout keeps while the operator cannot know better. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import {
+  CONDITION,
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+  REASON,
+  type RolloutFailure,
+} from "../../../src/api/hook-policy.ts";
+import { stubRollout } from "../../../src/memory/stored-views.ts";
+import { scopeOf } from "../../../src/rollouts/rollout.ts";
+import { clusterMeta, hookRollout, readyStatus, TARGET } from "./fixtures.ts";
+import { type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+
+const CANARY = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
+const SPEC: Partial<HookRolloutSpec> = {
+  stages: [{ ...CANARY, minSuccessTime: "2h" }, { name: "rest" }],
+  healthyWhen: [{ name: "ok", expression: "'wave' in cluster.metadata.labels" }],
+};
+const BROKEN = { ...SPEC, progressDeadline: "soon" };
+const OTHERS = { ...BROKEN, clusterSelector: { matchLabels: { new: "" } } };
+const FAILURE: RolloutFailure = {
+  namespace: "fleet",
+  name: "c",
+  uid: "uid-c",
+  target: TARGET,
+  stage: "canary",
+  reason: "Unhealthy",
+  time: "2026-11-23T11:59:00Z",
+  message: "is not well",
+};
+/** It has the version and is healthy. */
+const canary = waitingCluster("c", {
+  metadata: clusterMeta("c", { wave: "canary" }),
+  progress: { reconciled: true },
+});
+
+const stored = ({ api }: Replica): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
+const conditionOf = (replica: Replica, type: string) =>
+  stored(replica).conditions?.find((condition) => condition.type === type);
+
+async function replicaWith(failed: readonly RolloutFailure[] = []): Promise<Replica> {
+  const scope = scopeOf(hookRollout(SPEC).spec);
+  const status = readyStatus({ scope, ...(failed.length > 0 && { failed: [...failed] }) });
+  const clusters = [canary, waitingCluster("p")];
+  const replica = replicaOf({ specs: { upgrades: SPEC }, status, clusters });
+  if (failed.length === 0) await replica.reconciler.reconcile("upgrades");
+  return replica;
+}
+
+async function edited(replica: Replica, spec: Partial<HookRolloutSpec>, minutes: number): Promise<void> {
+  const generation = (stored(replica).observedGeneration ?? 0) + 1;
+  replica.time.now = new Date(replica.time.now.getTime() + minutes * 60_000);
+  replica.load("upgrades", spec, generation, stored(replica));
+  await replica.reconciler.reconcile("upgrades");
+}
+
+describe("while the spec is invalid", () => {
+  test("the stages stay, so that no soak restarts, and Clusters are counted on", async () => {
+    const replica = await replicaWith();
+    const { targets, stage } = stored(replica);
+    const soakingSince = targets?.[0]?.stages[0]?.soakingSince;
+    assert.ok(soakingSince !== undefined && stage === "canary");
+    replica.put(waitingCluster("q"));
+    await edited(replica, BROKEN, 30);
+    assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.InvalidSpec);
+    assert.deepEqual([stored(replica).targets, stored(replica).stage], [targets, "canary"]);
+    assert.deepEqual([stored(replica).summary?.succeeded, stored(replica).summary?.waiting], [1, 2]);
+    await edited(replica, SPEC, 30);
+    assert.equal(stored(replica).targets?.[0]?.stages[0]?.soakingSince, soakingSince);
+  });
+
+  test("they do not where other Clusters may be in them", async () => {
+    const replica = await replicaWith();
+    await edited(replica, OTHERS, 30);
+    const names = stored(replica).targets?.flatMap(({ stages }) => stages.map(({ name }) => name)) ?? [];
+    assert.ok(!names.includes("canary"));
+  });
+
+  test("no failure ends, because healthyWhen is unknown", async () => {
+    const replica = await replicaWith([FAILURE]);
+    await edited(replica, BROKEN, 1);
+    assert.equal(stored(replica).failed?.length, 1);
+    await edited(replica, SPEC, 1);
+    assert.equal(stored(replica).failed, undefined);
+  });
+});
+
+test("one that was too large for memory in between has lost nothing, if its selectors are the same", async () => {
+  const replica = await replicaWith();
+  const whole = replica.rollouts.get("upgrades")?.object;
+  assert.ok(whole);
+  replica.rollouts.rolloutChanged("upgrades", stubRollout(whole));
+  await replica.reconciler.reconcile("upgrades");
+  assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.TooLarge);
+  assert.equal(stored(replica).scope, whole.status?.scope);
+  await edited(replica, SPEC, 1);
+  assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.Loaded);
+});
+
+test("it says that Cluster API does not call, until it does; what is not known yet changes nothing", async () => {
+  const replica = await replicaWith();
+  const reasons: unknown[] = [];
+  const why = { reason: REASON.NotRegistered, message: "no ExtensionConfig" };
+  for (const notCalled of [undefined, why, "Unknown", undefined] as const) {
+    replica.calls.notCalled = notCalled;
+    await replica.reconciler.reconcile("upgrades");
+    const found = conditionOf(replica, CONDITION.NotCalled);
+    reasons.push(found && [found.status, found.reason]);
+  }
+  const [said, unsaid] = [["True", REASON.NotRegistered], undefined];
+  assert.deepEqual(reasons, [unsaid, said, said, unsaid]);
+});
