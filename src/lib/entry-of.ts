@@ -4,7 +4,9 @@ export function entryOf<K, T>(
   key: K,
   make: () => T,
 ): T {
-  const found = map.get(key) ?? make();
-  map.set(key, found);
-  return found;
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }

@@ -62,7 +62,8 @@ export class Decider {
   }
 
   #tellBug(rule: string, error: unknown): void {
-    if (this.#told.has(rule) || this.#told.size >= MAX_TOLD) return;
+    if (this.#told.has(rule)) return;
+    if (this.#told.size >= MAX_TOLD) this.#told.clear();
     this.#told.add(rule);
     this.#options.log?.error("Failed to evaluate a rule", { rule, error });
   }

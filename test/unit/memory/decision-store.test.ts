@@ -422,6 +422,18 @@ describe("a bug of the operator is told once for each rule", () => {
     );
   });
 
+  test("also after those of a thousand other rules", () => {
+    const log = new MemoryLogger();
+    const until = [{ name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } }];
+    const rules = Array.from({ length: 10 }, (_, index) => rule({ name: `r${index}`, until }));
+    const policies = Array.from({ length: 105 }, (_, index) =>
+      hookPolicy({ rules }, { name: `p${index}`, uid: `p${index}` }),
+    );
+    const { store } = storeWith({ policies, objects: { find: bug }, clusters: [cluster()], log });
+    store.decider.ask({ call: DELETE, cluster: cluster() }, NOW);
+    assert.equal(new Set(log.lines.map(({ fields }) => fields["rule"])).size, 1050);
+  });
+
   test("where a policy cannot be compiled", () => {
     const log = new MemoryLogger();
     const spec = Object.defineProperty({}, "rules", { enumerable: true, get: bug });
