@@ -80,7 +80,7 @@ export function stagesOf(
     const { needed: _needed, isMet, awaited, progress: _, ...counts } = judged;
     const { name } = stage;
     if (!isMet) {
-      const waitsFor = mayWait ? awaited.slice(0, MAX_AWAITED) : [];
+      const waitsFor = mayWait ? awaited().slice(0, MAX_AWAITED) : [];
       mayWait = false;
       return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
     }
@@ -100,7 +100,7 @@ type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
   readonly isMet: boolean;
   readonly progress: ReadonlyMap<MemberState, Progress>;
   /** Those that waiting alone does not bring there. */
-  readonly awaited: readonly RolloutAwaited[];
+  readonly awaited: () => readonly RolloutAwaited[];
 };
 
 interface StageInput {
@@ -151,7 +151,7 @@ export function countStage(
     needed,
     isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
     progress,
-    awaited: awaitedOf(progress, { version, failuresCount: counting > tolerated }),
+    awaited: () => awaitedOf(progress, { version, failuresCount: counting > tolerated }),
   };
 }
 

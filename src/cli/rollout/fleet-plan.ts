@@ -191,7 +191,7 @@ function toTarget(start: Start, version: string): FleetState {
       const own = states.filter(({ member }) => member.stage === stage);
       const judged = countStage(own, slots, { version, stage, rollout, unknown: 0 });
       for (const [state, each] of judged.progress) all.set(state, each);
-      const [assumed, stands] = split(judged.awaited, states, wish);
+      const [assumed, stands] = split(judged.awaited(), states, wish);
       unasked.push(...assumed.map(namespacedName));
       for (const each of stands) standing.add(namespacedName(each));
       const ahead = pinnedAhead(judged.progress, version).filter(

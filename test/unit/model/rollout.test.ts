@@ -16,7 +16,6 @@ const SMALL: readonly string[] = [
   "a Cluster of a stage that soaks is scaled",
   "a gate holds the first Cluster",
   "another rollout is paused for the first Cluster",
-  "another rollout has no slot for the first Cluster",
   "the rollout is paused, and resumed",
   "a second upgrade is wanted where stages wait",
   "the version of a Cluster changes while its upgrade runs",
