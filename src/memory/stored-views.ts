@@ -87,11 +87,12 @@ export function stubOverride(override: HookOverride): HookOverride {
   return { ...override, tooLarge: true, metadata: identityOf(override.metadata), spec: {} } as HookOverride;
 }
 
-/** The status is the rollout's memory of what runs. */
+/** Keeps that it only audits; the status is the rollout's memory of what runs. */
 export function stubRollout(rollout: HookRollout): HookRollout {
   const { metadata, spec } = rollout;
   const operation = isFields(spec) ? spec.operation : undefined;
-  const kept = { ...(operation !== undefined && { operation }) };
+  const audits = isFields(spec) && spec.mode === "Audit" && { mode: spec.mode };
+  const kept = { ...(operation !== undefined && { operation }), ...audits };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileRollout knows stubs
   return { ...rollout, tooLarge: true, metadata: identityOf(metadata), spec: kept } as unknown as HookRollout;
 }

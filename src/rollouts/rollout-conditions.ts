@@ -22,7 +22,8 @@ export function readiness(
 ): ConditionFinding[] {
   const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
-    const message = `Holds every Cluster that it may select: ${problem}`;
+    const effect = mode === "Audit" ? "Records nothing" : "Holds every Cluster that it may select";
+    const message = `${effect}: ${problem}`;
     const reason = tooLarge === true ? REASON.TooLarge : REASON.InvalidSpec;
     return failing(CONDITION.Ready, CONDITION.Stalled, { reason, message });
   }

@@ -101,7 +101,7 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     generation,
     createdAt: new Date(creationTimestamp ?? NaN),
     operation: spec.operation,
-    mode: spec.mode === "Audit" && errors.length === 0 ? "Audit" : "Enforce",
+    mode: spec.mode === "Audit" && (errors.length === 0 || object.tooLarge === true) ? "Audit" : "Enforce",
     paused: spec.paused,
     selectsNamespace: selects("namespaceSelector"),
     selectsCluster: selects("clusterSelector"),

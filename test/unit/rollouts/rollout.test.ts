@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
+import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
 import { unmetGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
@@ -32,6 +33,12 @@ describe("an invalid rollout", () => {
         ["all"],
       );
     });
+
+  test("that is too large for memory holds unless it only audits", () => {
+    const stub = (mode?: "Audit") => compileRollout(stubRollout(hookRollout({ ...(mode && { mode }) })));
+    assert.deepEqual([stub().mode, stub().tooLarge], ["Enforce", true]);
+    assert.deepEqual([stub("Audit").mode, stub("Audit").tooLarge], ["Audit", true]);
+  });
 
   test("selects every Cluster by a selector that is not valid", () => {
     const broken = hookRollout({ clusterSelector: { matchLabels: { tier: 7 } } as never });
