@@ -1,17 +1,9 @@
 /** An API server with manifests/admission/ in force and Cluster API under it, for the tests of what that refuses. */
 
 import assert from "node:assert/strict";
-import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { blocksOf, ROOT } from "./recipe-pages.ts";
-import {
-  ApiError,
-  type Client,
-  type KubeObject,
-  objectsOf,
-  type Ref,
-  isRefused,
-} from "../controlplane/client.ts";
+import { admissionPolicies } from "./recipe-fleet.ts";
+import { blocksOf } from "./recipe-pages.ts";
+import { ApiError, type Client, type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
@@ -65,14 +57,7 @@ async function clientOf(namespace: string, name: string): Promise<Client> {
 async function installPolicies(): Promise<void> {
   const block = blocksOf("protect-marks.md").find(({ text }) => /^components:/m.test(text));
   assert.ok(block, "the page shows a kustomization");
-  const folder = join(cp.folder, "install/mine");
-  await mkdir(folder, { recursive: true });
-  for (const part of ["manifests", "crds"]) {
-    await copyFolder(join(ROOT, part), join(folder, "../hookpolicy", part), { recursive: true });
-  }
-  await writeFile(join(folder, "kustomization.yaml"), block.text);
-  const rendered = objectsOf(await cp.kubectl("kustomize", folder));
-  const policies = rendered.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
+  const policies = await admissionPolicies(cp, block.text);
   assert.equal(policies.length, 18);
   await cp.apply(policies);
   await inForce();

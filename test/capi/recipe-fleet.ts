@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp as copyFolder, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -18,7 +18,7 @@ import { environment } from "../controlplane/processes.ts";
 import { policyIsReady } from "../controlplane/policies.ts";
 import { createAccountWith } from "../controlplane/rights.ts";
 import { pathOfPrograms } from "./programs.ts";
-import { blocksOf, commandsOf, transcriptsOf } from "./recipe-pages.ts";
+import { blocksOf, commandsOf, ROOT, transcriptsOf } from "./recipe-pages.ts";
 
 const run = promisify(execFile);
 
@@ -71,6 +71,23 @@ export async function startRecipeFleet(): Promise<RecipeFleet> {
 async function managerKubeconfig(cp: ControlPlane): Promise<string> {
   await createAccountWith(cp, "capi-system", "capi-manager", { everywhere: "cluster-admin" });
   return await cp.kubeconfigFor("capi-system", "capi-manager");
+}
+
+/** The ValidatingAdmissionPolicies of pages' kustomizations, in a folder beside a copy of this repository. Once for each control plane. */
+export async function admissionPolicies(
+  cp: ControlPlane,
+  ...kustomizations: readonly string[]
+): Promise<KubeObject[]> {
+  const folder = join(cp.folder, "install/mine");
+  await mkdir(folder, { recursive: true });
+  for (const part of ["manifests", "crds"])
+    await copyFolder(join(ROOT, part), join(folder, "../hookpolicy", part), { recursive: true });
+  const rendered: KubeObject[] = [];
+  for (const kustomization of kustomizations) {
+    await writeFile(join(folder, "kustomization.yaml"), kustomization);
+    rendered.push(...objectsOf(await cp.kubectl("kustomize", folder)));
+  }
+  return rendered.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
 }
 
 /** Like the lab's, under another name. */

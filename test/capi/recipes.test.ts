@@ -1,8 +1,6 @@
 /** Every page of docs/recipes/, done for real: its YAML is applied, the Cluster is held, and its commands let it go. */
 
 import assert from "node:assert/strict";
-import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import test, { after, before, describe } from "node:test";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
@@ -18,8 +16,9 @@ import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { policyRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import { isCreated, topologySays } from "./fleet.ts";
-import { installClassLike, Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
-import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT, TASK_PAGES } from "./recipe-pages.ts";
+import { admissionPolicies, installClassLike, Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
+import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, TASK_PAGES } from "./recipe-pages.ts";
+import { frozenUntilDeleted } from "./freeze-now.ts";
 import { approvedByTwo } from "./two-people.ts";
 import { nextFlip, wallClock } from "./wall-clock.ts";
 
@@ -379,21 +378,19 @@ describe("the recipe for all namespaces", () => {
     await page.type("kubectl label namespace");
     await gone(cluster);
   });
+
+  test("freeze now, but for a namespace that is exempt, until it is deleted", async () => {
+    await frozenUntilDeleted(recipe("freeze-now"), recipe("freeze-now", "not-frozen"), held);
+  });
 });
 
 /** Last: it is in force for the whole API server. What each policy refuses is in test/capi/vap*.test.ts. */
 describe("the recipe at admission", () => {
   before(async () => {
-    const folder = join(fleet.cp.folder, "install/mine");
-    await mkdir(folder, { recursive: true });
-    for (const part of ["manifests", "crds"]) {
-      await copyFolder(join(ROOT, part), join(folder, "../hookpolicy", part), { recursive: true });
-    }
-    for (const name of ["refuse-deletion", "protect-marks"]) {
-      await writeFile(join(folder, "kustomization.yaml"), recipe(name).yaml("components:"));
-      const rendered = objectsOf(await fleet.cp.kubectl("kustomize", folder));
-      await fleet.cp.apply(rendered.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy")));
-    }
+    const kustomizations = ["refuse-deletion", "protect-marks"].map((name) =>
+      recipe(name).yaml("components:"),
+    );
+    await fleet.cp.apply(await admissionPolicies(fleet.cp, ...kustomizations));
   });
 
   test("refuses what the hook would only hold", async () => {

@@ -12,8 +12,8 @@ import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.
 
 const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
 
-test("twenty-two recipes have a suite, and each links to its own", () => {
-  assert.equal(pages.length, 22);
+test("twenty-three recipes have a suite, and each links to its own", () => {
+  assert.equal(pages.length, 23);
   assert.equal(readdirSync(join(RECIPES, "suites")).length, pages.length);
   for (const page of PAGES) {
     const linked = [...textOf(page).matchAll(/\[Its suite\]\(([^)]+)\)/g)].map(([, target]) => target);
@@ -58,7 +58,7 @@ test("the suite of docs/tasks.md passes", async (t) => {
 
 const ROLLOUTS = blocksOf("../rollouts.md")
   .map(({ text }) => text)
-  .filter((text) => text.includes("hookpolicy.dev/"));
+  .filter((text) => text.includes("apiVersion: hookpolicy.dev/"));
 const SUITES = join(import.meta.dirname, "rollout-suites");
 const suites = readdirSync(SUITES).map((name) => readFileSync(join(SUITES, name), "utf8"));
 

@@ -60,7 +60,7 @@ const RECIPES_WITH_POLICY = PAGES.filter((page) => policiesOf(page).length > 0);
 const EXPECTED_WARNINGS: readonly string[] = [];
 
 test("every policy of the recipes can be evaluated, at every hook that it names", () => {
-  assert.equal(RECIPES_WITH_POLICY.length, 22);
+  assert.equal(RECIPES_WITH_POLICY.length, 23);
   for (const page of RECIPES_WITH_POLICY) {
     for (const policy of policiesOf(page)) {
       assert.deepEqual(validatePolicy(policy.kind, policy), [], page);
@@ -134,6 +134,7 @@ test("the YAML means the same in YAML 1.1 and 1.2, and has nothing that clusterc
     "refuse-deletion/namespaces",
     "protect-marks/marks",
     "protect-marks/names",
+    "keep-policies/policies",
   ].map((name) => readFileSync(join(ROOT, `manifests/admission/${name}.yaml`), "utf8"));
   const suites = PAGES.flatMap((page) => suiteOf(page) ?? []);
   for (const yaml of [...PAGES.flatMap(yamlOf), ...suites, ...manifests]) {
