@@ -111,6 +111,7 @@ describe("what the docs say", () => {
     return command;
   }
 
+  const PAUSE = `kubectl patch hookrollout upgrades --type merge -p '{"metadata":{"annotations":{"hookpolicy.dev/pause-reason":"change freeze, INC-1234"}},"spec":{"paused":true}}'`;
   const SELECT_ALL = `kubectl patch extensionconfig hookpolicy --type merge -p '{"spec":{"namespaceSelector":null}}'`;
 
   /** Every command of the docs, in an order that makes few scenes. */
@@ -142,6 +143,11 @@ describe("what the docs say", () => {
       /^paused HookRollout upgrades: /,
     ),
     "hookpolicy rollout resume upgrades": prints(/^resumed HookRollout upgrades$/m),
+    [PAUSE]: async (command) => {
+      assert.match(await sh(command), /patched$/m);
+      assert.match(await sh("hookpolicy rollout status upgrades"), /paused.*change freeze, INC-1234/i);
+      await sh("hookpolicy rollout resume upgrades");
+    },
     // No rollout holds the upgrade of a Cluster that is being deleted, as team-a/prod-1 is here.
     'hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy HookRollout/upgrades --for 1h --reason "INC-1234"':
       async (command) => {
