@@ -61,11 +61,13 @@ export function memberOf(
   const marked = showsMark(rollout.operation, cluster);
   const values = valuesOf(rollout, metadata, namespace);
   const member = { metadata, marked, values };
-  const [stage] = stages;
   if (metadata.labelsOmitted === true || namespace?.tooLarge === true)
     return { ...member, mayBeIn: stages, unknown: "TooLarge" };
-  const isPlaced = stage === undefined || selection(stage, metadata, namespace) === "yes";
-  if (isSelected === "unknown" || !isPlaced || (namespace === undefined && isSpreadByLabels(rollout)))
+  const [stage] = stages;
+  const isKnown = [isSelected, stage && selection(stage, metadata, namespace)].every(
+    (is) => is !== "unknown",
+  );
+  if (!isKnown || (namespace === undefined && isSpreadByLabels(rollout)))
     return { ...member, mayBeIn: stages, unknown: "NamespaceUnknown" };
   return { ...member, ...(stage !== undefined && { stage }) };
 }
