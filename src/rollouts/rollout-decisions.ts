@@ -277,7 +277,7 @@ export class Rollouts {
     return holds.find((hold) => hold !== undefined) ?? this.#withoutTurn(entries, cluster);
   }
 
-  /** Why the rollout holds the Cluster, whoever's turn it is. */
+  /** Why the rollout holds the Cluster, apart from turns. */
   #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
     const { rollout, status, hook } = entry;
     const { now, served } = this.#options;

@@ -3,9 +3,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { entryOf } from "../lib/entry-of.ts";
-import { compareText } from "../lib/compare-text.ts";
 import { timestamp } from "../lib/instant.ts";
-import { namespacedName, type ObjectName } from "../lib/keys.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import {
   type HookRollout,
@@ -22,6 +21,14 @@ import { isAwaited } from "../operations/hook-lives.ts";
 import { truncateText } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
 import { compareResourceVersions } from "../views/cluster.ts";
+import {
+  type AskedOperation,
+  isQueued,
+  type MemberCluster,
+  oldestFirst,
+  type SinceOf,
+  waitingSince,
+} from "./asked-operation.ts";
 import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
@@ -33,7 +40,7 @@ import { Slots } from "./slots.ts";
 import type { Decider } from "../memory/decider.ts";
 import type { Lister } from "../memory/memory.ts";
 import { isSameSpec } from "../memory/same-object.ts";
-import { RolloutQueue, type WaitingCluster } from "./rollout-queue.ts";
+import { RolloutQueue } from "./rollout-queue.ts";
 import { Slice } from "../turns/slice.ts";
 
 export interface RolloutWorld {
@@ -56,24 +63,7 @@ export interface RolloutWorld {
   readonly compile?: (object: HookRollout) => CompiledRollout;
 }
 
-/** An operation that the Cluster shows to be wanted, without a slot that it may use. */
-interface AskedOperation extends MemberCluster {
-  readonly target: string;
-  readonly firstAsked: Date;
-  /** Its slot was not used in time, and is free again soon. */
-  readonly claimExpires: boolean;
-  /** Whether it may begin once it has a slot. */
-  readonly isOpen: boolean;
-  /** Another rollout holds it, so that it would leave a slot of this one unused. */
-  readonly isHeldElsewhere: boolean;
-}
-
 export type HeldRows = Required<Pick<HookRolloutStatus, "held" | "heldOmitted">>;
-
-export interface MemberCluster {
-  readonly member: Member;
-  readonly cluster: Cluster;
-}
 
 /** What the queue was last brought up to date with. */
 interface Queued {
@@ -475,15 +465,6 @@ export class RolloutEntry {
   }
 }
 
-function oldestFirst(a: AskedOperation, b: AskedOperation): number {
-  const [one, other] = [a.cluster.metadata, b.cluster.metadata];
-  return (
-    a.firstAsked.getTime() - b.firstAsked.getTime() ||
-    compareText(one.namespace ?? "", other.namespace ?? "") ||
-    compareText(one.name, other.name)
-  );
-}
-
 /** What is prepared for thousands of operations. */
 interface OperationLooks {
   readonly isOpen: IsOpen;
@@ -499,27 +480,6 @@ interface OtherRollout {
 }
 
 type IsOpen = (stage: CompiledStage | undefined, target: string, cluster: Cluster) => boolean;
-type SinceOf = (known: Date, metadata: ObjectMeta, target: string) => Date;
-
-/** Since when an operation waits: as memory knows it, or by the status, which outlives a restart. */
-function waitingSince({ held = [], next = [] }: HookRolloutStatus = {}): SinceOf {
-  const stored = new Map([...next, ...held].map((row) => [waitKey(row, row.target), row.since]));
-  return (known, metadata, target) => {
-    const since = stored.get(waitKey(metadata, target));
-    const { creationTimestamp: created = "" } = metadata;
-    // A deleted Cluster may have had its name.
-    return since !== undefined && created <= since && since < timestamp(known) ? new Date(since) : known;
-  };
-}
-
-function waitKey(cluster: ObjectName, target = ""): string {
-  return `${namespacedName(cluster)} ${target}`;
-}
-
-function isQueued(operation: AskedOperation): operation is AskedOperation & WaitingCluster {
-  return operation.isOpen && !operation.isHeldElsewhere && operation.member.stage !== undefined;
-}
-
 type ObjectVersion = Pick<ObjectMeta, "uid" | "resourceVersion">;
 
 /** Versions that cannot be compared prove nothing. */

@@ -1,6 +1,7 @@
 /** What the real code of rollouts keeps to itself, and what it does next depends on: a part of the states that are explored. */
 
-import { type MemberCluster, RolloutEntry } from "../../../src/rollouts/rollout-entry.ts";
+import type { MemberCluster } from "../../../src/rollouts/asked-operation.ts";
+import { RolloutEntry } from "../../../src/rollouts/rollout-entry.ts";
 import { RolloutQueue } from "../../../src/rollouts/rollout-queue.ts";
 import { reachedVersion } from "../../../src/rollouts/health.ts";
 

@@ -146,7 +146,10 @@ describe("a policy is not called", () => {
     assert.match(messageOf(found), /ExtensionConfig a, b$/);
     const message = "requestHook h/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
     const refused = { conditions: [{ ...DISCOVERED, status: "False", message }] };
-    assert.match(messageOf(notCalled(own, [registration({}, refused)], {})), /set the operator's --capi-version/);
+    assert.match(
+      messageOf(notCalled(own, [registration({}, refused)], {})),
+      /set the operator's --capi-version/,
+    );
     assert.match(messageOf(notCalled(create, [registration()], {})), /no handler for BeforeClusterCreate/);
   });
 });

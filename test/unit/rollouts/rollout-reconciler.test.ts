@@ -176,23 +176,6 @@ describe("a slot is given back", () => {
     assert.equal(stored(replica).failed?.length, 1);
   });
 
-  test("not for one that has failed at an earlier version alone, before it is healthy", async () => {
-    const { namespace, name, uid } = CLAIM;
-    const failure = {
-      namespace,
-      name,
-      uid,
-      target: "v1.34.0",
-      stage: "all",
-      reason: "Unhealthy",
-      message: "",
-    };
-    const failed = [{ ...failure, time: "2026-11-23T11:59:30Z" }];
-    const replica = withStatus({ running: [MARKED_CLAIM], failed }, [upgraded("a", {})]);
-    await reconcile(replica);
-    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
-  });
-
   test("three minutes after its last write was seen if its Cluster never began, which then goes behind", async () => {
     const [a, b] = [waitingCluster("a"), waitingCluster("b")];
     const replica = withStatus({ running: [CLAIM] }, [a, b]);

@@ -5,7 +5,6 @@ import {
   type HookRolloutStatus,
   REASON,
   type RolloutClaim,
-  type RolloutFailure,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
@@ -256,60 +255,6 @@ describe("a failure", () => {
     });
     assert.equal(status.failed?.[0]?.reason, "UnclaimedOperation");
     assert.equal(halted(status), "False");
-  });
-
-  describe("at an earlier version", () => {
-    const NEXT = "v1.36.0";
-    const old = (reason: string): RolloutFailure => ({
-      namespace: "fleet",
-      name: "c",
-      uid: "uid-c",
-      target: TARGET,
-      stage: "canary",
-      reason,
-      time: "2026-11-23T11:00:00Z",
-      message: "",
-    });
-    const spec = { stages: STAGES, ignoreFailuresBefore: "2026-11-23T11:00:01Z" };
-    const waiting = { name: "d", version: NEXT, reconciled: false };
-    const ill = {
-      name: "c",
-      wave: "canary",
-      version: NEXT,
-      health: "Unhealthy",
-      lastsUnhealthy: true,
-    } as const;
-
-    for (const reason of ["Unhealthy", "ProgressDeadlineExceeded", "VersionChanged"])
-      test(`hides none at the next one: ${reason}`, () => {
-        const fleet = [ill, waiting];
-        const first = statusOf({ spec, stored: readyStatus({ failed: [old(reason)] }), fleet });
-        const status = statusOf({ spec, stored: first, fleet });
-        assert.deepEqual(
-          status.failed?.map(({ target, time }) => [target, time]),
-          [[NEXT, "2026-11-23T12:00:00Z"]],
-        );
-        assert.equal(halted(status), "True");
-      });
-
-    test("is not changed by looking again", () => {
-      const fleet = [{ ...ill, version: TARGET }];
-      const status = statusOf({ spec, stored: readyStatus({ failed: [old("Unhealthy")] }), fleet });
-      assert.deepEqual(status.failed, [old("Unhealthy")]);
-    });
-
-    test("stays while the next one is under way, which uses a slot", () => {
-      const fleet = [{ name: "c", wave: "canary", version: NEXT, reconciled: false }];
-      const held = statusOf({ stored: readyStatus({ failed: [old("ProgressDeadlineExceeded")] }), fleet });
-      assert.deepEqual(held.failed, [old("Unhealthy")]);
-      const begun = statusOf({ stored: held, fleet: fleet.map((each) => ({ ...each, marked: true })) });
-      assert.deepEqual(
-        begun.running?.map(({ name, target, claimed }) => [name, target, claimed]),
-        [["c", NEXT, false]],
-      );
-      assert.deepEqual(begun.failed, [old("Unhealthy")]);
-      assert.equal(halted(begun), "True");
-    });
   });
 
   const started = claimOf("c", { markedAt: "2026-11-23T11:59:30Z" });
