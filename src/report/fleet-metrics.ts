@@ -92,7 +92,7 @@ export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMe
 export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
   const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
   for (const { over, altered, phase } of memory.all()) {
-    const shown = altered === undefined ? phase : "Altered";
+    const shown = altered ? "Altered" : phase;
     if (!over) counts.set(shown, (counts.get(shown) ?? 0) + 1);
   }
   return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));

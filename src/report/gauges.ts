@@ -217,7 +217,7 @@ async function countFailedTasks(memory: Memory["tasks"]): Promise<FailedSample[]
   const counts = new Map<string, FailedSample>();
   const counting = [...memory.all()].filter(({ over }) => !over);
   await eachInSlices(counting, (task) => {
-    const phase = task.altered === undefined ? task.phase : "Altered";
+    const phase = task.altered ? "Altered" : task.phase;
     if (phase !== "Failed" && phase !== "Altered") return;
     const labels = { ...labelsOfRef(task.outline.spec.policyRef), phase };
     const key = Object.values(labels).join(" ");

@@ -83,7 +83,6 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
     ...(held.length > 0 && { held: [...held] }),
-    // Its absence means that the status is of an operator that did not know the field.
     heldOmitted,
   };
 }

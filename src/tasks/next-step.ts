@@ -4,7 +4,6 @@ import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.t
 import { DAY_MS, durationOrNever } from "../lib/duration.ts";
 import { after, readTimestamp } from "../lib/instant.ts";
 import { RETRY_DELAYS_MS } from "../policy/tasks/compile-task.ts";
-import type { Alteration } from "../policy/tasks/task-identity.ts";
 import type { NextAttempt } from "../policy/tasks/task-record.ts";
 import type { Permit } from "./permit.ts";
 import {
@@ -26,8 +25,8 @@ export interface TaskSituation {
   readonly isUnmade: boolean;
   /** Whether the Cluster shows that the operation has ended, or is no longer wanted. */
   readonly isOver: boolean;
-  /** Why its action must not be carried out, and its results do not count. */
-  readonly altered: Alteration | undefined;
+  /** Whether its action must not be carried out, and its results do not count. */
+  readonly altered: boolean;
   /** How long the policy keeps what a success has created; Infinity: not known now; `undefined`: it is removed. */
   readonly keepMs: number | undefined;
   /** There are too many HookTasks like this one. */
@@ -64,8 +63,7 @@ export function nextStep(situation: TaskSituation): NextStep {
   const { task, isOver, altered, now } = situation;
   const { status = {} } = task;
   if (isOver && status.over === undefined) return { do: "MarkOver" };
-  if (altered === "Changed" && status.altered === undefined)
-    return { do: "Write", status: markedAltered(status, now) };
+  if (altered && status.altered === undefined) return { do: "Write", status: markedAltered(status, now) };
   const attempt = openAttempt(status);
   if (attempt !== undefined) return duringAttempt(situation, attempt);
   return hasFinished(task) ? afterEnd(situation) : beforeAttempt(situation);
@@ -73,7 +71,7 @@ export function nextStep(situation: TaskSituation): NextStep {
 
 function duringAttempt(situation: TaskSituation, attempt: TaskAttempt): NextStep {
   if (isCarriedOut(attempt)) return { do: "Observe", attempt };
-  if (situation.altered !== undefined) return { do: "Rest" };
+  if (situation.altered) return { do: "Rest" };
   // What a deletion is about was not found yet, so nothing of it was deleted.
   const isUnmade = situation.isUnmade || situation.task.spec.action.delete !== undefined;
   return (isUnmade ? unwanted(situation) : undefined) ?? { do: "CarryOut", attempt };
@@ -90,7 +88,7 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   if (end !== undefined) return end;
   if ((status.begun ?? 0) >= allowedAttempts(task))
     return { do: "Write", status: cancelled(status, "no further attempt is allowed", now) };
-  if (altered !== undefined) return { do: "Rest" };
+  if (altered) return { do: "Rest" };
   const waitMs = delayMs(task) - sinceMs(lastAttempt(status)?.endedAt, now);
   if (waitMs > 0) return { do: "Rest", forMs: waitMs };
   if (permit.may !== "Begin") return withoutPermit(status, permit.why);
@@ -121,7 +119,7 @@ function unwanted({ task, permit, altered, now }: TaskSituation): NextStep | und
   const { status = {} } = task;
   if (status.over !== undefined)
     return { do: "Write", status: cancelled(status, "the operation has ended, or is no longer wanted", now) };
-  const isNoMore = permit.may === "Never" && altered === undefined;
+  const isNoMore = permit.may === "Never" && !altered;
   return isNoMore ? { do: "Reconsider", why: permit.why } : undefined;
 }
 
@@ -161,7 +159,7 @@ function untilPolicyAskedMs({ task: { status = {}, spec } }: TaskSituation): num
 /** What a person has asked for, and is not done. */
 function retryOf({ task: { status = {}, metadata }, altered }: TaskSituation): string | undefined {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  const mayRetry = status.phase === "Failed" && status.over === undefined && altered === undefined;
+  const mayRetry = status.phase === "Failed" && status.over === undefined && !altered;
   return mayRetry && retry !== status.retriedFor ? retry : undefined;
 }
 

@@ -179,7 +179,7 @@ export function waitForOther(
   if (other !== undefined) return waitFor(whyWait(other));
   if (spec.after === undefined) return undefined;
   const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
-  if (before === undefined || before.altered !== undefined) return waitFor(undefined);
+  if (before === undefined || before.altered) return waitFor(undefined);
   if (before.phase === "Succeeded") return undefined;
   const { spec: earlier } = before.outline;
   const isPassed = before.phase === "Failed" && taskIn(policyOf(earlier), earlier)?.onFailure === "Proceed";

@@ -59,9 +59,8 @@ function slotsIn({ running = [], failed = [] }: HookRolloutStatus = {}): Readonl
 
 /** Whether a failure holds the operation, because the policy still has the task as it was, and waits for it. */
 export function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
-  const altered = record.altered !== undefined;
   const task = taskIn(policy, record.identity);
-  return policy?.mode === "Enforce" && (task?.onFailure === "Hold" || (task !== undefined && altered));
+  return policy?.mode === "Enforce" && (task?.onFailure === "Hold" || (task !== undefined && record.altered));
 }
 
 function stateOf(
@@ -83,11 +82,11 @@ function stateOf(
 }
 
 function hasFailed({ phase, altered }: TaskRecord): boolean {
-  return phase === "Failed" || altered !== undefined;
+  return phase === "Failed" || altered;
 }
 
 function isUnfinished({ phase, altered }: TaskRecord): boolean {
-  return altered === undefined && (phase === "Pending" || phase === "Running");
+  return !altered && (phase === "Pending" || phase === "Running");
 }
 
 /** None begins while the policy does not show the task. One that has begun ends by itself. */

@@ -6,11 +6,11 @@ import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import { readTimestamp } from "../lib/instant.ts";
-import { type Alteration, alterationOf, taskName } from "../policy/tasks/task-identity.ts";
+import { isAlteredTask, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
-import { isHindered, openAttempt, phaseOf, UNSEEN } from "./task-progress.ts";
+import { isHindered, openAttempt, UNSEEN } from "./task-progress.ts";
 
 /** Ten thousand ended tasks are kept, so only what is searched for has fields, and all that is kept is one text. */
 export class StoredTask {
@@ -25,7 +25,7 @@ export class StoredTask {
   readonly over: boolean;
   /** Whether an attempt has begun and not ended. */
   readonly isRunning: boolean;
-  readonly altered: Alteration | undefined;
+  readonly altered: boolean;
   /** The HookTask that has to end well before this one begins. */
   readonly after: string | undefined;
   /** When it ended; milliseconds. */
@@ -42,10 +42,10 @@ export class StoredTask {
     this.rule = spec.rule;
     this.task = spec.task;
     this.hook = spec.hook;
-    this.phase = phaseOf(status);
+    this.phase = status?.phase ?? "Pending";
     this.over = status?.over !== undefined;
     this.isRunning = openAttempt(status) !== undefined;
-    this.altered = alterationOf(task);
+    this.altered = isAlteredTask(task);
     this.after = spec.after;
     this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
     // The text is a copy: V8 would keep the text of a whole list for the sake of a part.
@@ -125,15 +125,15 @@ const MAX_RETRY = 64;
  * with the right name, too: RBAC gives that to the operator alone.
  */
 export function recordOf(task: HookTask): TaskRecord | undefined {
-  return isNamed(task) ? recordIn(task, alterationOf(task)) : undefined;
+  return isNamed(task) ? recordIn(task, isAlteredTask(task)) : undefined;
 }
 
 function isNamed({ metadata, spec }: HookTask): boolean {
   return taskName(spec) === metadata.name;
 }
 
-function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
-  const phase = phaseOf(status);
+function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): TaskRecord {
+  const { phase = "Pending" } = status;
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {
@@ -142,7 +142,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
     identity: spec,
     phase,
     over: status.over !== undefined,
-    ...(altered !== undefined && { altered }),
+    altered,
     ...(spec.after !== undefined && { after: spec.after }),
     ...(phase === "Succeeded" && endedAt !== undefined && { succeededAt: endedAt }),
     ...(endedAt !== undefined && { endedAt }),

@@ -97,5 +97,6 @@ function isNever({ error }: Unstored): boolean {
 /** What stands for a HookTask that can never be stored. */
 function standIn({ intent: { namespace, name, spec: identity }, error }: Unstored): TaskRecord {
   const message = `its HookTask cannot be stored: ${messageOf(error)}`;
-  return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
+  const record = { namespace, name, identity, over: false, altered: false, attempts: 0, message };
+  return { ...record, phase: "Failed", unstored: true };
 }

@@ -33,20 +33,12 @@ export function hasFinished({ status }: { readonly status?: Status | undefined }
   return status?.phase !== undefined && FINISHED.has(status.phase);
 }
 
-/** An earlier operator wrote Running while nothing of the attempt was carried out. */
-export function phaseOf(status: Status = {}): TaskPhase {
-  const { phase = "Pending" } = status;
-  const open = openAttempt(status);
-  if (open === undefined || FINISHED.has(phase)) return phase;
-  return isCarriedOut(open) ? "Running" : "Pending";
-}
-
 /** The beginning of the message of what runs, or is deleted, while its requests are refused. */
 export const UNSEEN = "it cannot be observed: ";
 
 /** Whether something keeps the task from beginning, or from being observed: the message says what. */
 export function isHindered(status: Status = {}): boolean {
-  const [phase, { message = "" }] = [phaseOf(status), status];
+  const { phase = "Pending", message = "" } = status;
   const hasEnded = lastAttempt(status)?.endedAt !== undefined;
   return (
     !hasEnded && (phase === "Pending" ? message !== "" : phase === "Running" && message.startsWith(UNSEEN))
@@ -109,10 +101,8 @@ export function attemptFound(
 /** What the attempt waits for. The same status if it says so already, so that the steady state needs no write. */
 export function attemptWaits(status: Status, message: string): Status {
   const text = truncateText(message, MAX_MESSAGE);
-  const phase = phaseOf(status);
-  if (lastAttempt(status)?.message === text && status.message === text && status.phase === phase)
-    return status;
-  return { ...changed(status, (attempt) => ({ ...attempt, message: text })), phase, message: text };
+  if (lastAttempt(status)?.message === text && status.message === text) return status;
+  return { ...changed(status, (attempt) => ({ ...attempt, message: text })), message: text };
 }
 
 /** What keeps the next attempt from beginning. The same status if it says so already. */
@@ -149,9 +139,7 @@ export function attemptEnded(
   if (outcome === "Succeeded") return { ...ended, phase: "Succeeded", endedAt };
   const said = text === "" ? {} : { message: text };
   const isLast = final || (ended.begun ?? 0) >= allowedAttempts({ spec, status: ended });
-  return isLast
-    ? { ...ended, ...said, phase: "Failed", endedAt }
-    : { ...ended, ...said, phase: phaseOf(status) };
+  return { ...ended, ...said, ...(isLast && { phase: "Failed", endedAt }) };
 }
 
 /** No further attempt begins, and another confirmation may begin another run. */

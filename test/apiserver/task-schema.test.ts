@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { alterationOf } from "../../src/policy/tasks/task-identity.ts";
+import { isAlteredTask } from "../../src/policy/tasks/task-identity.ts";
 import { CLUSTER_UID } from "../../src/policy/tasks/template-metadata.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { compiled, DELETE, NOW } from "../unit/builders.ts";
@@ -49,7 +49,7 @@ describe("a HookTask", () => {
       resourceVersion: "",
       labels: { [CLUSTER_UID]: spec.clusterRef.uid },
     };
-    assert.equal(alterationOf({ metadata: kept, spec }), undefined, "its hash is the same as before");
+    assert.equal(isAlteredTask({ metadata: kept, spec }), false, "its hash is the same as before");
   });
 
   const changes: Readonly<Record<string, object>> = {

@@ -15,8 +15,6 @@ import { advice, run } from "../terminal/printed-command.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
-/** Configurations of earlier versions lack it. */
-const PINS_WEBHOOK = "workers.hookpolicy.dev";
 const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
 export function admission(examined: DoctorInput): Finding {
@@ -44,12 +42,6 @@ export function admission(examined: DoctorInput): Finding {
   if (webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail")) {
     return warning(
       "the failurePolicy of the webhook for Clusters is Ignore: while no replica answers, nothing is refused",
-      INSTALL,
-    );
-  }
-  if (!webhooks.some((each) => fieldsOf(each)["name"] === PINS_WEBHOOK)) {
-    return warning(
-      `the configuration for Clusters has no webhook ${PINS_WEBHOOK}: admission is not asked about workers that are pinned to another version`,
       INSTALL,
     );
   }

@@ -50,7 +50,7 @@ export function tasks(examined: DoctorInput): Finding {
 function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
   const policies = new Map(fleet.policies.map(({ compiled }) => [compiled.uid, compiled]));
   const failed = (hookTasks.ok ? hookTasks.value : []).filter((record) => {
-    const isFailure = record.phase === "Failed" && record.altered === undefined && !record.over;
+    const isFailure = record.phase === "Failed" && !record.altered && !record.over;
     return isFailure && isHeldBy(policies.get(record.identity.policyRef.uid), record);
   });
   const [first] = failed;

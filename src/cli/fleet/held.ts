@@ -132,11 +132,10 @@ function holderOf(raw: RawObject): Holder[] {
   return [{ ref, spec, rows, omitted, wouldBlock, due, ready, notCalled }];
 }
 
-/** A status without the number of omitted rows is of an operator that does not write the rows: its Clusters are counted. */
 function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"> {
   const hook = BEGINS[spec.operation];
   const verdict = spec.mode === "Audit" ? "WouldBlock" : "Blocked";
-  const { held, summary, heldOmitted = summary?.waiting ?? 0 } = status;
+  const { held, heldOmitted = 0 } = status;
   const rows = (Array.isArray(held) ? held : []).map((row: RolloutHeld): DecisionRow => {
     const { uid, name: cluster, target, stage = "", since, ...rest } = row;
     const shown = { ...rest, cluster, clusterUID: uid, hook, rule: stage, verdict } as const;

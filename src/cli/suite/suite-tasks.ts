@@ -46,7 +46,7 @@ const PLAYED = {
   keepMs: undefined,
   isSurplus: false,
   isAwaited: false,
-  altered: undefined,
+  altered: false,
 } as const;
 
 export class SuiteTasks {

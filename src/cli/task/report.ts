@@ -1,6 +1,6 @@
 /** Prints HookTasks as tables, in detail, and as JSON. */
 
-import type { HookTask, HookTaskStatus, TaskAttempt } from "../../api/hook-policy.ts";
+import type { HookTask, TaskAttempt } from "../../api/hook-policy.ts";
 import { withArticle } from "../../lib/counted.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
@@ -44,15 +44,9 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
     spec.version ?? "",
     spec.task,
     phaseText(task, colour),
-    objectIn(status) ?? "",
+    status?.object ?? "",
     metadata.creationTimestamp === undefined ? "" : since(metadata.creationTimestamp, now),
   ];
-}
-
-/** An earlier operator named it before it existed. */
-function objectIn(status: HookTaskStatus | undefined): string | undefined {
-  const last = lastAttempt(status);
-  return last === undefined || isCarriedOut(last) ? status?.object : undefined;
 }
 
 function phaseText(task: ReadTask, colour: Colour): string {
@@ -240,7 +234,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: Re
     phase,
     over: isOver,
     altered: isAltered || undefined,
-    object: objectIn(status),
+    object: status?.object,
     message,
     created: metadata.creationTimestamp,
     endedAt,

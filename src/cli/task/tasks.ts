@@ -12,8 +12,8 @@ import { timestamp } from "../../lib/instant.ts";
 import { unless } from "../../lib/thrown.ts";
 import { nextAttemptOf, RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
-import { isHindered, phaseOf, retried } from "../../tasks/task-progress.ts";
-import { alterationOf } from "../../policy/tasks/task-identity.ts";
+import { isHindered, retried } from "../../tasks/task-progress.ts";
+import { isAlteredTask } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
@@ -103,9 +103,9 @@ function readTaskObject(raw: KubeObject): ReadTask {
     object,
     cluster: namespacedName(spec.clusterRef),
     policy: { kind, ...(namespace !== undefined && { namespace }), name },
-    phase: phaseOf(status),
+    phase: status?.phase ?? "Pending",
     isOver: status?.over !== undefined,
-    isAltered: alterationOf(object) !== undefined,
+    isAltered: isAlteredTask(object),
   };
 }
 

@@ -10,7 +10,7 @@ import { targetVersion } from "../../api/target-version.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compile-task.ts";
 import { renderIntent } from "./render-action.ts";
-import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
+import { isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
 
@@ -127,7 +127,7 @@ function judgeTask(
 /** Not one whose operation is over, that was cancelled, or whose success is too old. */
 function counts(task: CompiledTask, record: TaskRecord, now: Date): boolean {
   if (record.over || record.phase === "Cancelled") return false;
-  if (record.altered !== undefined) return true;
+  if (record.altered) return true;
   if (record.phase !== "Succeeded") return true;
   const end = validUntil(task, record);
   return end === undefined || now < end;
@@ -140,7 +140,7 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
 
 function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace {
   const { namespace, name, attempts, message: observed, identity } = record;
-  const words = record.altered === undefined ? wordsOf(task, record) : ofAltered(record.altered, record);
+  const words = record.altered ? ofAltered(record) : wordsOf(task, record);
   const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
   const edge = words.state === "Succeeded" ? validUntil(task, record) : nextAttempt?.at;
   return {
@@ -195,21 +195,15 @@ function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): W
   }
 }
 
-function ofAltered(altered: Alteration, record: TaskRecord): Words {
-  const {
-    namespace,
-    name,
-    attempts,
-    identity: { task },
-  } = record;
+function ofAltered({ namespace, name, attempts, identity: { task } }: TaskRecord): Words {
   // Another attempt would begin beside it.
   const first = attempts > 0 ? "see that what it created is gone, then " : "";
   const remedy = `${first}kubectl delete hooktask -n ${namespace} ${name}`;
-  const why =
-    altered === "Changed"
-      ? `its HookTask was changed (${remedy}, and it begins again)`
-      : `the CRD of HookTask is older than the operator (apply the CRDs of its version, then ${remedy})`;
-  return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
+  return {
+    state: "Altered",
+    reason: "TaskAltered",
+    message: `task ${task} cannot be trusted: its HookTask was changed (${remedy}, and it begins again)`,
+  };
 }
 
 type Words = Pick<TaskTrace, "state" | "reason" | "message">;

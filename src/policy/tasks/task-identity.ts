@@ -38,24 +38,14 @@ export function renderedHash(action: TaskAction): string {
   return hash("sha256", canonicalJson(action));
 }
 
-/**
- * Why a HookTask cannot be trusted:
- * - Changed: its action is not the one that was stored, or a confirmation does not find it any more, by its label.
- * - NoHash: the CRD of an older version has no field for the hash, so a change would not show.
- */
-export type Alteration = "Changed" | "NoHash";
-
-export function alterationOf({
+/** Whether its action is not the one that was stored, or a confirmation does not find it any more, by its label. */
+export function isAlteredTask({
   metadata,
   spec,
   status,
-}: Pick<HookTask, "metadata" | "spec" | "status">): Alteration | undefined {
-  // What an older CRD has kept does not have it, whatever the type says.
-  const { renderedHash: expected }: Partial<HookTaskSpec> = spec;
-  if (status?.altered !== undefined || metadata.labels?.[CLUSTER_UID] !== spec.clusterRef.uid)
-    return "Changed";
-  if (expected === undefined) return "NoHash";
-  return expected === renderedHash(spec.action) ? undefined : "Changed";
+}: Pick<HookTask, "metadata" | "spec" | "status">): boolean {
+  if (status?.altered !== undefined || metadata.labels?.[CLUSTER_UID] !== spec.clusterRef.uid) return true;
+  return spec.renderedHash !== renderedHash(spec.action);
 }
 
 /** One text for all JSON values that are equal, however their keys are ordered. */

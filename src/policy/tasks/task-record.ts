@@ -1,7 +1,7 @@
 /** HookTasks as decide() takes them. */
 
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { Alteration, TaskIdentity } from "./task-identity.ts";
+import type { TaskIdentity } from "./task-identity.ts";
 
 export type TaskPhase = "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
 
@@ -24,8 +24,8 @@ export interface TaskRecord {
   readonly over: boolean;
   /** There is no HookTask, because its namespace is being deleted. */
   readonly unstored?: true;
-  /** Its action may not be the one that the operator has stored, so it holds, whatever its status says. */
-  readonly altered?: Alteration;
+  /** Its action is not the one that the operator has stored, so it holds, whatever its status says. */
+  readonly altered: boolean;
   /** The HookTask that has to end well before this one begins (AfterControlPlaneInitialized). */
   readonly after?: string;
   /** Only with the phase Succeeded. */

@@ -121,7 +121,8 @@ describe("an attempt", () => {
   ] as const)
     test(`is repeated after ${reason}, until its time-out`, async () => {
       const api = server({ create: refuses(code, reason) });
-      const status = await carryOut(api, workOf(running()));
+      const begun = hookTask({ phase: "Pending", begun: 1, attempts: [attempt()] });
+      const status = await carryOut(api, workOf(begun));
       const who = code === 403 ? "admission refuses it (correct what it names): " : "";
       assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Pending", `${who}it says ${reason}`]);
       const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));

@@ -324,7 +324,7 @@ describe("once its policy has changed, a task that was refused", () => {
   });
 
   test("does not end where another replica has begun it, whose request may be under way", async (t) => {
-    const begun = named({ begun: 1, attempts: [attempt()] });
+    const begun = named({ phase: "Pending", begun: 1, attempts: [attempt()] });
     const { phase, attempts } = await play(t, begun, refuses(403, "Forbidden"));
     assert.deepEqual([phase, attempts?.[0]?.endedAt], ["Pending", undefined]);
   });

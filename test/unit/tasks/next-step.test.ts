@@ -21,7 +21,7 @@ function next(situation: Partial<TaskSituation>): NextStep {
     keepMs: 24 * HOUR * 1000,
     isSurplus: false,
     isAwaited: false,
-    altered: undefined,
+    altered: false,
     now: NOW,
     ...situation,
   });
@@ -141,9 +141,9 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
   "ends no refused attempt that was changed": [
     {
       isUnmade: true,
-      altered: "NoHash",
+      altered: true,
       permit: { may: "Never", why: "the policy is gone" },
-      task: hookTask({ begun: 1, attempts: [attempt()] }),
+      task: hookTask({ altered: ago(1), begun: 1, attempts: [attempt()] }),
     },
     { do: "Rest" },
   ],
@@ -163,28 +163,20 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { do: "Observe", attempt: attempt({ uid: "job-1" }) },
   ],
   "marks what was changed before anything is done": [
-    { altered: "Changed", task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
+    { altered: true, task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
     writes(({ task }) => markedAltered(task.status ?? {}, NOW)),
   ],
-  "begins nothing that was changed": [
-    { altered: "Changed", task: hookTask({ altered: ago(1) }) },
-    { do: "Rest" },
-  ],
-  "begins nothing whose change would not show": [{ altered: "NoHash" }, { do: "Rest" }],
-  "carries out nothing whose change would not show": [
-    { altered: "NoHash", task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
-    { do: "Rest" },
-  ],
+  "begins nothing that was changed": [{ altered: true, task: hookTask({ altered: ago(1) }) }, { do: "Rest" }],
   "observes what ran before it was changed": [
     {
-      altered: "Changed",
+      altered: true,
       task: hookTask({ altered: ago(1), phase: "Running", attempts: [attempt({ uid: "job-1" })] }),
     },
     { do: "Observe", attempt: attempt({ uid: "job-1" }) },
   ],
   "retries nothing that was changed": [
     {
-      altered: "Changed",
+      altered: true,
       task: hookTask(
         { altered: ago(1), phase: "Failed", endedAt: ago(10) },
         {},
@@ -194,7 +186,7 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { do: "Rest" },
   ],
   "cancels what was changed once its operation is over": [
-    { altered: "Changed", task: hookTask({ altered: ago(1), over: ago(1) }), isOver: true },
+    { altered: true, task: hookTask({ altered: ago(1), over: ago(1) }), isOver: true },
     writes(({ task }) =>
       cancelled(task.status ?? {}, "the operation has ended, or is no longer wanted", NOW),
     ),

@@ -92,14 +92,6 @@ describe("admission", () => {
       given: denying({ clusterWebhook: webhookOf(bundle(authority), "Ignore") }),
       warning: /while no replica answers, nothing is refused/,
     },
-    "that is not asked about pinned workers": {
-      given: denying({
-        clusterWebhook: found({
-          webhooks: [{ clientConfig: { caBundle: bundle(authority) }, failurePolicy: "Fail" }],
-        }),
-      }),
-      warning: /has no webhook workers\.hookpolicy\.dev: .* → set admission\.clusters=true/,
-    },
     "whose Service has no ready Pod": {
       given: denying({ clusterWebhook: calling, clusterEndpoints: endpoints(false) }),
       error:

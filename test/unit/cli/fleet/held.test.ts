@@ -91,11 +91,6 @@ test("what a rollout holds is a row like that of a policy, with its stage, reaso
   assert.deepEqual([audit.held, audit.omitted, audit.wouldBlock], [[], [], 1]);
 });
 
-test("a rollout of an operator that names no Cluster is counted", () => {
-  const old = rollout({ operation: "Delete" }, { summary: { waiting: 3 } });
-  assert.deepEqual(heldBy([old]).omitted, [{ policy: { kind: "HookRollout", name: "r" }, count: 3 }]);
-});
-
 test("what proceeds is not held: Audit, failurePolicy Ignore, a deadline that has passed", () => {
   const notEvaluable = row("c1", { verdict: "NotEvaluable" });
   assert.deepEqual(names([policy("a", [notEvaluable])]), ["a c1"]);

@@ -249,7 +249,7 @@ describe("what is held now is named:", () => {
     const waiting = (mode: string): KubeObject => ({
       metadata: named(mode),
       spec: { mode },
-      status: { summary: { waiting: 2 } },
+      status: { heldOmitted: 2 },
     });
     const rollouts = { "hookrollouts/Enforce": waiting("Enforce"), "hookrollouts/Audit": waiting("Audit") };
     assert.deepEqual(await heldIn({ ...registered, ...rollouts }), [
@@ -271,7 +271,7 @@ describe("what is held now is named:", () => {
     const rollout = (name: string) => ({
       metadata: named(name),
       spec: { operation: "Delete" },
-      status: { held: [upgrade], heldOmitted: 0, summary: { waiting: 7 } },
+      status: { held: [upgrade], heldOmitted: 0 },
     });
     const objects = {
       "hookpolicies/team-a/protect": protect,

@@ -140,6 +140,7 @@ function recordsOf(
             identity,
             phase,
             over,
+            altered: false,
             attempts: 1,
             message: "",
             ...(phase === "Succeeded" && { succeededAt: at }),

@@ -63,6 +63,7 @@ export function stored(intent: TaskIntent, over: Partial<TaskRecord> = {}): Task
     identity: spec,
     phase: "Pending",
     over: false,
+    altered: false,
     attempts: 0,
     message: "",
     ...over,
