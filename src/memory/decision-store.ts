@@ -114,7 +114,6 @@ export class DecisionStore {
     const { clusters, served, now, enqueue } = this.#options;
     for (const cluster of clusters.list()) this.#operations.begin(cluster, { now: now(), served });
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
-    for (const cluster of clusters.list()) this.#life.adopt(cluster);
     for (const cluster of clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) enqueue(entry.key);
   }

@@ -5,16 +5,14 @@
  */
 
 import { entryOf } from "../lib/entry-of.ts";
-import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
 import {
   answering,
   type OperationChanges,
   operationKey,
   type PendingOperation,
 } from "../operations/operation.ts";
-import { passedHooks, passesUnasked, type ServedUpgrades } from "../operations/hook-lives.ts";
+import { passedHooks, passesUnasked } from "../operations/hook-lives.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { decide } from "../policy/decide.ts";
@@ -81,51 +79,22 @@ export class OperationLife {
       const operation = operations.get(uid, hook);
       const { entries, compiled } = policies.candidates(namespace);
       const held = entries.filter((entry) => entry.hasHeld.delete(operationKey(uid, hook)));
-      const call = passedCall(hook, operation?.call, { before, now: cluster });
-      const inputs = this.#inputsOf(call, cluster, operation);
+      const passed = passedCall(hook, operation?.call, { before, now: cluster });
+      const call = withSettings(passed, namespace, this.#options);
+      const at = this.#options.now();
+      const world = worldOf(this.#memory, cluster, answering(operation, call, at));
       this.#add(cluster, {
-        ...inputs,
+        request: { call, cluster },
+        world,
+        at,
         before,
         policies: compiled,
         heldBy: new Set(held.map(({ key }) => key)),
         unasked: hook === "BeforeClusterUpgrade" && passesUnasked(before, cluster, served),
         // When there is time to record, the Cluster may have a slot.
-        lifted: this.#options.liftedRollouts?.(inputs.world, hook) ?? [],
+        lifted: this.#options.liftedRollouts?.(world, hook) ?? [],
       });
     }
-  }
-
-  #inputsOf(
-    passed: HookCall,
-    cluster: Cluster,
-    operation?: PendingOperation,
-  ): Pick<ProceededOperation, "request" | "world" | "at"> {
-    const call = withSettings(passed, cluster.metadata.namespace ?? "", this.#options);
-    const at = this.#options.now();
-    const world = worldOf(this.#memory, cluster, answering(operation, call, at));
-    return { request: { call, cluster }, world, at };
-  }
-
-  /**
-   * After a start, a policy's last result says for which version the mark of the upgrade came. A status counts for its own
-   * policy only.
-   */
-  adopt(cluster: Cluster): void {
-    const { entries } = this.#memory.policies.candidates(cluster.metadata.namespace ?? "");
-    const policies = entries
-      .filter(({ object }) => isAnotherVersion(object.status?.recent, cluster, this.#options.served))
-      .map(({ compiled }) => compiled);
-    if (policies.length === 0) return;
-    const call = passedCall("BeforeClusterUpgrade", undefined, { before: cluster, now: cluster });
-    const inputs = this.#inputsOf(call, cluster);
-    this.#add(cluster, {
-      ...inputs,
-      before: cluster,
-      policies,
-      heldBy: new Set(),
-      unasked: true,
-      lifted: [],
-    });
   }
 
   /** A request about a Cluster in memory was refused at admission. */
@@ -151,22 +120,6 @@ export class OperationLife {
     const waiting = entryOf(this.#waiting, clusterKey(cluster), () => []);
     if (waiting.length < MAX_WAITING) waiting.push(passed);
   }
-}
-
-/** Whether upgrades of the Cluster were recorded, and none to the version that runs. */
-function isAnotherVersion(
-  recent: readonly RecentResult[] = [],
-  cluster: Cluster,
-  served: ServedUpgrades,
-): boolean {
-  const recorded = recent.filter(
-    ({ clusterUID, hook, verdict }) =>
-      clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",
-  );
-  const [{ topology }, version] = [cluster, recorded[0]?.targetVersion];
-  if (topology === undefined || version === undefined) return false;
-  if (recorded.some(({ targetVersion: known }) => known === topology.version)) return false;
-  return passesUnasked({ ...cluster, topology: { ...topology, version } }, cluster, served);
 }
 
 /**

@@ -311,32 +311,6 @@ describe("a version that changes while the upgrade's mark is there", () => {
     assert.equal(fixture.store.policies.get(keyOf(own))?.recent[0]?.verdict, "NotAsked");
   });
 
-  test("is found after a restart, once, by what each policy has recorded of the upgrade", () => {
-    const status = statusOf(released(), each);
-    const later = storeWith({
-      policies: [{ ...each, status }],
-      clusters: [upgrading("v1.36.0")],
-      load: false,
-    });
-    later.clock.now = at("+1h");
-    later.store.load();
-    const found = statusOf(later, { ...each, status });
-    assert.equal(found.recent?.[0]?.verdict, "NotAsked");
-    assert.equal(later.events.length, 1);
-    const last = storeWith({ policies: [{ ...each, status: found }], clusters: [upgrading("v1.36.0")] });
-    assert.deepEqual([last.events, statusOf(last, each).recent], [[], found.recent]);
-  });
-
-  test("is no news after a restart if the version is the same, no upgrade runs, or nothing was recorded", () => {
-    const status = statusOf(released(), each);
-    const quiet = [upgrading("v1.35.0"), upgrading("v1.36.0", "v1.35.0", "")];
-    for (const shown of quiet) {
-      const fixture = storeWith({ policies: [{ ...each, status }], clusters: [shown] });
-      assert.deepEqual([fixture.events, statusOf(fixture, each).recent], [[], status.recent]);
-    }
-    assert.deepEqual(storeWith({ policies: [each], clusters: [upgrading("v1.36.0")] }).events, []);
-  });
-
   test("counts together with the mark as the version that has passed", () => {
     const fixture = storeWith({ policies: [each], clusters: [upgrading("v1.35.0", "v1.35.0", "")] });
     fixture.setCluster(upgrading("v1.36.0"));
