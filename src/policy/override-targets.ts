@@ -14,7 +14,7 @@ export interface Targets {
 }
 
 /** The path of a Cluster that does not exist, and of a uid that another one has. */
-export const CLUSTER_REF = "spec.clusterRef";
+const CLUSTER_REF = "spec.clusterRef";
 export const UID = `${CLUSTER_REF}.uid`;
 
 type TargetNames = Pick<HookOverride["spec"], "clusterRef" | "policyRefs">;

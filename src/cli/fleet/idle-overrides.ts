@@ -1,10 +1,9 @@
 /** Finds what keeps the HookOverrides of files from having an effect. */
 
-import type { HookOverride, PolicyRefSpec } from "../../api/hook-policy.ts";
+import type { HookOverride } from "../../api/hook-policy.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
-import { CLUSTER_REF, missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
+import { missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
 import { viewMetadata } from "../../views/cluster.ts";
@@ -45,19 +44,8 @@ export function namesNothing(
   return missingTargets(spec, targets).map(({ path, message }) => ({
     path,
     id: NAMES_NOTHING,
-    message: path === UID ? message : `${message} in the files${meant(path, spec, { clusters, holders })}`,
+    message: path === UID ? message : `${message} in the files`,
   }));
-}
-
-function meant(
-  path: string,
-  { clusterRef, policyRefs = [] }: HookOverride["spec"],
-  known: KnownTargets,
-): string {
-  if (path === CLUSTER_REF)
-    return didYouMean(`${clusterRef.namespace}/${clusterRef.name}`, [...known.clusters.keys()]);
-  const ref: PolicyRefSpec | undefined = policyRefs[Number(/\[(\d+)\]$/.exec(path)?.[1])];
-  return ref === undefined ? "" : didYouMean(policyName(ref), [...known.holders]);
 }
 
 interface Lifetime {

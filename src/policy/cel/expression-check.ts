@@ -60,9 +60,6 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   nullValue: { kind: "null_type" },
 };
 
-/** CEL reads the dots of a key as fields. */
-const KEY_HINT = '; a key with dots or slashes stands in brackets and quotes, as in ["example.com/tier"]';
-
 /** Limit per expression; more problems do not help a user. */
 const MAX_PROBLEMS = 8;
 
@@ -120,9 +117,7 @@ export class Checker {
   #identifier(expr: Expr, name: string, { scope }: ExpressionPlace): Type {
     if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
     if (TYPE_NAMES.has(name)) return { kind: "type" };
-    const choice = oneOf(Object.keys(scope), name);
-    const hint = choice.includes("; ") ? "" : "; a text needs quotes";
-    return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
+    return this.#problem(expr, `unknown variable ${found(name)}, ${oneOf(Object.keys(scope), name)}`);
   }
 
   #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: ExpressionPlace): Type {
@@ -134,19 +129,15 @@ export class Checker {
       this.#expect(expr, place, keyGuard(operand, JSON.stringify(field)));
       return of.value;
     }
-    if (of.kind !== "object") {
-      const hint = /\.(labels|annotations)\./.test(pathText(expr)) ? KEY_HINT : "";
-      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields${hint}`);
-    }
+    if (of.kind !== "object")
+      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields`);
     return this.#field(expr, of, [field, place]);
   }
 
   #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, ExpressionPlace]): Type {
     const field = fieldOf(of, name);
-    if (field === undefined) {
-      const choice = oneOf(Object.keys(of.fields), name) + specHint(pathText(expr), of);
-      return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}`);
-    }
+    if (field === undefined)
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
     if (isHas(expr)) return BOOL;
     if (field.optional === true) this.#expect(expr, place, `has(${pathText(expr)})`);
     return field;
@@ -294,13 +285,6 @@ function unknownHook({ function: name, args }: Call): string | undefined {
 }
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
-
-/** Users of Cluster API look for the version in cluster.spec.topology. */
-function specHint(path: string, { fields }: Type & { kind: "object" }): string {
-  const [, cluster] = /^(.+)\.spec$/.exec(path) ?? [];
-  if (cluster === undefined || fields["topology"] === undefined) return "";
-  return `; spec.topology is ${cluster}.topology: write ${cluster}.topology.version`;
-}
 
 function fieldOf(type: Type & { kind: "object" }, name: string): Type | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];

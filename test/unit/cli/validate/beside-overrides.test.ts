@@ -107,17 +107,16 @@ for (const [name, { objects, warns }] of Object.entries(CASES))
       lines.map((line) => line.replace(/^.* warning: /, "")),
       warns,
     );
-    if (/^a (?:policy|rollout|Cluster) that is not/.test(name)) assert.match(stdout, /help: did you mean "/);
   });
 
 const TOLD: Readonly<Record<string, readonly [object, string]>> = {
   "names a Cluster that is not there": [
     override({ clusterRef: { namespace: "team-a", name: "prod-11" } }),
-    'warning: HookOverride now: spec.clusterRef: there is no Cluster team-a/prod-11 in the files; did you mean "team-a/prod-1"?\n',
+    "warning: HookOverride now: spec.clusterRef: there is no Cluster team-a/prod-11 in the files\n",
   ],
   "names a policy that is not there": [
     override(refs({ kind: "HookPolicy", namespace: "team-a", name: "kepp" })),
-    'warning: HookOverride now: spec.policyRefs[0]: there is no HookPolicy team-a/kepp in the files; did you mean "HookPolicy team-a/keep"?\n',
+    "warning: HookOverride now: spec.policyRefs[0]: there is no HookPolicy team-a/kepp in the files\n",
   ],
   "has expired": [
     override({ expiresAt: "2026-01-01T00:00:00Z" }),
