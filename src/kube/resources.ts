@@ -30,7 +30,6 @@ export const DEFINITIONS = apiResource(
   "CustomResourceDefinition",
 );
 export const VALIDATING_WEBHOOKS = admission("ValidatingWebhookConfiguration");
-export const MUTATING_WEBHOOKS = admission("MutatingWebhookConfiguration");
 export const ADMISSION_POLICIES = admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies");
 export const ADMISSION_BINDINGS = admission("ValidatingAdmissionPolicyBinding");
 export const ENDPOINT_SLICES = apiResource("endpointslices", "discovery.k8s.io/v1", true, "EndpointSlice");

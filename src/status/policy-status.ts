@@ -70,7 +70,10 @@ type Counts = Pick<
 
 function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: RowSets): Counts {
   // A stub remembers one row of its stored status (stored-views.ts).
-  const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
+  const shown = held
+    .toSorted(compareRows)
+    .slice(0, policy.tooLarge === true ? 1 : MAX_DECISIONS)
+    .map(storedRow);
   const unseen = (total: number | undefined, what: keyof RowSets): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const clusters = (what: "blocked" | "wouldBlock"): number => {
@@ -138,31 +141,8 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 
 /**
  * Rows of Clusters that are torn down come first, then those that time alone releases, the soonest of them first; then
- * those of the oldest operations. Calls wait meanwhile, so ten thousand rows are not sorted for the first of them.
+ * those of the oldest operations.
  */
-function firstOf(rows: readonly PolicyRow[], most: number): PolicyRow[] {
-  const first: PolicyRow[] = [];
-  for (const row of rows) {
-    const last = first[most - 1];
-    if (last !== undefined && compareRows(last, row) <= 0) continue;
-    first.splice(placeOf(row, first), 0, row);
-    first.length = Math.min(first.length, most);
-  }
-  return first;
-}
-
-/** Behind the rows that are equal. */
-function placeOf(row: PolicyRow, sorted: readonly PolicyRow[]): number {
-  let [from, to] = [0, sorted.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const other = sorted[middle];
-    if (other !== undefined && compareRows(other, row) <= 0) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
-
 function compareRows(a: PolicyRow, b: PolicyRow): number {
   return (
     Number(b.tornDown !== undefined) - Number(a.tornDown !== undefined) ||

@@ -1,8 +1,6 @@
 /** Checks what refuses requests at admission: the webhook for Clusters, and the ValidatingAdmissionPolicies of HookPolicy. */
 
-import { type Fields, fieldsOf, listOf, textOf } from "../../lib/fields.ts";
-import { CLUSTER_API_GROUP } from "../../api/meta.ts";
-import { EXTENSION_NAME } from "../../registration/registration.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -45,7 +43,7 @@ export function admission(examined: DoctorInput): Finding {
       INSTALL,
     );
   }
-  return trusted.state === "ok" ? ok(`${trusted.detail}${besides(examined)}`) : trusted;
+  return trusted;
 }
 
 /** The Service that the webhook calls; `undefined`: it calls a URL. */
@@ -71,40 +69,6 @@ function unreachableService(
     `Service ${namespace}/${name}, which the webhook for Clusters calls, has no ready Pod; ${UNTIL_THEN}`,
     advice`${run(`kubectl describe service -n ${namespace} ${name}`)}; ${run(`kubectl get pods -n ${namespace}`)}`,
   );
-}
-
-/** Other webhooks for Clusters can refuse or change the requests that HookPolicy admits. */
-function besides({ webhooks: read }: DoctorInput): string {
-  if (!read.ok) return "; which other webhooks there are is unknown";
-  const others = read.value.filter(
-    ({ metadata }) => viewMetadata(metadata).name !== `${EXTENSION_NAME}-clusters`,
-  );
-  const ofType = (type: "Mutating" | "Validating"): string[] =>
-    others.filter(({ kind }) => kind === `${type}WebhookConfiguration`).flatMap(onClusters);
-  const [mutating, validating] = [ofType("Mutating"), ofType("Validating")];
-  return [
-    mutating.length > 0 ? `; before it, these can change a Cluster: ${firstNames(mutating)}` : "",
-    validating.length > 0 ? `; beside it, these must admit a request, too: ${firstNames(validating)}` : "",
-  ].join("");
-}
-
-/** The webhooks of a configuration that the API server calls for Clusters, with their operations. */
-function onClusters(configuration: RawObject): string[] {
-  return listOf(configuration["webhooks"])
-    .map(fieldsOf)
-    .flatMap((webhook) => {
-      const rules = listOf(webhook["rules"]).map(fieldsOf).filter(isAboutClusters);
-      const operations = new Set(rules.flatMap((rule) => listOf(rule["operations"]).map(textOf)));
-      if (operations.size === 0) return [];
-      const onFailure = webhook["failurePolicy"] === "Ignore" ? "" : ", or nothing passes";
-      return [`${textOf(webhook["name"])} (${[...operations].join(", ")}${onFailure})`];
-    });
-}
-
-function isAboutClusters(rule: Fields): boolean {
-  const has = (field: string, ...values: readonly string[]): boolean =>
-    listOf(rule[field]).some((each) => values.includes(textOf(each)));
-  return has("apiGroups", CLUSTER_API_GROUP, "*") && has("resources", "clusters", "*", "*/*");
 }
 
 export const FOREGROUND_POLICY = "hookpolicy-refuse-foreground-deletion";

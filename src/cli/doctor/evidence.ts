@@ -27,7 +27,6 @@ import {
   DEPLOYMENTS,
   ENDPOINT_SLICES,
   HOOK_TASKS,
-  MUTATING_WEBHOOKS,
   NAMESPACES,
   OVERRIDES,
   POLICY_RESOURCES,
@@ -93,7 +92,6 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     clusterWebhook: read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
     foregroundPolicy: read(client.get(ADMISSION_POLICIES, { name: FOREGROUND_POLICY }).then(raw)),
     policyBindings: read(listTyped(client, ADMISSION_BINDINGS)),
-    webhooks: read(listAll(client, [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS])),
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),
   });

@@ -66,7 +66,6 @@ export interface Evidence {
   /** HookPolicy's ValidatingAdmissionPolicy of deletions in the foreground. */
   readonly foregroundPolicy: ReadResult<RawObject>;
   readonly policyBindings: ReadResult<readonly RawObject[]>;
-  readonly webhooks: ReadResult<readonly RawObject[]>;
   readonly policies: ReadResult<readonly RawObject[]>;
   readonly overrides: ReadResult<readonly RawObject[]>;
   /** Empty if the CRD of HookRollouts is missing. */

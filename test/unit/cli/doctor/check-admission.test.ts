@@ -43,14 +43,6 @@ const calling = found({
 const endpoints = (ready: boolean): Evidence["clusterEndpoints"] =>
   found([{ endpoints: [{ conditions: { ready } }] }, { endpoints: null }]);
 
-/** A configuration with one webhook of that name, on deletions of Clusters unless `rule` says otherwise. */
-function hooks(kind: string, name: string, rule: object, failurePolicy = "Fail"): RawObject {
-  const rules = [
-    { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], operations: ["DELETE"], ...rule },
-  ];
-  return { kind, metadata: { name: `${name}-configuration` }, webhooks: [{ name, rules, failurePolicy }] };
-}
-
 describe("admission", () => {
   table("admission", {
     "without webhook": {
@@ -104,25 +96,6 @@ describe("admission", () => {
     "whose endpoints may not be read": {
       given: denying({ clusterWebhook: calling, clusterEndpoints: forbidden }),
       ok: /trusts/,
-    },
-    "names who else is asked about Clusters, and when": {
-      given: denying({
-        webhooks: found([
-          hooks("MutatingWebhookConfiguration", "defaults", { operations: ["CREATE", "UPDATE"] }),
-          hooks("ValidatingWebhookConfiguration", "guard", { operations: ["*"], resources: ["*"] }, "Ignore"),
-          hooks("ValidatingWebhookConfiguration", "machines", { resources: ["machines"] }),
-          hooks("ValidatingWebhookConfiguration", "others", { apiGroups: ["apps"] }),
-          {
-            ...hooks("ValidatingWebhookConfiguration", "own", {}),
-            metadata: { name: "hookpolicy-clusters" },
-          },
-        ]),
-      }),
-      ok: /; before it, these can change a Cluster: defaults \(CREATE, UPDATE, or nothing passes\); beside it, these must admit a request, too: guard \(\*\) →/,
-    },
-    "with webhooks that may not be read": {
-      given: denying({ webhooks: forbidden }),
-      ok: /which other webhooks there are is unknown/,
     },
   });
 });

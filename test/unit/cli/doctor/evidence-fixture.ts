@@ -112,7 +112,6 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     clusterEndpoints: absent,
     foregroundPolicy: found({}),
     policyBindings: found([foregroundBinding()]),
-    webhooks: found([]),
     policies: found([policy()]),
     overrides: found([]),
     rollouts: found([]),
