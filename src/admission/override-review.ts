@@ -3,14 +3,10 @@
 import type { HookOverride } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { compileOverride } from "../policy/compile-override.ts";
-import { covers, type Override } from "../policy/world.ts";
+import type { Override } from "../policy/world.ts";
 import { missingTargets } from "../policy/override-targets.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { AdmissionWorld } from "./review-world.ts";
-
-/** Cluster API reconciles a waiting Cluster at least this often if no answer says when. */
-const RETRY_SECONDS = 60;
 
 export interface OverrideSurroundings {
   readonly served: ServedHooks;
@@ -31,20 +27,19 @@ export function reviewOverride(
   if (problem?.reason === "InvalidSpec") return [{ path: "", message: problem.message }];
   if (isUpdate && problem === undefined) return [];
   const warnings = unservedHooks(object, served);
-  if (world?.loaded() !== true) return [...warnings, ...lifetime(override, [], now)];
-  const cluster = world.cluster(clusterRef.namespace, clusterRef.name);
+  if (world?.loaded() !== true) return [...warnings, ...lifetime(override, now)];
   const { policyRefs = [] } = object.spec;
   return [
     ...warnings,
     ...missingTargets(
       { clusterRef, policyRefs },
       {
-        cluster: () => cluster,
+        cluster: (namespace, name) => world.cluster(namespace, name),
         has: ({ kind, namespace, name }) =>
           kind === "HookRollout" ? world.hasRollout(name) : world.policy(kind, namespace, name) !== undefined,
       },
     ),
-    ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),
+    ...lifetime(override, now),
   ];
 }
 
@@ -62,17 +57,10 @@ function unservedHooks({ spec }: HookOverride, { blocking, capiVersion }: Served
   });
 }
 
-function lifetime(override: Override, policies: readonly CompiledPolicy[], now: Date): FieldError[] {
+function lifetime({ problem, expiresAt }: Override, now: Date): FieldError[] {
   const path = "spec.expiresAt";
-  const { problem, expiresAt, hooks } = override;
   if (problem !== undefined) return [{ path, message: problem.message }];
-  if (expiresAt <= now) return [{ path, message: "has passed already, so that the override has no effect" }];
-  const retries = policies
-    .filter((policy) => covers(override, policy.ref))
-    .flatMap(({ rules }) => rules.filter((rule) => [...rule.hooks].some((hook) => hooks.has(hook))))
-    .map(({ retryAfterSeconds }) => retryAfterSeconds);
-  const retry = Math.max(RETRY_SECONDS, ...retries);
-  if (expiresAt.getTime() - now.getTime() >= retry * 1000) return [];
-  const message = `is in less than ${retry} s, and Cluster API may not ask again before: the override may end without having had an effect`;
-  return [{ path, message }];
+  return expiresAt <= now
+    ? [{ path, message: "has passed already, so that the override has no effect" }]
+    : [];
 }

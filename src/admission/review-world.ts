@@ -15,8 +15,6 @@ export interface AdmissionWorld {
   cluster(namespace: string, name: string): Cluster | undefined;
   policy(kind: PolicyKind, namespace: string | undefined, name: string): CompiledPolicy | undefined;
   hasRollout(name: string): boolean;
-  /** The policies that match the Cluster. */
-  policiesOf(cluster: Cluster): readonly CompiledPolicy[];
 }
 
 /** The Clusters that a policy selects. */

@@ -91,10 +91,6 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
     cluster: (namespace, name) => clusters.get(namespacedName({ namespace, name })),
     policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
     hasRollout: (name) => store.policies.hasRollout(name),
-    policiesOf: (cluster) =>
-      store.policies
-        .candidates(cluster.metadata.namespace ?? "")
-        .compiled.filter((policy) => isMatch(policy, cluster)),
   };
 }
 

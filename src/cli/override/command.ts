@@ -134,8 +134,7 @@ interface Creation {
 
 async function create(shown: OverridePlan, { live, flags, program, look }: Creation): Promise<void> {
   const { liftedLines, overrideJson } = await import("./report.ts");
-  const view = { forMs: flags.for, ...terminalOf(process.stderr, flags) };
-  stderr.lines(liftedLines(shown.made, shown.lifted, view));
+  stderr.lines(liftedLines(shown.made, shown.lifted, terminalOf(process.stderr, flags)));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
     const { yamlText } = await import("../terminal/yaml-text.ts");

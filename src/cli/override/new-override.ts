@@ -103,7 +103,6 @@ export interface OverrideEffect {
   readonly lifts: readonly HoldSource[];
   /** Policies and rollouts that still hold. */
   readonly stays: readonly HolderRef[];
-  readonly retryAfterSeconds: number;
 }
 
 export interface OverridePlan {
@@ -137,14 +136,13 @@ export function liftedBy(
   return wish.hooks.map((hook) => {
     const pending = operations.find(({ call }) => call.hook === hook);
     const operation = pending ?? newOperation(expectedCall(hook, cluster), cluster, now, undefined);
-    const { holding, retryAfterSeconds } = holdingOf(fleet, cluster, operation, now);
+    const holding = holdingOf(fleet, cluster, operation, now);
     const stays = holding.filter((each) => !covered(each)).map(({ policy }) => policy);
     return {
       call: operation.call,
       asked: pending !== undefined,
       lifts: holding.filter(covered),
       stays: [...new Map(stays.map((policy) => [policyName(policy), policy])).values()],
-      retryAfterSeconds,
     };
   });
 }
@@ -155,15 +153,10 @@ function holdingOf(
   cluster: Cluster,
   operation: PendingOperation,
   now: Date,
-): { readonly holding: readonly HoldSource[]; readonly retryAfterSeconds: number } {
+): readonly HoldSource[] {
   const { call } = operation;
   const world = fleet.world(cluster, operation);
-  const { trace, holds, retryAfterSeconds } = decide(
-    fleet.policiesFor(cluster.metadata.namespace ?? ""),
-    world,
-    call,
-    now,
-  );
+  const { trace } = decide(fleet.policiesFor(cluster.metadata.namespace ?? ""), world, call, now);
   const rules = heldRules(trace).map(({ policy, rule: { rule, message } }) => ({ policy, rule, message }));
   const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter(
     (rollout) => rollout.holds,
@@ -171,8 +164,7 @@ function holdingOf(
   const stages = rollouts.map(({ rollout, stage = WHOLE, message }): HoldSource => {
     return { policy: { kind: "HookRollout", name: rollout }, rule: stage, message };
   });
-  const slowest = Math.max(0, ...rollouts.map((rollout) => rollout.retryAfterSeconds));
-  return { holding: [...rules, ...stages], retryAfterSeconds: holds ? retryAfterSeconds : slowest };
+  return [...rules, ...stages];
 }
 
 /** Finds "freeze" or "HookRollout/freeze" among the policies and rollouts that can hold the Cluster at these hooks. */

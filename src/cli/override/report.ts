@@ -5,31 +5,22 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf, ONCE } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
-import { durationText } from "../../lib/duration.ts";
 import type { Detail } from "../../page/branch.ts";
 import { indented } from "../terminal/tree.ts";
-
-interface LiftedView extends Terminal {
-  readonly forMs: number;
-}
 
 export function liftedLines(
   { spec }: NewOverride,
   lifted: readonly OverrideEffect[],
-  view: LiftedView,
+  view: Terminal,
 ): string[] {
   const { namespace, name } = spec.clusterRef;
   return lifted.flatMap((each) => [
     `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
-    ...indented(detailsOf(each, view.forMs), view.columns),
+    ...indented(detailsOf(each), view.columns),
   ]);
 }
 
-function detailsOf(
-  { call, asked, lifts, stays, retryAfterSeconds }: OverrideEffect,
-  forMs: number,
-): Detail[] {
-  const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
+function detailsOf({ call, asked, lifts, stays }: OverrideEffect): Detail[] {
   return [
     { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ONCE}` },
     ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
@@ -38,7 +29,6 @@ function detailsOf(
       { label: "", text: message },
     ]),
     ...stays.map((policy) => ({ label: "held by", text: `${policyName(policy)} all the same` })),
-    ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
   ];
 }
 

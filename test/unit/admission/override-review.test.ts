@@ -6,13 +6,12 @@ import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { cluster, compiled, hookPolicy, rule } from "../builders.ts";
 import { type Setup, hookOverride, webhook } from "./reviews.ts";
 
-const slow = compiled(hookPolicy({ rules: [rule({ retryAfterSeconds: 300 })] }));
+const protect = compiled(hookPolicy({ rules: [rule()] }));
 const WORLD: Partial<AdmissionWorld> = {
   cluster: (namespace, name) => (`${namespace}/${name}` === "team-a/prod-1" ? cluster() : undefined),
   policy: (kind, namespace, name) =>
-    `${kind} ${namespace}/${name}` === "HookPolicy team-a/protect" ? slow : undefined,
+    `${kind} ${namespace}/${name}` === "HookPolicy team-a/protect" ? protect : undefined,
   hasRollout: (name) => name === "upgrades",
-  policiesOf: () => [slow],
 };
 
 async function warningsOf(
@@ -60,25 +59,6 @@ test("a Cluster or policy that does not exist is a warning, once that is known",
 test("the uid of another Cluster is a warning", async () => {
   const [warning] = await warningsOf({ clusterRef: { namespace: "team-a", name: "prod-1", uid: "gone" } });
   assert.match(warning ?? "", /^spec\.clusterRef\.uid: Cluster team-a\/prod-1 has another uid: /);
-});
-
-test("a life that is shorter than the retry of what it overrides is a warning", async () => {
-  const short = { expiresAt: "2026-11-21T12:04:00Z" };
-  assert.match(
-    (await warningsOf(short)).join(),
-    /^spec\.expiresAt: is in less than 300 s, and Cluster API may not ask again/,
-  );
-  assert.deepEqual(
-    await warningsOf({ ...short, hooks: ["BeforeClusterCreate"] }),
-    [],
-    "the policy says nothing of that hook",
-  );
-  const other = { ...short, policyRefs: [{ kind: "ClusterHookPolicy", name: "freeze" } as const] };
-  assert.deepEqual(await warningsOf(other), ["spec.policyRefs[0]: there is no ClusterHookPolicy freeze"]);
-  assert.match(
-    (await warningsOf({ expiresAt: "2026-11-21T12:00:59Z", hooks: ["BeforeClusterCreate"] })).join(),
-    /less than 60 s/,
-  );
 });
 
 test("an end that has passed, and one that is too far away, are warnings", async () => {

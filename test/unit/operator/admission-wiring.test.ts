@@ -170,14 +170,6 @@ test("the world is the controller's memory", async () => {
     ["upgrades", "upgrade"].map((name) => world.hasRollout(name)),
     [true, false],
   );
-  assert.deepEqual(
-    world.policiesOf(prod).map(({ uid }) => uid),
-    ["uid-fleet", "uid-protect"],
-  );
-  assert.deepEqual(
-    world.policiesOf(cluster()).map(({ uid }) => uid),
-    ["uid-fleet"],
-  );
   const selects = async (
     own: string | undefined,
     clusterLabels: Readonly<Record<string, string>> = {},

@@ -58,7 +58,7 @@ function shown(objects: readonly RawObject[], ...names: readonly string[]): read
   };
   const made = newOverride(cluster, wish, NOW);
   assert.deepEqual(overrideProblems(made), []);
-  const lines = liftedLines(made, liftedBy(fleet, cluster, wish, NOW), { forMs: 3_600_000, colour: PLAIN });
+  const lines = liftedLines(made, liftedBy(fleet, cluster, wish, NOW), { colour: PLAIN });
   return lines.slice(2).map((line) => line.trim().replace(/ {2,}/, " "));
 }
 
