@@ -220,12 +220,6 @@ function whyWithheld(
 const UNKNOWN_SELECTORS =
   "it is not known which selectors read this label, because you may not list ClusterHookPolicies, HookRollouts or ExtensionConfigs";
 
-/** Marks that the user names, and that no gate which holds the Cluster waits for. */
-export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly string[]): readonly string[] {
-  const wanted = marks.filter(({ on }) => on === "Namespace").map(({ key, value }) => `${key}=${value}`);
-  return namespaceMarks.filter((named) => !wanted.includes(named));
-}
-
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {

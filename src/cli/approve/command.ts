@@ -128,12 +128,6 @@ async function carryOut(
     say(notHeld(plan, flags.hook));
     return { outcome: nothing };
   }
-  const { unwanted } = await import("./approval.ts");
-  stderr.lines(
-    unwanted(plan, flags.namespaceMark).map(
-      (named) => `note: no unmet gate waits for ${named} on its Namespace, or it must not be set`,
-    ),
-  );
   const terminal = terminalOf(process.stdout, flags);
   const show = (shown: LivePlan): string[] => planLines(shown, { now: new Date(), ...terminal });
   if (flags.output === "text") say(...show(plan));

@@ -1,7 +1,7 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import { CONDITION, type HookRolloutStatus } from "../../api/hook-policy.ts";
+import { CONDITION } from "../../api/hook-policy.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./begin.ts";
 import { checkNames, clusterNamed } from "./check-names.ts";
@@ -25,18 +25,9 @@ export function compareRollout(
     ["next", listed(next), listed(namesOf(status.next))],
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
-  const notes = notesOn(status);
-  return rows
-    .flatMap(([field, expected, actual]) => comparedText(`rollout ${name} ${field}`, expected, actual))
-    .map((each) => (each.same ? each : { ...each, actual: [each.actual, ...notes].join("; ") }));
-}
-
-/** What explains a difference: no step says when an operation began that had waited, or why one has failed. */
-function notesOn({ running = [], failed = [] }: HookRolloutStatus): readonly string[] {
-  return [
-    ...running.map((each) => `${namespacedName(each)} began at ${each.markedAt ?? each.claimedAt}`),
-    ...failed.map((each) => `${namespacedName(each)} failed at ${each.time}: ${each.message}`),
-  ];
+  return rows.flatMap(([field, expected, actual]) =>
+    comparedText(`rollout ${name} ${field}`, expected, actual),
+  );
 }
 
 function namesOf(

@@ -303,23 +303,6 @@ test("what a rollout says besides is shown where a step fails", async () => {
   ]);
 });
 
-test("a Cluster that began by itself says when it began, or why it failed", async () => {
-  const steps = [
-    { call: upgrade("a"), expect: GO },
-    { call: upgrade("b"), expect: HELD },
-    { advance: "1h", completed: ["team-a/a"], rollouts: [{ name: "upgrades", running: [] }] },
-    { advance: "7h", rollouts: [{ name: "upgrades", failed: [] }] },
-  ];
-  const found = (await differences({ steps })).join("\n");
-  const began = String.raw`team-a/b began at 2026-11-21T13:00:00Z`;
-  assert.match(found, new RegExp(`rollout upgrades running -, found team-a/b; ${began}$`, "m"));
-  const failed = String.raw`team-a/b failed at 2026-11-21T19:00:00Z: \S`;
-  assert.match(found, new RegExp(`failed -, found team-a/b; ${failed}`));
-  const running = { advance: "7h", rollouts: [{ name: "upgrades", running: ["team-a/b"] }] };
-  const late = (await differences({ steps: [...steps.slice(0, 3), running] })).join("\n");
-  assert.match(late, new RegExp(`running team-a/b, found -; ${failed}`));
-});
-
 const first = { call: upgrade("a"), expect: GO };
 const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>> = {
   "neither policies nor rollouts": [
