@@ -17,7 +17,6 @@ export interface LoadedFiles {
   readonly ignored: number;
   /** Files in folders that cannot be read, and do not look as if they were for the command. */
   readonly skipped?: readonly string[];
-  readonly unmatched?: readonly string[];
   readonly kustomizations?: readonly SourceObject[];
 }
 
@@ -26,7 +25,7 @@ export async function loadPaths(
   paths: readonly string[],
   options: LoadOptions = {},
 ): Promise<Required<LoadedFiles>> {
-  const { sources, problems, unmatched } = await sourcesOf(paths, options);
+  const { sources, problems } = await sourcesOf(paths, options);
   const loaded: LoadedFiles[] = [];
   for (const source of sources) {
     options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
@@ -37,7 +36,6 @@ export async function loadPaths(
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
     skipped: loaded.flatMap(({ skipped = [] }) => skipped),
-    unmatched,
     kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
   };
 }

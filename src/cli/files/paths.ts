@@ -29,7 +29,6 @@ export interface LoadOptions {
 interface Sources {
   readonly sources: readonly Source[];
   readonly problems: readonly FileProblem[];
-  readonly unmatched: readonly string[];
 }
 
 export const MANIFEST = /\.(?:ya?ml|json)$/i;
@@ -40,38 +39,31 @@ export async function sourcesOf(
 ): Promise<Sources> {
   const problems: FileProblem[] = [];
   const sources = new Map<string, Source>();
-  const matched = new Set<string>();
   for (const path of paths) {
     const found = await expand(path, cwd);
     if ("message" in found) {
       problems.push(found);
       continue;
     }
-    const kept = found.filter(({ name, named }) => {
-      const excluding = named ? [] : excludedBy(name, path, { exclude, cwd });
-      for (const pattern of excluding) matched.add(pattern);
-      return excluding.length === 0;
-    });
+    const kept = found.filter(({ name, named }) => named || !isExcluded(name, path, { exclude, cwd }));
     if (kept.length === 0)
       problems.push({ file: path, message: "--exclude leaves no file of it: check its patterns" });
     // A file stays named, whatever folder it is in.
     for (const source of kept.filter((each) => sources.get(identity(each, cwd))?.named !== true))
       sources.set(identity(source, cwd), source);
   }
-  const unmatched = exclude.filter((pattern) => !matched.has(pattern));
-  return { sources: [...sources.values()], problems, unmatched };
+  return { sources: [...sources.values()], problems };
 }
 
-/** The patterns that match it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
-function excludedBy(
+/** Whether a pattern matches it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
+function isExcluded(
   file: string,
   folder: string,
   { exclude, cwd }: { readonly exclude: readonly string[]; readonly cwd: string },
-): readonly string[] {
-  if (exclude.length === 0) return [];
+): boolean {
   const steps = nodePath.relative(folder, file).split(nodePath.sep);
   const above = steps.map((_, index) => steps.slice(0, index + 1).join(nodePath.sep));
-  return exclude.filter((given) => {
+  return exclude.some((given) => {
     const pattern = given.replace(/^\.\/|\/$/g, "");
     return above.some((path) => {
       const here = nodePath.relative(cwd, nodePath.resolve(cwd, folder, path));

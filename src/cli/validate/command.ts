@@ -93,7 +93,6 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 
 async function print(report: ValidationReport, flags: Flags): Promise<void> {
   const { output } = flags;
-  stderr.lines(unmatchedLines(report));
   const { validationGithub, validationSarif } = await import("./other-formats.ts");
   if (output === "sarif") stdout.json(validationSarif(report));
   else if (output === "github") stdout.document(validationGithub(report));
@@ -111,18 +110,11 @@ async function watch(paths: readonly string[], flags: Flags): Promise<void> {
   const again = async (): Promise<void> => {
     const report = await check(paths, flags);
     const { unread, lines } = await textOf(report, flags);
-    const all = [...unmatchedLines(report), ...unread, ...lines];
+    const all = [...unread, ...lines];
     if (process.stdout.isTTY) stdout.screen(all);
     else stdout.lines([...all, ""]);
   };
   await checkOnChange([...paths, ...(flags.schema ?? [])], again, untilReaderIsGone());
-}
-
-/** Otherwise a misspelt pattern stays unnoticed. */
-function unmatchedLines({ unmatched }: ValidationReport): readonly string[] {
-  return unmatched.map(
-    (pattern) => `warning: --exclude ${pattern} leaves out no file of a folder: check the pattern`,
-  );
 }
 
 /** A broken file that contains it may be a policy. */
