@@ -91,7 +91,7 @@ function checkFlags(flags: Flags): void {
     ],
     [
       flags.coverage === true && (output === "markdown" || flags.mutate === true),
-      "--coverage is for the text report; JSON and JUnit always have it",
+      "--coverage is for the text report; JSON always has it",
     ],
     [flags.failUnder !== undefined && flags.mutate === undefined, "--fail-under is for --mutate"],
     [

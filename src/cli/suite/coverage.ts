@@ -1,4 +1,4 @@
-/** Which rules, gates, tasks and verdicts a suite has seen, also as text and as the properties of a JUnit suite. */
+/** Which rules, gates, tasks and verdicts a suite has seen, also as text. */
 
 import { entryOf } from "../../lib/entry-of.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
@@ -131,7 +131,7 @@ function stateOf({ met }: GateTrace): string {
   return met ? "holds" : "waits";
 }
 
-/** A rule or a part of it, with its names in the text and in JUnit. */
+/** A rule or a part of it, with its name in the text. */
 interface CoveredPart extends Pick<NameCoverage, "seen" | "unseen"> {
   readonly policy: string;
   readonly rule: string;
@@ -166,16 +166,12 @@ function partsOf(policy: string, covered: RuleCoverage): CoveredPart[] {
   ];
 }
 
-/** How many results were seen, of how many, and in percent, rounded down. Those that are not evaluable do not count. */
-function totalOf(parts: readonly CoveredPart[]): Readonly<Record<"seen" | "of" | "percent", number>> {
-  const seen = parts.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
-  const of = seen + parts.flatMap(({ unseen }) => unseen).length;
-  return { seen, of, percent: of === 0 ? 100 : Math.floor((seen / of) * 100) };
-}
-
 export function coverageLines(covered: readonly PolicyCoverage[], colour: Colour): string[] {
   const parts = coveredParts(covered);
-  const { seen, of, percent } = totalOf(parts);
+  // What is not evaluable does not count.
+  const seen = parts.flatMap((each) => each.seen).filter((each) => !/^not ?evaluable$/i.test(each)).length;
+  const of = seen + parts.flatMap(({ unseen }) => unseen).length;
+  const percent = of === 0 ? 100 : Math.floor((seen / of) * 100);
   const summary = `${seen} of ${of} verdicts, gates and phases of tasks seen: ${percent} %`;
   return paragraphs([
     ...[...Map.groupBy(parts, ({ policy }) => policy)].map(([policy, own]) => [
@@ -194,11 +190,4 @@ function seenText({ seen, unseen }: CoveredPart, colour: Colour): string {
 /** In -o json, the state of a gate that is met is "holds". */
 function inWords(states: readonly string[]): string {
   return states.map((state) => (state === "holds" ? "met" : state)).join(", ");
-}
-
-export function coverageProperties(covered: readonly PolicyCoverage[]): [string, string][] {
-  const parts = coveredParts(covered);
-  if (parts.length === 0) return [];
-  const percent = String(totalOf(parts).percent);
-  return [["coverage", percent], ...parts.map(({ path, seen }): [string, string] => [path, seen.join(", ")])];
 }

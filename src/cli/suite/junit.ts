@@ -4,7 +4,6 @@ import { printable } from "../../lib/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import { coverageProperties, type PolicyCoverage } from "./coverage.ts";
 import { failureLines, problemText } from "./report.ts";
 import { casesOf, type StepResult, type SuiteResult, totalsOf } from "./result.ts";
 
@@ -19,21 +18,14 @@ export function suitesJunit(results: readonly SuiteResult[]): string {
 type Lines = readonly string[];
 
 function suiteElement(result: SuiteResult): Lines {
-  const { name, file, problems, seconds, coverage = [] } = result;
+  const { name, file, problems, seconds } = result;
   // A suite that could not be run counts as one error, however many problems it has.
   const cases =
     problems.length > 0
       ? [element("testcase", { name, classname: name, file, ...time(seconds) }, [errorElement(problems)])]
       : casesOf(result).map((step) => caseElement(step, result));
   const attributes = { name, file, ...countsOf([result]), ...time(seconds) };
-  return element("testsuite", attributes, [...propertiesElement(coverage), ...cases]);
-}
-
-function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[] {
-  const properties = coverageProperties(coverage).map(([name, value]) =>
-    element("property", { name, value }),
-  );
-  return properties.length === 0 ? [] : [element("properties", {}, properties)];
+  return element("testsuite", attributes, cases);
 }
 
 function countsOf(results: readonly SuiteResult[]): Record<string, number> {
