@@ -5,7 +5,6 @@ import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import type { Position, SourceObject } from "../files/parsed.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
 
@@ -54,17 +53,6 @@ function mapErrors(path: string, values: unknown): readonly FieldError[] {
   if (values === undefined || values === null) return [];
   if (!isFields(values)) return [{ path, message: `found ${found(values)}, expected an object` }];
   return Object.entries(values).flatMap(([key, value]) => textError(`${path}[${key}]`, value));
-}
-
-const IN_QUOTES = ": write it in quotes, ";
-
-/** Quotes what the file has: YAML reads yes as true, and 1.10 as 1.1. */
-export function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
-  if (!message.includes(IN_QUOTES)) return message;
-  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
-  return word === undefined
-    ? message
-    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
 }
 
 /** `of`: "a namespace". Names of namespaces have no dots. */

@@ -8,7 +8,7 @@ import { found } from "../../lib/quoted-value.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
-import { asWritten, textErrors } from "../fleet/text-fields.ts";
+import { textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./beyond-schema.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
@@ -68,9 +68,7 @@ export function objectWarnings(sources: readonly SourceObject[]): readonly FileP
 
 export function problemAt(source: SourceObject, { path, message }: FieldError): FileProblem {
   const { file } = source;
-  const position = source.position(path);
-  const text = asWritten(message, source, position);
-  return { file, ...position, message: path === "" ? text : `${path}: ${text}` };
+  return { file, ...source.position(path), message: path === "" ? message : `${path}: ${message}` };
 }
 
 /** Each object with the same name as an earlier one, with both positions. */

@@ -24,7 +24,7 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
-import { asWritten, textErrors } from "../fleet/text-fields.ts";
+import { textErrors } from "../fleet/text-fields.ts";
 import { isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
@@ -271,9 +271,5 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
   const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
   const kind = severity === "error" ? ownKind(source.object) : undefined;
   const suggestion = kind && suggestionFor(kind, source.object, path);
-  return {
-    ...position,
-    message: asWritten(message, source, position),
-    ...(suggestion !== undefined && { suggestion }),
-  };
+  return { ...position, message, ...(suggestion !== undefined && { suggestion }) };
 }

@@ -82,7 +82,7 @@ const ASKS_FOR_MORE = /in quotes|duration/;
 function quotesHint(data: unknown, { type, enum: words, "x-expected": text }: Fields): string {
   const isScalar = typeof data === "boolean" || typeof data === "number";
   if (type === "string" && isScalar && words === undefined && !ASKS_FOR_MORE.test(String(text)))
-    return `: write it in quotes, "${data}"`;
+    return ": write it in quotes";
   const isQuoted = type === "integer" ? /^\d+$/ : type === "boolean" ? /^(?:true|false)$/ : undefined;
   return typeof data === "string" && isQuoted?.test(data) === true ? ": write it without quotes" : "";
 }

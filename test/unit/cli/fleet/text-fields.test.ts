@@ -34,14 +34,9 @@ const CASES: readonly (readonly [file: keyof typeof FILES, before: string, after
     "cluster.yaml",
     `"1"`,
     "1",
-    /cluster\.yaml:3:58: metadata\.labels\[ring\]: found the number 1, expected a string: write it in quotes, "1"/,
+    /cluster\.yaml:3:58: metadata\.labels\[ring\]: found the number 1, expected a string: write it in quotes/,
   ],
-  [
-    "cluster.yaml",
-    "v1.34.0",
-    "1.30",
-    /cluster\.yaml:4:55: spec\.topology\.version: found the number 1\.3, .*"1\.30"/,
-  ],
+  ["cluster.yaml", "v1.34.0", "1.30", /cluster\.yaml:4:55: spec\.topology\.version: found the number 1\.3, /],
   [
     "cluster.yaml",
     "name: c1,",
@@ -52,10 +47,10 @@ const CASES: readonly (readonly [file: keyof typeof FILES, before: string, after
     "cluster.yaml",
     "name: c1,",
     "name: c1, annotations: { ok: yes },",
-    /3:61: metadata\.annotations\[ok\]: found the boolean true, .*"yes"/,
+    /3:61: metadata\.annotations\[ok\]: found the boolean true, /,
   ],
   ["ns.yaml", "tier: prod", "tier: 1", /ns\.yaml:3:43: metadata\.labels\[tier\]: /],
-  ["policy.yaml", "by: us", "by: on", /policy\.yaml:3:55: metadata\.labels\[by\]: .*"on"/],
+  ["policy.yaml", "by: us", "by: on", /policy\.yaml:3:55: metadata\.labels\[by\]: found the boolean true, /],
   ["config.yaml", "of: c1", "of: 1", /config\.yaml:3:55: metadata\.labels\[of\]: /],
 ];
 

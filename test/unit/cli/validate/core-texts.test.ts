@@ -13,8 +13,8 @@ function errorsOf(template: object): readonly string[] {
   );
 }
 
-const quoted = (path: string, found: string, text: string): string =>
-  `${path}: found the ${found}, expected a string: write it in quotes, "${text}"`;
+const quoted = (path: string, found: string): string =>
+  `${path}: found the ${found}, expected a string: write it in quotes`;
 
 test("data of a ConfigMap", () => {
   assert.deepEqual(
@@ -24,7 +24,7 @@ test("data of a ConfigMap", () => {
       data: { port: 8080, debug: true, name: "x" },
       immutable: true,
     }),
-    [quoted("data.port", "number 8080", "8080"), quoted("data.debug", "boolean true", "true")],
+    [quoted("data.port", "number 8080"), quoted("data.debug", "boolean true")],
   );
 });
 
@@ -41,10 +41,10 @@ test("env, args, labels and selectors of a Job, and none of its numbers", () => 
   const spec = { restartPolicy: "Never", nodeSelector: { gpu: true }, containers: [container] };
   const job = { backoffLimit: 3, template: { metadata: { labels: { "a.b/c": 1 } }, spec } };
   assert.deepEqual(errorsOf({ apiVersion: "batch/v1", kind: "Job", spec: job }), [
-    quoted("spec.template.metadata.labels[a.b/c]", "number 1", "1"),
-    quoted("spec.template.spec.nodeSelector.gpu", "boolean true", "true"),
-    quoted("spec.template.spec.containers[0].args[1]", "number 3", "3"),
-    quoted("spec.template.spec.containers[0].env[0].value", "number 3", "3"),
+    quoted("spec.template.metadata.labels[a.b/c]", "number 1"),
+    quoted("spec.template.spec.nodeSelector.gpu", "boolean true"),
+    quoted("spec.template.spec.containers[0].args[1]", "number 3"),
+    quoted("spec.template.spec.containers[0].env[0].value", "number 3"),
   ]);
 });
 
@@ -99,7 +99,7 @@ test("each field that is taken for a text is one in the client that Kubernetes g
   );
 });
 
-test("validate tells the place, with what the file has", async (t) => {
+test("validate tells the place", async (t) => {
   const policy = `apiVersion: hookpolicy.dev/v1alpha1
 kind: HookPolicy
 metadata: { name: p, namespace: team-a }
@@ -118,9 +118,6 @@ spec:
 `;
   const { code, stdout } = await onFiles(t, { "p.yaml": policy }, ["validate", "p.yaml"]);
   assert.equal(code, 1);
-  assert.match(
-    stdout,
-    /^p\.yaml:15:30: error: .*\.create\.data\.version: found .* write it in quotes, "1\.10"$/m,
-  );
+  assert.match(stdout, /^p\.yaml:15:30: error: .*\.create\.data\.version: found .* write it in quotes$/m);
   assert.match(stdout, /nothing says when a ConfigMap is done/);
 });

@@ -37,7 +37,7 @@ const OF_POLICIES: readonly (readonly [path: string, value: unknown, says: strin
   [`${RULE}.until[0].object.absent`, "true", 'found "true", expected true: write it without quotes'],
   ["spec.clusterSelector.matchLabels", "tier=production", "expected an object"],
   [`${RULE}.message`, ["ask"], "found a list, expected a string"],
-  [`${RULE}.message`, 3, 'found the number 3, expected a string: write it in quotes, "3"'],
+  [`${RULE}.message`, 3, "found the number 3, expected a string: write it in quotes"],
   [`${RULE}.until[0].annotation.valueFrom`, {}, "expected one of ClusterName, ClusterUID, TargetVersion"],
   [`${RULE}.until[0].annotation.valueFrom`, 3, "expected one of ClusterName, ClusterUID, TargetVersion"],
 ];
