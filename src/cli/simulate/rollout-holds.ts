@@ -1,5 +1,6 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
+import { isDeepStrictEqual } from "node:util";
 import { counted } from "../../lib/counted.ts";
 import { entryOf } from "../../lib/entry-of.ts";
 import { timestamp } from "../../lib/instant.ts";
@@ -71,7 +72,6 @@ export function rolloutHolds(
   });
   const changes = new Map<string, HoldFrom[]>();
   let before: ReadonlyMap<string, HoldInStage> = new Map();
-  const equal = new Map<string, HoldInStage>();
   let looks = 0;
   for (const at of edges) {
     looks += operations.length;
@@ -79,13 +79,12 @@ export function rolloutHolds(
       throw new TooManyChanges(
         `stages of HookRollouts open and close too often for ${counted(operations.length, "operation")}: choose a time that ends before ${timestamp(at)}`,
       );
-    const holds = holdsAt(known, fleet, at, equal);
-    const since = new Map<HoldInStage | undefined, HoldFrom>();
+    const holds = holdsAt(known, fleet, at);
     const change = (key: string, held?: HoldInStage): void => {
-      entryOf(changes, key, () => []).push(entryOf(since, held, () => ({ at, held })));
+      entryOf(changes, key, () => []).push({ at, held });
     };
     for (const key of before.keys()) if (!holds.has(key)) change(key);
-    for (const [key, held] of holds) if (before.get(key) !== held) change(key, held);
+    for (const [key, held] of holds) if (!isDeepStrictEqual(before.get(key), held)) change(key, held);
     before = holds;
   }
   return changes;
@@ -94,17 +93,10 @@ export function rolloutHolds(
 /** About all operations together: a simulation exceeds this only with windows that open many times. */
 const MAX_LOOKS = 20_000_000;
 
-/** `equal`: what was found before, so that the same hold is one object at all times, and of all Clusters. */
-function holdsAt(
-  known: readonly KnownRollout[],
-  fleet: Fleet,
-  at: Date,
-  equal: Map<string, HoldInStage>,
-): ReadonlyMap<string, HoldInStage> {
+function holdsAt(known: readonly KnownRollout[], fleet: Fleet, at: Date): ReadonlyMap<string, HoldInStage> {
   const holds = new Map<string, HoldInStage>();
   const first = (hook: HookName, held: ReadonlyMap<string, HoldInStage>): void => {
-    for (const [cluster, each] of held)
-      entryOf(holds, holdKey(hook, cluster), () => entryOf(equal, JSON.stringify(each), () => each));
+    for (const [cluster, each] of held) entryOf(holds, holdKey(hook, cluster), () => each);
   };
   const asking = known.map((rollout) => {
     const { closed, waiting } = openFor(rollout, fleet, at);

@@ -5,7 +5,7 @@
 
 import { weakMemo } from "../../lib/weak-memo.ts";
 import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../../api/target-version.ts";
-import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
+import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
 import { Checker, type ExpressionFinding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
@@ -208,7 +208,6 @@ function expressionOf(root: Expr, { variables, result, steps = WORK_STEPS }: Con
   const cost = steps + countNodes(root);
   const used = variables.filter((name) => pathsIn(root, name).length > 0);
   const requestFields = new Set(requestFieldsIn(root));
-  const describe = rememberingLast((error: CelError) => describeFailure(error, root));
   return {
     usesNow: used.includes("now"),
     clusterPaths: pathsIn(root, "cluster").map((path) => path.slice(0, 2)),
@@ -226,7 +225,7 @@ function expressionOf(root: Expr, { variables, result, steps = WORK_STEPS }: Con
         if (!isCelError(outcome)) return resultOf(outcome, result);
         // The message can contain a key, which is as long as an annotation.
         const isPaid = meter.afford(WORK_STEPS) && meter.affordText(outcome.message.length);
-        return isPaid ? fails(describe(outcome)) : TOO_MANY_STEPS;
+        return isPaid ? fails(describeFailure(outcome, root)) : TOO_MANY_STEPS;
       } catch {
         return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");
       }
@@ -243,16 +242,6 @@ function withoutStacks<T>(work: () => T): T {
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
-}
-
-/** Keeps the last text, because an expression mostly fails in the same way for thousands of objects. */
-function rememberingLast(describe: (error: CelError) => string): typeof describe {
-  let last = { message: "", exprId: undefined as bigint | undefined, text: "" };
-  return (error) => {
-    const { message, exprId } = error;
-    if (last.message !== message || last.exprId !== exprId) last = { message, exprId, text: describe(error) };
-    return last.text;
-  };
 }
 
 function preparedIn(expr: Expr): readonly object[] {

@@ -133,13 +133,7 @@ function newSchedule(fields: Fields): Schedule {
 
 /** How many of the times, which are sorted minutes of the day, are not after `minute`. */
 function countUntil(times: Uint16Array, minute: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] ?? 0) <= minute) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return times.findLastIndex((time) => time <= minute) + 1;
 }
 
 function modulo(value: number, by: number): number {
