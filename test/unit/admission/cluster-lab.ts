@@ -9,9 +9,9 @@ import type { AdmissionOutcome } from "../../../src/admission/review.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import { hookPolicy, namespace, NOW, rule } from "../builders.ts";
-import { policyList, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "../decisions/confirmer.ts";
+import { hookPolicy, NOW, rule } from "../builders.ts";
+import { storeWith } from "../memory/fixtures.ts";
+import { readerOf, testConfirmer } from "../decisions/confirmer.ts";
 
 export interface Setup {
   readonly policies?: readonly PolicyObject[];
@@ -39,23 +39,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
   const reads: string[] = [];
   const outcomes: AdmissionOutcome[] = [];
   const { store } = storeWith({ policies: [...policies] });
-  const live: LiveReader = {
-    policies: async (kind) =>
-      await Promise.resolve(
-        policyList(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
-      ),
-    cluster: async () => await Promise.reject(new Error("a review needs no read of the Cluster")),
-    namespace: async () => await Promise.resolve(namespace()),
-    namespaces: async () => await Promise.resolve([]),
-    rollouts: async () => await Promise.resolve([]),
-    definition: async (kind) => await Promise.resolve(kind),
-    overrides: async () => await Promise.resolve([]),
-    objects: async () => await Promise.resolve({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: () => "ApiServerUnavailable",
-    ...reader,
-  };
+  const live = readerOf(policies, { reasonOf: () => "ApiServerUnavailable", ...reader });
   const counting = new Proxy(live, {
     get: (target, name, self) => {
       reads.push(String(name));
@@ -63,11 +47,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Setup 
     },
   });
   const now = (): Date => NOW;
-  const confirmer = testConfirmer({
-    store,
-    reader: counting,
-    now,
-  });
+  const confirmer = testConfirmer({ store, reader: counting, now });
   const handle = createClusterHandler({
     authenticated: true,
     source: {

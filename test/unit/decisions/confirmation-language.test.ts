@@ -17,7 +17,6 @@ import {
   gated,
   hookOverride,
   hookPolicy,
-  namespace,
   NO_OBJECTS,
   NOW,
   objectsOf,
@@ -26,9 +25,8 @@ import {
   world,
   heldAt,
 } from "../builders.ts";
-import { policyList, storeWith } from "../memory/fixtures.ts";
-import type { PolicyKind } from "../../../src/policy/policy-ref.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { storeWith } from "../memory/fixtures.ts";
+import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap" };
@@ -65,28 +63,15 @@ async function confirm(scene: Scene): Promise<Attempt> {
   });
   const read: ObjectQuery[] = [];
   const clusters = [...(scene.clusters ?? [deleting])];
-  const reader: LiveReader = {
-    policies: async (kind: PolicyKind) =>
-      policyList(policies.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata)),
+  const reader = readerOf(policies, {
     cluster: async () => (clusters.length > 1 ? clusters.shift() : clusters[0]) ?? deleting,
-    namespace: async () => namespace(),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
     overrides: async () => scene.liveOverrides ?? overrides.map(({ metadata }) => metadata),
     objects: async (query) => {
       read.push(query);
       return scene.objects === undefined ? live.find(query.kind, query.namespace) : scene.objects(query);
     },
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: () => "Unavailable",
-  };
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
   });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   return { confirmation: await confirmer.confirm({ call: DELETE, cluster: deleting }), read };
 }
 

@@ -14,7 +14,6 @@ import {
   OK_TO_DELETE_ANNOTATION,
 } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { lookup } from "../../../src/api/selector.ts";
 import { decide } from "../../../src/policy/decide.ts";
@@ -33,7 +32,7 @@ import {
   world,
 } from "../builders.ts";
 import { type Fixture, keyOf, policyList, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const MARKS = ["hooks.example.com/approved", "hooks.example.com/signed"] as const;
 const LABEL = { tier: "production" };
@@ -208,26 +207,14 @@ async function told({ call, changes, called, seen, reads }: Story): Promise<Stor
       String(FIRST_VERSION + at),
     );
   };
-  const reader: LiveReader = {
+  const reader = readerOf([], {
     policies: async (kind, _, at) =>
       at === undefined ? await read(kind, () => listOf(kind, now)) : listOf(kind, Number(at) - FIRST_VERSION),
     cluster: async () => await read("Cluster", (moment) => moment.cluster),
     namespace: async () => await read("Namespace", (moment) => moment.namespace),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: String,
-  };
-  const { store } = fixture;
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => momentOf(now).time,
   });
+  const { store } = fixture;
+  const confirmer = testConfirmer({ store, reader, now: () => momentOf(now).time });
   const confirmation = await confirmer.confirm({ call, cluster: momentOf(start).cluster });
   const released = confirmation.ok && !confirmation.decision.holds;
   const wasAllowed = history.slice(start, now + 1).some((moment) => isAllowed(moment, call));

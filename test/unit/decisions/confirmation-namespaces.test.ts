@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hook-policy.ts";
 import type { Namespace } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { ObjectQuery } from "../../../src/policy/policy.ts";
 import type { WatchedObject } from "../../../src/policy/watched-objects.ts";
 import {
@@ -17,8 +16,8 @@ import {
   objectsOf,
   rule,
 } from "../builders.ts";
-import { policyList, rowsOf, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { rowsOf, storeWith } from "../memory/fixtures.ts";
+import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap", selector: {} };
@@ -67,8 +66,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
     overrides: [...overrides],
   });
   let reads = 0;
-  const reader: LiveReader = {
-    policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [policy.metadata] : []),
+  const reader = readerOf([policy], {
     cluster: async () => deleting,
     namespace: async () => own,
     namespaces: async () => {
@@ -77,14 +75,9 @@ async function confirm(scene: Scene): Promise<Attempt> {
       if (read === undefined || read === "unreadable") throw new Error("forbidden");
       return [own, ...read];
     },
-    rollouts: async () => [],
-    definition: async (kind) => kind,
     overrides: async () => overrides.map(({ metadata }) => metadata),
     objects: async ({ kind, namespace: place }) => found.find(kind, place),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: () => "Unavailable",
-  };
+  });
   const confirmer = testConfirmer({
     store,
     reader,

@@ -4,11 +4,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { DecisionRequest } from "../../../src/policy/world.ts";
-import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
-import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
-import { policyList, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { APPROVED, at, cluster, DELETE, gated, NOW } from "../builders.ts";
+import { storeWith } from "../memory/fixtures.ts";
+import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const approved = cluster({ deletionTimestamp: NOW.toISOString(), annotations: { [APPROVED]: "" } });
 const approval = { name: "approved", annotation: { key: APPROVED } } as const;
@@ -31,27 +30,13 @@ async function confirm({
   const policy = gated([approval, ...(times[1] === NOW ? [] : [{ name: "open", window: { allow } }])]);
   const { store } = storeWith({ policies: [policy], clusters: [known] });
   let [now] = times;
-  const reader: LiveReader = {
-    policies: async (kind) => policyList(kind === "HookPolicy" ? [policy.metadata] : []),
+  const reader = readerOf([policy], {
     cluster: async () => {
       now = times[1];
       return live;
     },
-    namespace: async () => namespace(),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: () => "Unavailable",
-  };
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => now,
   });
+  const confirmer = testConfirmer({ store, reader, now: () => now });
   return await confirmer.confirm({ call: DELETE, cluster: live, ...review });
 }
 

@@ -8,7 +8,7 @@ import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
-import { testConfirmer } from "./confirmer.ts";
+import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const begun = { deletionTimestamp: NOW.toISOString() };
 const approved = cluster({ ...begun, annotations: { [APPROVED]: "true" } });
@@ -21,21 +21,13 @@ interface Live {
   readonly namespace?: Namespace;
 }
 
-function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
-  return {
+function readerOfLive(live: Live, over: Partial<LiveReader> = {}): LiveReader {
+  return readerOf([], {
     policies: async (kind) => policyList((kind === "HookPolicy" ? live.own : live.clusterWide) ?? []),
     cluster: async () => live.cluster ?? approved,
     namespace: async () => live.namespace ?? namespace(),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: () => "Unavailable",
     ...over,
-  };
+  });
 }
 
 function confirmerOf(
@@ -46,7 +38,7 @@ function confirmerOf(
   let stale = 0;
   const confirmer = testConfirmer({
     store,
-    reader: readerOf(live, over),
+    reader: readerOfLive(live, over),
     now: () => NOW,
     onStale: () => (stale += 1),
     ownBudgetMs: 50,
@@ -92,7 +84,7 @@ describe("a release is confirmed", () => {
 test("a status that is written while the lists are read does not stand in the way of a release", async () => {
   const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   const { store } = fixture;
-  const reader = readerOf(
+  const reader = readerOfLive(
     {},
     {
       policies: async (kind) => {
@@ -104,11 +96,7 @@ test("a status that is written while the lists are read does not stand in the wa
       },
     },
   );
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
-  });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
 });
@@ -237,7 +225,7 @@ test("a failed read is told at debug, and a bug as an error, once a minute", asy
   const reasons = { "connection refused": "ApiServerUnavailable", "a bug": "InternalError" } as const;
   for (const [message, reason] of Object.entries(reasons)) {
     const namespaceOf = async (): Promise<never> => await Promise.reject(new Error(message));
-    const reader = readerOf({}, { namespace: namespaceOf, reasonOf: () => reason });
+    const reader = readerOfLive({}, { namespace: namespaceOf, reasonOf: () => reason });
     const confirmer = testConfirmer({ store, reader, now: () => NOW, log });
     for (const _ of [1, 2]) assert.deepEqual(await confirmer.confirm(request), { ok: false, reason });
   }
@@ -259,12 +247,8 @@ test("the live Cluster decides, not the request's copy", async () => {
 test("what memory received after the read cannot release what the read holds", async () => {
   const newer = cluster({ resourceVersion: "101", annotations: { [APPROVED]: "true" } });
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [newer] });
-  const reader = readerOf({ own: [protect], cluster: cluster() });
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
-  });
+  const reader = readerOfLive({ own: [protect], cluster: cluster() });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.holds, true);
 });
@@ -275,7 +259,7 @@ test("a policy that memory learns of during the reads decides, too", async () =>
     rules: [rule({ until: [{ name: "signed", annotation: { key: "example.com/signed" } }] })],
   });
   const metadata = { ...late.metadata, name: "late", uid: "late" };
-  const reader = readerOf(
+  const reader = readerOfLive(
     { own: [protect, metadata] },
     {
       cluster: async () => {
@@ -285,11 +269,7 @@ test("a policy that memory learns of during the reads decides, too", async () =>
     },
   );
   const { store } = fixture;
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
-  });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
@@ -297,7 +277,7 @@ test("a policy that memory learns of during the reads decides, too", async () =>
 test("what memory received after the read counts, too", async () => {
   const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   const { store } = fixture;
-  const reader = readerOf(
+  const reader = readerOfLive(
     { own: [protect] },
     {
       namespace: async () => {
@@ -307,11 +287,7 @@ test("what memory received after the read counts, too", async () => {
       },
     },
   );
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
-  });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });

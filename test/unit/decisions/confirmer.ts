@@ -3,7 +3,10 @@
 import { Decisions, type DecisionsOptions } from "../../../src/decisions/decisions.ts";
 import { Confirmer, type ConfirmationOptions } from "../../../src/decisions/confirmation.ts";
 import { CallTurns } from "../../../src/turns/turns.ts";
-import { silent, storeWith } from "../memory/fixtures.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { namespace } from "../builders.ts";
+import { policyList, silent, storeWith } from "../memory/fixtures.ts";
 
 type Given = Pick<ConfirmationOptions, "store" | "reader" | "now"> & Partial<ConfirmationOptions>;
 
@@ -14,6 +17,25 @@ export function testConfirmer(given: Given): Confirmer {
     onStale: () => undefined,
     ...given,
   });
+}
+
+/** What a confirmation reads: these policies, a Namespace, and nothing else; a Cluster and HookTasks only if `over` has them. */
+export function readerOf(policies: readonly PolicyObject[], over: Partial<LiveReader> = {}): LiveReader {
+  return {
+    policies: async (kind) =>
+      policyList(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
+    cluster: async () => await Promise.reject(new Error("not read")),
+    namespace: async () => namespace(),
+    namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
+    overrides: async () => [],
+    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    tasks: async () => await Promise.reject(new Error("not read")),
+    clockAheadMs: () => 0,
+    reasonOf: () => "Unavailable",
+    ...over,
+  };
 }
 
 const NO_MEMORY = storeWith().store;

@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
@@ -18,7 +17,7 @@ import {
   requestOf,
   waitingCluster,
 } from "../rollouts/rollout-fixture.ts";
-import { decisionsBy, testConfirmer } from "./confirmer.ts";
+import { decisionsBy, readerOf, testConfirmer } from "./confirmer.ts";
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];
 const FREEZE: ObjectMeta = { name: "freeze", uid: "freeze", resourceVersion: "50", generation: 1 };
@@ -70,24 +69,13 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
   claimForB(replica);
   const policies: ObjectMeta[] = [];
   const { store } = storeWith({ policies: [], clusters: [A, B], namespaces: [replica.namespace] });
-  const reader: LiveReader = {
+  const reader = readerOf([], {
     policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [...policies] : [], api.version),
     rollouts: async () => await api.rollouts(),
-    definition: async (kind) => kind,
     cluster: async () => seen.cluster,
     namespace: async () => replica.namespace,
-    namespaces: async () => [],
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
-    reasonOf: String,
-  };
-  const confirmer = testConfirmer({
-    store,
-    reader,
-    now: () => NOW,
   });
+  const confirmer = testConfirmer({ store, reader, now: () => NOW });
   const tasks = { begin: async () => [], storeAll: async () => true };
   const releases = decisionsBy({ confirmer, rollouts, tasks });
   const members = api.members.bind(api);

@@ -2,13 +2,12 @@
 
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { Decisions } from "../../../src/decisions/decisions.ts";
-import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
 import { StoredTaskBeginner } from "../../../src/tasks/task-beginner.ts";
-import { ALL_HOOKS, namespace, NOW } from "../builders.ts";
-import { policyList, silent, storeWith } from "../memory/fixtures.ts";
-import { decisionsBy, testConfirmer } from "./confirmer.ts";
+import { ALL_HOOKS, NOW } from "../builders.ts";
+import { silent, storeWith } from "../memory/fixtures.ts";
+import { decisionsBy, readerOf, testConfirmer } from "./confirmer.ts";
 
 interface Setup {
   readonly policies: readonly PolicyObject[];
@@ -27,20 +26,7 @@ export function taskDecisions(setup: Setup): { readonly decisions: Decisions; re
     create = async () => await Promise.resolve({} as never),
   } = setup;
   const { store } = storeWith({ policies: [...policies], clusters: [known] });
-  const reader: LiveReader = {
-    policies: async (kind) =>
-      policyList(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
-    cluster: async () => cluster,
-    namespace: async () => namespace(),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => [],
-    clockAheadMs: () => 0,
-    reasonOf: String,
-  };
+  const reader = readerOf(policies, { cluster: async () => cluster, tasks: async () => [] });
   const tried: string[] = [];
   const decisions = decisionsBy({
     confirmer: testConfirmer({ store, reader, now: () => NOW }),
