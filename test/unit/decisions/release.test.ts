@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
+import { claimOf, NOW, readyStatus } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
   ask,
@@ -39,17 +39,7 @@ const CLOSING: Readonly<Record<string, NonNullable<HookRolloutSpec["stages"]>>> 
     { name: "all", clusterSelector: { matchExpressions: [{ ...FROZEN, operator: "DoesNotExist" }] } },
   ],
 };
-const OTHERS_CLAIM: RolloutClaim = {
-  namespace: "fleet",
-  name: "b",
-  uid: "uid-b",
-  target: TARGET,
-  stage: "all",
-  claimed: true,
-  claimedAt: NOW.toISOString(),
-  renewedAt: NOW.toISOString(),
-  attempts: 1,
-};
+const OTHERS_CLAIM = claimOf("b", { claimedAt: NOW.toISOString(), renewedAt: NOW.toISOString() });
 
 interface Lab {
   readonly replica: Replica;

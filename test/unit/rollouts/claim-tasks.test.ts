@@ -6,21 +6,10 @@ import type { RolloutClaim } from "../../../src/api/hook-policy.ts";
 import { claim, type ClaimResult, isRenewable } from "../../../src/rollouts/claim.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { isOverdue, Slots } from "../../../src/rollouts/slots.ts";
-import { candidate, clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { candidate, claimOf, clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
 
 const HOURS_AGO = "2026-11-23T02:00:00Z";
-const OWN: RolloutClaim = {
-  namespace: "fleet",
-  name: "a",
-  uid: "uid-a",
-  target: TARGET,
-  stage: "all",
-  claimed: true,
-  claimedAt: HOURS_AGO,
-  renewedAt: HOURS_AGO,
-  attempts: 1,
-  tasks: true,
-};
+const OWN = claimOf("a", { claimedAt: HOURS_AGO, renewedAt: HOURS_AGO, tasks: true });
 
 function claimed(forTasks: boolean, own?: RolloutClaim): ClaimResult {
   const rollout = rolloutOf();

@@ -1,25 +1,26 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutClaim } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { claim, type ClaimResult } from "../../../src/rollouts/claim.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, Slots } from "../../../src/rollouts/slots.ts";
-import { candidate, clusterMeta, hookRollout, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import {
+  candidate,
+  claimOf,
+  clusterMeta,
+  failureOf,
+  hookRollout,
+  NOW,
+  readyStatus,
+  rolloutOf,
+  TARGET,
+} from "./fixtures.ts";
 
-const CLAIMED: RolloutClaim = {
-  namespace: "fleet",
-  name: "a",
-  uid: "uid-a",
-  target: TARGET,
-  stage: "all",
-  claimed: true,
-  claimedAt: "2026-11-23T11:59:00Z",
-  renewedAt: "2026-11-23T11:59:00Z",
-  attempts: 1,
-};
+const A_MINUTE_AGO = "2026-11-23T11:59:00Z";
+const CLAIMED = claimOf("a", { claimedAt: A_MINUTE_AGO, renewedAt: A_MINUTE_AGO });
 
 interface Attempt {
   readonly spec?: Partial<HookRolloutSpec>;
@@ -199,15 +200,7 @@ describe("a slot", () => {
       {
         status: readyStatus({
           failed: [
-            {
-              namespace: "fleet",
-              name: "a",
-              uid: "uid-a",
-              reason: DEADLINE_EXCEEDED,
-              time: "2026-11-23T11:00:00Z",
-              message: "",
-              stage: "other",
-            },
+            failureOf("a", { reason: DEADLINE_EXCEEDED, time: "2026-11-23T11:00:00Z", stage: "other" }),
           ],
         }),
         clusters: [clusterMeta("a", {}, true)],

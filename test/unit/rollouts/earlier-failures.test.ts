@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, failureOf, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const EARLIER = "v1.34.0";
@@ -14,16 +14,8 @@ const SPEC: Partial<HookRolloutSpec> = {
   maxConcurrency: 1,
 };
 const RESUMED = { ...SPEC, ignoreFailuresBefore: "2026-11-23T11:00:01Z" };
-const failedWith = (reason: string, target = EARLIER): RolloutFailure => ({
-  namespace: "fleet",
-  name: "a",
-  uid: "uid-a",
-  target,
-  stage: "all",
-  reason,
-  time: "2026-11-23T11:00:00Z",
-  message: "",
-});
+const failedWith = (reason: string, target = EARLIER): RolloutFailure =>
+  failureOf("a", { target, stage: "all", reason, time: "2026-11-23T11:00:00Z" });
 const ILL: Cluster = waitingCluster("a", {
   metadata: clusterMeta("a"),
   progress: { reconciled: true },
@@ -68,9 +60,8 @@ describe("a failure at an earlier version, which a user has resumed from", () =>
   });
 
   test("ends no slot before the Cluster is healthy", async () => {
-    const { reason: _r, message: _m, time: _t, ...who } = failedWith("", TARGET);
     const at = "2026-11-23T11:59:00Z";
-    const claim = { ...who, claimed: true, claimedAt: at, renewedAt: at, markedAt: at, attempts: 1 };
+    const claim = claimOf("a", { claimedAt: at, renewedAt: at, markedAt: at });
     const replica = replicaWith(RESUMED, { running: [claim], failed: [failedWith("Unhealthy")] }, ILL);
     await replica.reconciler.reconcile("upgrades");
     assert.deepEqual(replica.api.running("upgrades"), ["a"]);

@@ -13,7 +13,7 @@ import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, UNCLAIMED } from "../../../src/rollouts/slots.ts";
 import { haltingStage } from "../../../src/rollouts/stages.ts";
-import { clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
 
 type State = "healthy" | "unhealthy" | "waiting" | "running";
 type Fleet = Readonly<Record<string, { readonly state: State; readonly wave?: string }>>;
@@ -87,19 +87,8 @@ const failedNames = ({ failed = [] }: HookRolloutStatus): string[] => failed.map
 const passed = ({ targets = [] }: HookRolloutStatus, stage: string): boolean | undefined =>
   targets.flatMap(({ stages }) => stages).find(({ name }) => name === stage)?.passed;
 
-const claimOf = (name: string, over: Partial<RolloutClaim> = {}): RolloutClaim => ({
-  namespace: "fleet",
-  name,
-  uid: `uid-${name}`,
-  target: TARGET,
-  stage: "all",
-  claimed: true,
-  claimedAt: LONG_AGO,
-  renewedAt: LONG_AGO,
-  markedAt: LONG_AGO,
-  attempts: 1,
-  ...over,
-});
+const stuckClaim = (name: string, over: Partial<RolloutClaim> = {}): RolloutClaim =>
+  claimOf(name, { claimedAt: LONG_AGO, renewedAt: LONG_AGO, markedAt: LONG_AGO, ...over });
 
 describe("failures halt a rollout, however many there are", () => {
   const cases: readonly (readonly [
@@ -160,7 +149,7 @@ describe("failures halt a rollout, however many there are", () => {
   test("and one past its deadline for which the status has no room is named once it has", () => {
     const spec = { stages: [{ name: "all", maxFailures: 5 }] };
     const stuck = named("stuck", 60, { state: "running" });
-    const running = Object.keys(stuck).map((name) => claimOf(name));
+    const running = Object.keys(stuck).map((name) => stuckClaim(name));
     const full = atRest(spec, { ...ANY_TARGET, running }, { fleet: stuck });
     assert.equal(failedNames(full).length, MAX_FAILED);
     const named50 = new Set(failedNames(full));
@@ -178,19 +167,19 @@ describe("failures halt a rollout, however many there are", () => {
 describe("failures that halt nothing", () => {
   const spec = { progressDeadline: "1h", stages: [{ name: "all", minSucceeded: 1 }] };
   const marks = named("tenant", 60, { state: "running" });
-  const unclaimed = Object.keys(marks).map((name) => claimOf(name, { claimed: false }));
+  const unclaimed = Object.keys(marks).map((name) => stuckClaim(name, { claimed: false }));
   const fleet: Fleet = { ...marks, stuck: { state: "running" }, done: { state: "healthy" } };
 
   test("leave the others in the status: marks that a tenant wrote", () => {
     const marked = atRest(spec, { ...ANY_TARGET, running: unclaimed }, { fleet: marks });
     assert.deepEqual([isHalted(marked), marked.failed?.[0]?.reason], [false, UNCLAIMED]);
-    const late = { ...marked, running: [claimOf("stuck")] };
-    for (const stored of [late, { ...ANY_TARGET, running: [claimOf("stuck"), ...unclaimed] }]) {
+    const late = { ...marked, running: [stuckClaim("stuck")] };
+    for (const stored of [late, { ...ANY_TARGET, running: [stuckClaim("stuck"), ...unclaimed] }]) {
       const status = atRest(spec, stored, { fleet });
       assert.equal(isHalted(status), true);
       assert.equal(status.failed?.find(({ name }) => name === "stuck")?.reason, DEADLINE_EXCEEDED);
     }
-    const halted = atRest(spec, { ...ANY_TARGET, running: [claimOf("stuck")] }, { fleet });
+    const halted = atRest(spec, { ...ANY_TARGET, running: [stuckClaim("stuck")] }, { fleet });
     const then = atRest(spec, { ...halted, running: unclaimed }, { fleet });
     assert.deepEqual([isHalted(then), failedNames(then)[0]], [true, "stuck"]);
   });
@@ -207,7 +196,7 @@ describe("failures that halt nothing", () => {
     // One that is pushed out is seen again as a new failure, which counts.
     const status = atRest(
       ignoring,
-      { ...stored, running: [claimOf("stuck")] },
+      { ...stored, running: [stuckClaim("stuck")] },
       { ...later, looks: MAX_FAILED + 1 },
     );
     assert.deepEqual([isHalted(status), failedNames(status)[0]], [true, "stuck"]);
@@ -242,7 +231,7 @@ describe("a failure halts when the stages change", () => {
 
   test("a stage is renamed during the upgrade that then fails", () => {
     const after = { stages: [{ name: "early", ...selector }, { name: "rest" }] };
-    const running = [claimOf("stuck", { stage: "canary" })];
+    const running = [stuckClaim("stuck", { stage: "canary" })];
     const status = atRest(
       after,
       { ...ANY_TARGET, running },

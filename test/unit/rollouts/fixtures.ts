@@ -5,6 +5,8 @@ import {
   type HookRollout,
   type HookRolloutSpec,
   type HookRolloutStatus,
+  type RolloutClaim,
+  type RolloutFailure,
 } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
@@ -72,4 +74,35 @@ export function member(rollout: CompiledRollout, metadata: ObjectMeta): Member {
 export function candidate(rollout: CompiledRollout, metadata: ObjectMeta, target = TARGET): Candidate {
   const { marked, ...found } = member(rollout, metadata);
   return { ...found, stage: found.stage, target, begun: marked };
+}
+
+/** A slot of stage "all" that this Cluster got a minute before NOW, and whose mark was not seen yet. */
+export function claimOf(name: string, over: Partial<RolloutClaim> = {}): RolloutClaim {
+  return {
+    namespace: "fleet",
+    name,
+    uid: `uid-${name}`,
+    target: TARGET,
+    stage: "all",
+    claimed: true,
+    claimedAt: "2026-11-23T11:59:00Z",
+    renewedAt: "2026-11-23T11:59:00Z",
+    attempts: 1,
+    ...over,
+  };
+}
+
+/** This Cluster of stage "canary" was unhealthy an hour before NOW. */
+export function failureOf(name: string, over: Partial<RolloutFailure> = {}): RolloutFailure {
+  return {
+    namespace: "fleet",
+    name,
+    uid: `uid-${name}`,
+    target: TARGET,
+    stage: "canary",
+    reason: "Unhealthy",
+    time: "2026-11-23T11:00:00Z",
+    message: "",
+    ...over,
+  };
 }

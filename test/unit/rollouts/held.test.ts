@@ -8,7 +8,7 @@ import {
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { ask, marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const CANARY = { wave: "canary" };
@@ -33,22 +33,12 @@ async function statusOf(replica: Replica): Promise<HookRolloutStatus> {
   return replica.api.stored.get("upgrades")?.status ?? {};
 }
 
-const claimOf = (name: string): RolloutClaim => ({
-  namespace: "fleet",
-  name,
-  uid: `uid-${name}`,
-  target: TARGET,
-  stage: "canary",
-  claimed: true,
-  claimedAt: "2026-11-23T11:59:00Z",
-  renewedAt: "2026-11-23T11:59:00Z",
-  markedAt: "2026-11-23T11:59:01Z",
-  attempts: 1,
-});
+const canaryClaim = (name: string): RolloutClaim =>
+  claimOf(name, { stage: "canary", markedAt: "2026-11-23T11:59:01Z" });
 
 describe("the status names what the rollout holds", () => {
   test("a Cluster behind a closed stage, and one without a slot, with reason and since when", async () => {
-    const status = { running: [claimOf("c0")] };
+    const status = { running: [canaryClaim("c0")] };
     const replica = held([marked("c0", CANARY), waitingCluster("c1", {}, CANARY), waitingCluster("p")], {
       status,
     });
@@ -87,7 +77,7 @@ describe("the status names what the rollout holds", () => {
   });
 
   test("a Cluster that has not used its slot in time", async () => {
-    const { markedAt: _, ...claim } = claimOf("c");
+    const { markedAt: _, ...claim } = canaryClaim("c");
     const early = { running: [{ ...claim, claimedAt: "2026-11-23T11:59:30Z" }] };
     const cluster = waitingCluster("c", {}, CANARY);
     assert.equal((await statusOf(held([cluster], { status: early }))).held, undefined);
@@ -109,7 +99,7 @@ describe("the status names what the rollout holds", () => {
     const since = "2026-11-22T12:00:00Z";
     const replica = held([marked("c", CANARY), ...names.map((name) => waitingCluster(name))], {
       status: {
-        running: [claimOf("c")],
+        running: [canaryClaim("c")],
         held: [{ ...before, reason: "StageClosed", message: "", since }],
       },
     });

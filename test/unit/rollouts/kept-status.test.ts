@@ -11,7 +11,7 @@ import {
 } from "../../../src/api/hook-policy.ts";
 import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, readyStatus, TARGET } from "./fixtures.ts";
+import { clusterMeta, failureOf, hookRollout, readyStatus } from "./fixtures.ts";
 import { type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const CANARY = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
@@ -21,16 +21,7 @@ const SPEC: Partial<HookRolloutSpec> = {
 };
 const BROKEN = { ...SPEC, progressDeadline: "soon" };
 const OTHERS = { ...BROKEN, clusterSelector: { matchLabels: { new: "" } } };
-const FAILURE: RolloutFailure = {
-  namespace: "fleet",
-  name: "c",
-  uid: "uid-c",
-  target: TARGET,
-  stage: "canary",
-  reason: "Unhealthy",
-  time: "2026-11-23T11:59:00Z",
-  message: "is not well",
-};
+const FAILURE = failureOf("c", { time: "2026-11-23T11:59:00Z", message: "is not well" });
 /** It has the version and is healthy. */
 const canary = waitingCluster("c", {
   metadata: clusterMeta("c", { wave: "canary" }),

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim, RolloutFailure } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { CLAIM_MS } from "../../../src/rollouts/rollout-reconciler.ts";
-import { clusterMeta, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, failureOf, readyStatus, TARGET } from "./fixtures.ts";
 import {
   ask,
   confirm,
@@ -19,18 +19,12 @@ import {
 } from "./rollout-fixture.ts";
 
 const BEFORE = "v1.35.0";
-const CLAIM: RolloutClaim = {
-  namespace: "fleet",
-  name: "a",
-  uid: "uid-a",
+const CLAIM = claimOf("a", {
   target: BEFORE,
-  stage: "all",
-  claimed: true,
   claimedAt: "2026-11-23T11:30:00Z",
   renewedAt: "2026-11-23T11:30:00Z",
   markedAt: "2026-11-23T11:30:01Z",
-  attempts: 1,
-};
+});
 /** It was being upgraded to BEFORE, and Cluster API asks about TARGET. */
 const midway = waitingCluster("a", { metadata: clusterMeta("a", {}, true) });
 
@@ -58,14 +52,7 @@ const targets = ({ api }: Replica): unknown =>
   api.stored.get("upgrades")?.status?.running?.map(({ name, target }) => [name, target]);
 
 describe("a Cluster whose version changes while it is upgraded", () => {
-  const failure = {
-    ...CLAIM,
-    uid: "uid-b",
-    name: "b",
-    reason: "Unhealthy",
-    time: CLAIM.claimedAt,
-    message: "",
-  };
+  const failure = failureOf("b", { target: BEFORE, stage: "all", time: CLAIM.claimedAt });
   const until = [{ name: "never", expression: "false" }];
   const gated = { stages: [{ name: "all", until }] };
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutClaim } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster, TopologyProgress } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, hookRollout, readyStatus, TARGET } from "./fixtures.ts";
 import { type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const OLD = "v1.34.0";
@@ -95,18 +95,7 @@ describe("a stage whose Cluster has pinned workers", () => {
 });
 
 test("a slot is given back while workers are pinned: Cluster API has ended the upgrade", async () => {
-  const claim: RolloutClaim = {
-    namespace: "fleet",
-    name: "c",
-    uid: "uid-c",
-    target: TARGET,
-    stage: "canary",
-    claimed: true,
-    claimedAt: "2026-11-23T11:59:00Z",
-    renewedAt: "2026-11-23T11:59:00Z",
-    markedAt: "2026-11-23T11:59:01Z",
-    attempts: 1,
-  };
+  const claim = claimOf("c", { stage: "canary", markedAt: "2026-11-23T11:59:01Z" });
   const replica = replicaWith(canary({ pin: OLD }), { running: [claim] });
   const status = await statusOf(replica);
   assert.deepEqual([status.running, status.failed], [undefined, undefined]);

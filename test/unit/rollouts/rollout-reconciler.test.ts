@@ -9,24 +9,14 @@ import {
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, failureOf, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const MINUTE = 60_000;
 const SPEC: Partial<HookRolloutSpec> = {
   healthyWhen: [{ name: "ok", expression: "'ok' in cluster.metadata.labels" }],
 };
-const CLAIM: RolloutClaim = {
-  namespace: "fleet",
-  name: "a",
-  uid: "uid-a",
-  target: TARGET,
-  stage: "all",
-  claimed: true,
-  claimedAt: "2026-11-23T11:59:00Z",
-  renewedAt: "2026-11-23T11:59:00Z",
-  attempts: 1,
-};
+const CLAIM = claimOf("a");
 const MARKED_CLAIM = { ...CLAIM, markedAt: "2026-11-23T11:59:01Z" };
 
 /** It has the version, and is healthy unless told otherwise. */
@@ -167,9 +157,7 @@ describe("a slot is given back", () => {
   });
 
   test("for one whose failure has been noted: that counts instead", async () => {
-    const { namespace, name, uid } = CLAIM;
-    const failure = { namespace, name, uid, target: TARGET, stage: "all", reason: "Unhealthy", message: "" };
-    const failed = [{ ...failure, time: "2026-11-23T11:59:30Z" }];
+    const failed = [failureOf("a", { stage: "all", time: "2026-11-23T11:59:30Z" })];
     const replica = withStatus({ running: [MARKED_CLAIM], failed }, [upgraded("a", {})]);
     await reconcile(replica);
     assert.deepEqual(replica.api.running("upgrades"), []);

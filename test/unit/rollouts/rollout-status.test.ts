@@ -10,7 +10,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
-import { member, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { claimOf, member, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 
 const OLD = "v1.34.0";
 const STAGES = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }];
@@ -88,18 +88,9 @@ function statusOf({
   );
 }
 
-const claimOf = (name: string, over: Partial<RolloutClaim> = {}): RolloutClaim => ({
-  namespace: "fleet",
-  name,
-  uid: `uid-${name}`,
-  target: TARGET,
-  stage: "canary",
-  claimed: true,
-  claimedAt: "2026-11-23T11:30:00Z",
-  renewedAt: "2026-11-23T11:30:00Z",
-  attempts: 1,
-  ...over,
-});
+const HALF_AN_HOUR_AGO = "2026-11-23T11:30:00Z";
+const canaryClaim = (name: string, over: Partial<RolloutClaim> = {}): RolloutClaim =>
+  claimOf(name, { stage: "canary", claimedAt: HALF_AN_HOUR_AGO, renewedAt: HALF_AN_HOUR_AGO, ...over });
 
 const stage = (status: HookRolloutStatus, name: string) =>
   status.targets?.find(({ version }) => version === TARGET)?.stages.find((each) => each.name === name);
@@ -109,7 +100,7 @@ describe("a stage", () => {
 
   test("counts who was not asked, waits, runs, has succeeded or failed", () => {
     const status = statusOf({
-      stored: readyStatus({ running: [claimOf("running")] }),
+      stored: readyStatus({ running: [canaryClaim("running")] }),
       fleet: [
         { name: "reached", wave: "canary", reconciled: false, hasReached: true },
         { name: "asked-not", wave: "canary", version: OLD },
@@ -220,7 +211,9 @@ describe("a stage", () => {
 describe("a failure", () => {
   const halted = ({ conditions = [] }: HookRolloutStatus): string | undefined =>
     conditions.find(({ type }) => type === "Halted")?.status;
-  const overdue = { stored: readyStatus({ running: [claimOf("c", { claimedAt: "2026-11-23T11:00:00Z" })] }) };
+  const overdue = {
+    stored: readyStatus({ running: [canaryClaim("c", { claimedAt: "2026-11-23T11:00:00Z" })] }),
+  };
 
   test("is an operation past its deadline: its slot is free, and the rollout halts", () => {
     const status = statusOf({
@@ -234,7 +227,7 @@ describe("a failure", () => {
 
   test("tells nothing of its claim that a failure has no field for", () => {
     const unknown = { fieldOfAnotherRelease: 1 };
-    const claim = { ...claimOf("c", { claimedAt: "2026-11-23T11:00:00Z" }), ...unknown };
+    const claim = { ...canaryClaim("c", { claimedAt: "2026-11-23T11:00:00Z" }), ...unknown };
     const status = statusOf({
       stored: readyStatus({ running: [claim] }),
       fleet: [{ name: "c", wave: "canary", reconciled: false, marked: true }],
@@ -247,7 +240,7 @@ describe("a failure", () => {
 
   test("of a mark that never had a slot halts nothing", () => {
     const stored = readyStatus({
-      running: [claimOf("c", { claimed: false, claimedAt: "2026-11-23T11:00:00Z" })],
+      running: [canaryClaim("c", { claimed: false, claimedAt: "2026-11-23T11:00:00Z" })],
     });
     const status = statusOf({
       stored,
@@ -257,7 +250,7 @@ describe("a failure", () => {
     assert.equal(halted(status), "False");
   });
 
-  const started = claimOf("c", { markedAt: "2026-11-23T11:59:30Z" });
+  const started = canaryClaim("c", { markedAt: "2026-11-23T11:59:30Z" });
   const moved = { name: "c", wave: "canary", version: "v1.36.0", reconciled: false, marked: true };
 
   test("is a version that changes while the upgrade runs: the Cluster keeps its slot until that ends", () => {
@@ -289,7 +282,7 @@ describe("a failure", () => {
   });
 
   test("is no older version that memory still shows with the mark of the upgrade before", () => {
-    const stored = readyStatus({ running: [claimOf("c")] });
+    const stored = readyStatus({ running: [canaryClaim("c")] });
     const fleet = [{ ...moved, version: OLD }];
     assert.equal(statusOf({ stored, fleet }).failed, undefined);
   });
@@ -316,7 +309,7 @@ describe("a failure", () => {
     const waits = [{ name: "c", wave: "canary", reconciled: false }];
     const never = statusOf({ ...overdue, fleet: waits });
     assert.deepEqual([never.running, never.failed, halted(never)], [undefined, undefined, "False"]);
-    const marked = claimOf("c", { claimedAt: "2026-11-23T11:00:00Z", markedAt: "2026-11-23T11:01:00Z" });
+    const marked = canaryClaim("c", { claimedAt: "2026-11-23T11:00:00Z", markedAt: "2026-11-23T11:01:00Z" });
     const stored = readyStatus({ running: [marked] });
     const done = [{ name: "c", wave: "canary" }];
     assert.equal(halted(statusOf({ stored, ended: ["uid-c"], fleet: done })), "False");
@@ -325,7 +318,7 @@ describe("a failure", () => {
 
   test("of a creation halts nothing: it has a budget alone", () => {
     const stored = readyStatus({
-      running: [claimOf("c", { claimedAt: "2026-11-23T11:00:00Z", stage: "all" })],
+      running: [canaryClaim("c", { claimedAt: "2026-11-23T11:00:00Z", stage: "all" })],
     });
     assert.equal(
       halted(statusOf({ spec: { operation: "Create" }, stored, fleet: [{ name: "c" }] })),
@@ -336,7 +329,7 @@ describe("a failure", () => {
 
 describe("a claim", () => {
   test("stays until it has ended, and notes when the mark came", () => {
-    const stored = readyStatus({ running: [claimOf("c")] });
+    const stored = readyStatus({ running: [canaryClaim("c")] });
     const waits = statusOf({ stored, fleet: [{ name: "c", wave: "canary", reconciled: false }] });
     assert.equal(waits.running?.[0]?.markedAt, undefined);
     const runs = statusOf({
@@ -352,7 +345,7 @@ describe("a claim", () => {
   });
 
   test("does not take the mark of the upgrade before for its own", () => {
-    const stored = readyStatus({ running: [claimOf("c")] });
+    const stored = readyStatus({ running: [canaryClaim("c")] });
     const status = statusOf({
       stored,
       fleet: [{ name: "c", wave: "canary", version: OLD, reconciled: false, marked: true }],

@@ -4,7 +4,7 @@ import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy
 import type { Override } from "../../../src/policy/world.ts";
 import { compileOverride } from "../../../src/policy/compile-override.ts";
 import { stubRollout } from "../../../src/memory/stored-views.ts";
-import { clusterMeta, NOW, readyStatus } from "./fixtures.ts";
+import { claimOf, clusterMeta, NOW, readyStatus } from "./fixtures.ts";
 import {
   ask,
   confirm,
@@ -377,17 +377,8 @@ test("a change of a Cluster is looked at by every rollout", () => {
 
 describe("a deletion in the foreground", () => {
   const CALL = { hook: "BeforeClusterDelete" } as const;
-  const claim: RolloutClaim = {
-    namespace: "fleet",
-    name: "a",
-    uid: A.metadata.uid,
-    target: "",
-    stage: "all",
-    claimed: true,
-    claimedAt: NOW.toISOString(),
-    renewedAt: NOW.toISOString(),
-    attempts: 1,
-  };
+  const now = NOW.toISOString();
+  const claim = claimOf("a", { target: "", claimedAt: now, renewedAt: now });
   const cases: readonly (readonly [string, Partial<HookRolloutSpec>, RolloutClaim[], string | undefined])[] =
     [
       ["waits for a slot, also for one that is free", {}, [], "NotItsTurn"],

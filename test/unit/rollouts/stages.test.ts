@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
-import { UNCLAIMED, UNHEALTHY } from "../../../src/rollouts/slots.ts";
+import { UNCLAIMED } from "../../../src/rollouts/slots.ts";
 import { closedBy, countingFailures, haltingStage, hasPassed } from "../../../src/rollouts/stages.ts";
-import { NOW, rolloutOf, TARGET } from "./fixtures.ts";
+import { failureOf, NOW, rolloutOf, TARGET } from "./fixtures.ts";
 
 const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
 const STAGES = [
@@ -41,35 +41,25 @@ describe("a stage is open", () => {
 });
 
 describe("a rollout halts", () => {
-  const failure = (over: Partial<RolloutFailure> = {}): RolloutFailure => ({
-    namespace: "fleet",
-    name: "a",
-    uid: "uid-a",
-    stage: "canary",
-    reason: UNHEALTHY,
-    time: "2026-11-23T11:00:00Z",
-    message: "",
-    ...over,
-  });
   const cases: readonly (readonly [string, Partial<HookRolloutSpec>, readonly RolloutFailure[], boolean])[] =
     [
-      ["on the first failure, by default", {}, [failure()], true],
+      ["on the first failure, by default", {}, [failureOf("a")], true],
       ["on no failure", {}, [], false],
-      ["not on a mark without a claim", {}, [failure({ reason: UNCLAIMED })], false],
+      ["not on a mark without a claim", {}, [failureOf("a", { reason: UNCLAIMED })], false],
       [
         "not on failures that are ignored",
         { ignoreFailuresBefore: "2026-11-23T11:30:00Z" },
-        [failure()],
+        [failureOf("a")],
         false,
       ],
-      ["on later ones", { ignoreFailuresBefore: "2026-11-23T10:30:00Z" }, [failure()], true],
+      ["on later ones", { ignoreFailuresBefore: "2026-11-23T10:30:00Z" }, [failureOf("a")], true],
       [
         "on one whose time is unreadable",
         { ignoreFailuresBefore: "2026-11-23T11:30:00Z" },
-        [failure({ time: "?" })],
+        [failureOf("a", { time: "?" })],
         true,
       ],
-      ["not for creations", { operation: "Create" }, [failure({ stage: "all" })], false],
+      ["not for creations", { operation: "Create" }, [failureOf("a", { stage: "all" })], false],
     ];
   for (const [title, spec, failed, halts] of cases)
     test(title, () => {
@@ -80,14 +70,14 @@ describe("a rollout halts", () => {
   test("on more than a percentage of the smallest size that the stage has", () => {
     const stages = STAGES.map((stage) => ({ ...stage, maxFailures: "25%" }));
     const rollout = rolloutOf({ stages });
-    assert.equal(haltingStage(rollout, { ...statusOf({}, 4), failed: [failure()] }), undefined);
-    assert.equal(haltingStage(rollout, { ...statusOf({}, 3), failed: [failure()] })?.name, "canary");
-    assert.equal(haltingStage(rollout, { failed: [failure()] })?.name, "canary");
+    assert.equal(haltingStage(rollout, { ...statusOf({}, 4), failed: [failureOf("a")] }), undefined);
+    assert.equal(haltingStage(rollout, { ...statusOf({}, 3), failed: [failureOf("a")] })?.name, "canary");
+    assert.equal(haltingStage(rollout, { failed: [failureOf("a")] })?.name, "canary");
   });
 
   test("for the stage of the failure alone", () => {
     const rollout = rolloutOf({ stages: STAGES });
-    assert.deepEqual(countingFailures(rollout, [failure()], "rest"), []);
+    assert.deepEqual(countingFailures(rollout, [failureOf("a")], "rest"), []);
     assert.deepEqual(countingFailures(rollout, undefined, "rest"), []);
   });
 });

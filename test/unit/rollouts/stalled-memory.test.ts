@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { clusterMeta, failureOf, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 const SPEC: Partial<HookRolloutSpec> = {
@@ -76,16 +76,7 @@ describe("while the leader's memory of Clusters is behind the API server", () =>
   });
 
   test("a failure stays", async () => {
-    const failed: RolloutFailure = {
-      namespace: "fleet",
-      name: "a",
-      uid: "uid-a",
-      target: TARGET,
-      stage: "canary",
-      reason: "Unhealthy",
-      time: "2026-11-23T11:30:00Z",
-      message: "",
-    };
+    const failed = failureOf("a", { time: "2026-11-23T11:30:00Z" });
     const replica = replicaWith({ failed: [failed] });
     replica.api.clusters.set("fleet/a", canary({ wave: "canary" }, "99"));
     await replica.reconciler.reconcile("upgrades");

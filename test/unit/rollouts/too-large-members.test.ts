@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import { CONDITION } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import { stubCluster, stubNamespace, viewMember } from "../../../src/views/too-large.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
-import { clusterMeta, hookRollout, member, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import {
+  clusterMeta,
+  failureOf,
+  hookRollout,
+  member,
+  NOW,
+  readyStatus,
+  rolloutOf,
+  TARGET,
+} from "./fixtures.ts";
 import { ask, confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 
 type Spec = Partial<HookRolloutSpec>;
@@ -119,16 +128,7 @@ for (const [by, spec] of Object.entries({ namespaces: BY_NAMESPACE, Clusters: BY
     });
 
     test(`stages by ${by}: a failure stays while ${what} of the failed canary is too large`, async () => {
-      const failed: RolloutFailure = {
-        namespace: "canary-b",
-        name: "c",
-        uid: "uid-canary-b",
-        target: TARGET,
-        stage: "canary",
-        reason: "Unhealthy",
-        time: "2026-11-23T11:30:00Z",
-        message: "",
-      };
+      const failed = failureOf("c", { namespace: "canary-b", uid: "uid-canary-b" });
       const fleet = fleetOf(spec, { failed: [failed] });
       await fleet.reconciler.reconcile("upgrades");
       assert.equal(condition(fleet.replica, CONDITION.Halted)?.status, "True");

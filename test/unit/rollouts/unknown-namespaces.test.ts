@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import type { HookRolloutSpec, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
 import { stubNamespace } from "../../../src/views/too-large.ts";
 import { runs } from "../../generated.ts";
-import { clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { clusterMeta, failureOf, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
 
 const value = fc.constantFrom("a", "b");
 const limit = fc.constantFrom<number | string>(0, 1, 2, 3, "0%", "34%", "50%", "100%");
@@ -92,16 +92,10 @@ test("what is not known of Namespaces lets no stage pass, and no Cluster begin",
       const known = seen(() => (namespace) => namespace);
       const failed = known
         .filter(({ health }) => health === "Unhealthy")
-        .map(({ member }): RolloutFailure => ({
-          namespace: member.metadata.namespace ?? "",
-          name: "c",
-          uid: member.metadata.uid,
-          target: TARGET,
-          stage: member.stage?.name ?? "",
-          reason: "Unhealthy",
-          time: "2026-11-23T11:30:00Z",
-          message: "",
-        }));
+        .map(({ member: { metadata, stage: home } }) => {
+          const where = { namespace: metadata.namespace ?? "", uid: metadata.uid };
+          return failureOf("c", { ...where, stage: home?.name ?? "" });
+        });
       const stored = readyStatus({ failed, targets: [{ version: TARGET, stages: [] }] });
       const look = (members: typeof known) => {
         const input = { rollout, stored, members, isPresent: true, isRebuilding: false, scope: "" };
