@@ -30,6 +30,14 @@ const HELD = {
   since: "2026-11-21T12:00:00Z",
 };
 
+const conditionOf = (reason: string): object => ({
+  type: "Ready",
+  status: "Unknown",
+  reason,
+  message: "",
+  lastTransitionTime: HELD.since,
+});
+
 describe("a policy that holds Clusters", () => {
   let cp: ControlPlane;
   before(async () => {
@@ -122,6 +130,18 @@ describe("a policy that holds Clusters", () => {
     const unseen = policyRef("team-a", "unseen");
     await storePolicy(cp, unseen, SPEC);
     await isGone(unseen);
+  });
+
+  test("goes when prepare-uninstall has left it", async () => {
+    const left = { conditions: [conditionOf("OperatorGone")] };
+    await isGone(await holding(policyRef("team-a", "left"), { blocked: 1, ...left }));
+    const rollout = { ...ROLLOUT, name: "left" };
+    await storeRollout(cp, rollout.name);
+    await cp.patchStatus(rollout, { held: [HELD], ...left });
+    await isGone(rollout);
+    await refusal(
+      await holding(policyRef("team-a", "unready"), { blocked: 1, conditions: [conditionOf("Invalid")] }),
+    );
   });
 
   test("a deletion of all stops at those that hold", async () => {
