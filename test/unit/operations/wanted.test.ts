@@ -29,6 +29,10 @@ function unseen(is: ClusterState): Cluster {
   return rest;
 }
 
+/** An upgrade to LAST runs, and Cluster API has begun this step of it. */
+const runs = (marks: string, atStep?: string): Cluster =>
+  shown({ version: LAST, marks, message: "", ...(atStep !== undefined && { step: atStep }) });
+
 type Row = readonly [what: string, call: HookCall, on: Cluster];
 
 function rows(wanted: boolean, minors: readonly number[], table: readonly Row[]): void {
@@ -42,6 +46,7 @@ function rows(wanted: boolean, minors: readonly number[], table: readonly Row[])
 const EVERY = [10, 11, 12, 13, 14];
 const STEPS = [12, 13, 14];
 const WORKERS = "AfterControlPlaneUpgrade,BeforeWorkersUpgrade,AfterWorkersUpgrade,AfterClusterUpgrade";
+const LAST_MARK = "AfterClusterUpgrade";
 
 describe("a call is about what the Cluster wants", () => {
   rows(true, EVERY, [
@@ -80,14 +85,14 @@ describe("a call is about what the Cluster wants", () => {
     [
       "in the same reconcile as BeforeClusterUpgrade, without a plan",
       step("BeforeControlPlaneUpgrade", NEXT),
-      unseen({ version: LAST, marks: "AfterClusterUpgrade" }),
+      unseen({ version: LAST, marks: LAST_MARK }),
     ],
     [
       "with an old plan",
       step("BeforeControlPlaneUpgrade", LAST),
       shown({
         version: LAST,
-        marks: "AfterClusterUpgrade",
+        marks: LAST_MARK,
         step: NEXT,
         message: blocking("AfterControlPlaneUpgrade", LAST, NEXT, LAST),
       }),
@@ -95,33 +100,21 @@ describe("a call is about what the Cluster wants", () => {
     [
       "with the empty annotation of 1.13",
       step("BeforeControlPlaneUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: "", ...FAILED }),
+      shown({ version: LAST, marks: LAST_MARK, step: "", ...FAILED }),
     ],
     [
       "with the plan of 1.14",
       step("BeforeControlPlaneUpgrade", NEXT),
       shown({
         version: LAST,
-        marks: "AfterClusterUpgrade",
+        marks: LAST_MARK,
         message: "",
         controlPlane: { upgradePlan: versions(NEXT, LAST) },
       }),
     ],
-    [
-      "a step is done",
-      step("AfterControlPlaneUpgrade", NEXT),
-      shown({ version: LAST, marks: WORKERS, step: NEXT, message: "" }),
-    ],
-    [
-      "the last step is done",
-      step("AfterControlPlaneUpgrade", LAST),
-      shown({ version: LAST, marks: WORKERS, step: LAST, message: "" }),
-    ],
-    [
-      "the annotation is not written yet",
-      step("AfterControlPlaneUpgrade", NEXT),
-      shown({ version: LAST, marks: WORKERS, message: "" }),
-    ],
+    ["a step is done", step("AfterControlPlaneUpgrade", NEXT), runs(WORKERS, NEXT)],
+    ["the last step is done", step("AfterControlPlaneUpgrade", LAST), runs(WORKERS, LAST)],
+    ["the annotation is not written yet", step("AfterControlPlaneUpgrade", NEXT), runs(WORKERS)],
     [
       "1.12: the mark, but the patch of the control plane has failed",
       step("AfterControlPlaneUpgrade", OLD),
@@ -130,27 +123,18 @@ describe("a call is about what the Cluster wants", () => {
     [
       "workers are next",
       step("BeforeWorkersUpgrade", LAST),
-      shown({
-        version: LAST,
-        marks: "BeforeWorkersUpgrade,AfterWorkersUpgrade,AfterClusterUpgrade",
-        step: LAST,
-        message: "",
-      }),
+      runs("BeforeWorkersUpgrade,AfterWorkersUpgrade,AfterClusterUpgrade", LAST),
     ],
     [
       "workers are done",
       step("AfterWorkersUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterWorkersUpgrade,AfterClusterUpgrade", step: LAST, message: "" }),
+      runs("AfterWorkersUpgrade,AfterClusterUpgrade", LAST),
     ],
-    [
-      "everything is done",
-      step("AfterClusterUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: LAST, message: "" }),
-    ],
+    ["everything is done", step("AfterClusterUpgrade", LAST), runs(LAST_MARK, LAST)],
     [
       "a build that does not compare",
       step("BeforeControlPlaneUpgrade", "v1.34.1+k3s2"),
-      unseen({ version: "v1.34.1+k3s1", marks: "AfterClusterUpgrade" }),
+      unseen({ version: "v1.34.1+k3s1", marks: LAST_MARK }),
     ],
   ]);
 });
@@ -178,67 +162,27 @@ describe("a call is about what the Cluster does not want", () => {
     ["the call has no version", { hook: "BeforeClusterUpgrade" }, held],
   ]);
   rows(false, STEPS, [
-    [
-      "the upgrade has begun",
-      upgrade(LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", message: "" }),
-    ],
+    ["the upgrade has begun", upgrade(LAST), runs(LAST_MARK)],
     ["no upgrade has begun", step("BeforeControlPlaneUpgrade", LAST), unseen({ version: LAST })],
     [
       "the target was lowered",
       step("BeforeControlPlaneUpgrade", LAST),
-      unseen({ version: NEXT, marks: "AfterClusterUpgrade" }),
+      unseen({ version: NEXT, marks: LAST_MARK }),
     ],
     [
       "an older build is the target",
       step("BeforeControlPlaneUpgrade", `${LAST}+vmware.2`),
-      unseen({ version: `${LAST}+vmware.1`, marks: "AfterClusterUpgrade" }),
+      unseen({ version: `${LAST}+vmware.1`, marks: LAST_MARK }),
     ],
-    [
-      "the step has begun",
-      step("BeforeControlPlaneUpgrade", NEXT),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: NEXT, message: "" }),
-    ],
-    [
-      "the control plane is between steps",
-      step("BeforeControlPlaneUpgrade", LAST),
-      shown({ version: LAST, marks: WORKERS, step: NEXT, message: "" }),
-    ],
-    [
-      "a step before",
-      step("AfterControlPlaneUpgrade", NEXT),
-      shown({ version: LAST, marks: WORKERS, step: LAST, message: "" }),
-    ],
-    [
-      "its mark is gone",
-      step("AfterControlPlaneUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: LAST, message: "" }),
-    ],
-    [
-      "its mark is gone",
-      step("BeforeWorkersUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: LAST, message: "" }),
-    ],
-    [
-      "its mark is gone",
-      step("AfterWorkersUpgrade", LAST),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: LAST, message: "" }),
-    ],
-    [
-      "a step before",
-      step("AfterWorkersUpgrade", NEXT),
-      shown({ version: LAST, marks: WORKERS, step: LAST, message: "" }),
-    ],
+    ["the step has begun", step("BeforeControlPlaneUpgrade", NEXT), runs(LAST_MARK, NEXT)],
+    ["the control plane is between steps", step("BeforeControlPlaneUpgrade", LAST), runs(WORKERS, NEXT)],
+    ["a step before", step("AfterControlPlaneUpgrade", NEXT), runs(WORKERS, LAST)],
+    ["its mark is gone", step("AfterControlPlaneUpgrade", LAST), runs(LAST_MARK, LAST)],
+    ["its mark is gone", step("BeforeWorkersUpgrade", LAST), runs(LAST_MARK, LAST)],
+    ["its mark is gone", step("AfterWorkersUpgrade", LAST), runs(LAST_MARK, LAST)],
+    ["a step before", step("AfterWorkersUpgrade", NEXT), runs(WORKERS, LAST)],
     ["its mark is gone", step("AfterClusterUpgrade", LAST), shown({ version: LAST })],
-    [
-      "another version is wanted since",
-      step("AfterClusterUpgrade", NEXT),
-      shown({ version: LAST, marks: "AfterClusterUpgrade", step: NEXT, message: "" }),
-    ],
-    [
-      "it is paused",
-      step("AfterClusterUpgrade", LAST),
-      { ...shown({ version: LAST, marks: "AfterClusterUpgrade", step: LAST, message: "" }), paused: true },
-    ],
+    ["another version is wanted since", step("AfterClusterUpgrade", NEXT), runs(LAST_MARK, NEXT)],
+    ["it is paused", step("AfterClusterUpgrade", LAST), { ...runs(LAST_MARK, LAST), paused: true }],
   ]);
 });
