@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { before, test, type TestContext } from "node:test";
+import { test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/thrown.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
@@ -13,17 +13,11 @@ import { issue } from "../server/certificates.ts";
 import { SIGNAL } from "./own-certificates-lab.ts";
 import { createRecorder } from "../server/recorder.ts";
 
-let first: KeyPair;
-let second: KeyPair;
-let expired: KeyPair;
-
-before(async () => {
-  [first, second, expired] = await Promise.all([
-    issue("first"),
-    issue("second"),
-    issue("expired", { notBefore: new Date("2020-01-01"), notAfter: new Date("2020-02-01T00:00:00Z") }),
-  ]);
-});
+const [first, second, expired] = await Promise.all([
+  issue("first"),
+  issue("second"),
+  issue("expired", { notBefore: new Date("2020-01-01"), notAfter: new Date("2020-02-01T00:00:00Z") }),
+]);
 
 async function folder(t: TestContext, pair: Partial<KeyPair>): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "certwatcher-"));
@@ -69,51 +63,48 @@ test("load gives the pair and knows when it ends", async (t) => {
   );
 });
 
-const REFUSED: Record<string, { pair: () => Partial<KeyPair>; says: RegExp }> = {
+const REFUSED: Record<string, { pair: Partial<KeyPair>; says: RegExp }> = {
   "no certificate file": {
-    pair: () => ({ key: first.key }),
+    pair: { key: first.key },
     says: /^cannot read \S+tls\.crt \(--webhook-cert-name in --webhook-cert-dir\): ENOENT/,
   },
   "no key file": {
-    pair: () => ({ cert: first.cert }),
+    pair: { cert: first.cert },
     says: /^cannot read \S+tls\.key \(--webhook-key-name in --webhook-cert-dir\): ENOENT/,
   },
-  "an empty certificate": { pair: () => ({ ...first, cert: "" }), says: /: the certificate is not PEM$/ },
+  "an empty certificate": { pair: { ...first, cert: "" }, says: /: the certificate is not PEM$/ },
   "a cut certificate": {
-    pair: () => ({ ...first, cert: first.cert.slice(0, 200) }),
+    pair: { ...first, cert: first.cert.slice(0, 200) },
     says: /: the certificate is not valid PEM/,
   },
-  "a key that is no PEM": {
-    pair: () => ({ ...first, key: "secret" }),
-    says: /: the private key is not PEM$/,
-  },
+  "a key that is no PEM": { pair: { ...first, key: "secret" }, says: /: the private key is not PEM$/ },
   "a cut key": {
-    pair: () => ({ ...first, key: first.key.slice(0, 90) }),
+    pair: { ...first, key: first.key.slice(0, 90) },
     says: /: the private key is not valid PEM/,
   },
   "an encrypted key": {
-    pair: () => ({ ...first, key: first.key.replace("PRIVATE", "ENCRYPTED PRIVATE") }),
+    pair: { ...first, key: first.key.replace("PRIVATE", "ENCRYPTED PRIVATE") },
     says: /: the private key is not valid PEM/,
   },
   "another certificate's key": {
-    pair: () => ({ ...first, key: second.key }),
+    pair: { ...first, key: second.key },
     says: /: the private key does not match the certificate$/,
   },
   "an expired certificate": {
-    pair: () => expired,
+    pair: expired,
     says: /: the certificate expired at 2020-02-01T00:00:00\.000Z$/,
   },
   "a broken chain": {
-    pair: () => ({
+    pair: {
       ...first,
       cert: `${first.cert}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
-    }),
+    },
     says: /: TLS refuses the certificate/,
   },
 };
 for (const [name, { pair, says }] of Object.entries(REFUSED)) {
   test(`load refuses ${name} with one line that does not quote the files`, async (t) => {
-    const { watcher } = watcherOf(await folder(t, pair()));
+    const { watcher } = watcherOf(await folder(t, pair));
     await assert.rejects(watcher.load(SIGNAL), (error) => {
       const text = errorText(error);
       assert.match(text, says);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { before, test } from "node:test";
+import { test } from "node:test";
 
 import { createAuthority } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
@@ -11,12 +11,8 @@ const US = { namespace: "system", name: "hooks" };
 const NOT_FOUND = new KubeError("gone", { code: 404, reason: "NotFound" });
 const FORBIDDEN = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
 
-let authority: string;
-let old: string;
-before(async () => {
-  authority = (await createAuthority(new Date())).cert;
-  old = (await createAuthority(new Date(0))).cert;
-});
+const authority = (await createAuthority(new Date())).cert;
+const old = (await createAuthority(new Date(0))).cert;
 
 interface Cluster {
   /** The versions of ExtensionConfig; absent: Cluster API is not installed. */
@@ -68,26 +64,26 @@ async function distrusting({
 }
 
 const V = ["v1alpha1", "v1beta2"];
-const CASES: Record<string, { cluster: () => Cluster; distrust: readonly string[] }> = {
-  "there is no caller": { cluster: () => ({}), distrust: [] },
+const CASES: Record<string, { cluster: Cluster; distrust: readonly string[] }> = {
+  "there is no caller": { cluster: {}, distrust: [] },
   "all carry the new authority beside the old one": {
-    cluster: () => ({
+    cluster: {
       versions: V,
       extensions: { a: { service: US, caBundle: base64(`${authority}${old}`) } },
       webhooks: [base64(`${old}${authority}`), base64(authority)],
-    }),
+    },
     distrust: [],
   },
   "one webhook of ours carries the old one": {
-    cluster: () => ({ webhooks: [base64(authority), base64(old)] }),
+    cluster: { webhooks: [base64(authority), base64(old)] },
     distrust: ["validatingwebhookconfigurations.admissionregistration.k8s.io hookpolicy"],
   },
   "a webhook of ours carries none": {
-    cluster: () => ({ webhooks: [undefined] }),
+    cluster: { webhooks: [undefined] },
     distrust: ["validatingwebhookconfigurations.admissionregistration.k8s.io hookpolicy"],
   },
   "ExtensionConfigs of ours carry the old one, none, or nonsense": {
-    cluster: () => ({
+    cluster: {
       versions: V,
       extensions: {
         a: { service: US, caBundle: base64(old) },
@@ -95,18 +91,18 @@ const CASES: Record<string, { cluster: () => Cluster; distrust: readonly string[
         c: { service: US, caBundle: "%%%" },
         d: { service: US, caBundle: base64(authority) },
       },
-    }),
+    },
     distrust: ["a", "b", "c"].map((name) => `extensionconfigs.runtime.cluster.x-k8s.io ${name}`),
   },
   "an ExtensionConfig names the Service by URL": {
-    cluster: () => ({
+    cluster: {
       versions: V,
       extensions: { a: { url: `https://${HOST}:443/` }, b: { url: `https://${HOST}.cluster.local` } },
-    }),
+    },
     distrust: ["a", "b"].map((name) => `extensionconfigs.runtime.cluster.x-k8s.io ${name}`),
   },
   "others call others": {
-    cluster: () => ({
+    cluster: {
       versions: V,
       extensions: {
         a: { service: { namespace: "system", name: "other" } },
@@ -115,17 +111,17 @@ const CASES: Record<string, { cluster: () => Cluster; distrust: readonly string[
         d: { url: "nonsense" },
         e: {},
       },
-    }),
+    },
     distrust: [],
   },
   "Cluster API serves the old version only": {
-    cluster: () => ({ versions: ["v1alpha1"], extensions: { a: { service: US } } }),
+    cluster: { versions: ["v1alpha1"], extensions: { a: { service: US } } },
     distrust: ["extensionconfigs.runtime.cluster.x-k8s.io a"],
   },
 };
 for (const [name, { cluster, distrust }] of Object.entries(CASES)) {
   test(`when ${name}: ${distrust.length} distrust`, async () => {
-    assert.deepEqual(await distrusting(cluster()), distrust);
+    assert.deepEqual(await distrusting(cluster), distrust);
   });
 }
 

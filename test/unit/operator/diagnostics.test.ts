@@ -5,30 +5,43 @@ import type { Socket } from "node:net";
 import { Agent, request as get, type RequestOptions } from "node:https";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { before, test, type TestContext } from "node:test";
+import { test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-import { createMetrics } from "../../../src/report/metrics.ts";
-import type { TextServer } from "../../../src/server/text-server.ts";
-import type { KeyPair } from "../../../src/server/tls-server.ts";
+import { createMetrics, type Metrics } from "../../../src/report/metrics.ts";
 import { createMetricsServer } from "../../../src/operator/diagnostics.ts";
 import type { Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { issue } from "../server/certificates.ts";
-import { createRecorder } from "../server/recorder.ts";
+import { createRecorder, type Recorder } from "../server/recorder.ts";
 
 const LOCAL = { host: "127.0.0.1", port: 0 };
 
-let pair: KeyPair;
-let other: KeyPair;
-before(async () => {
-  [pair, other] = await Promise.all([issue("first"), issue("second")]);
-});
+const [pair, other] = await Promise.all([issue("first"), issue("second")]);
+
+type Guard = Pick<ScrapeGuard, "refusal">;
+
+interface Served {
+  readonly metrics?: Metrics;
+  /** Without it: plain HTTP. */
+  readonly guard?: Guard;
+  readonly log?: Recorder;
+}
+
+async function served(t: TestContext, { metrics, guard, log = createRecorder() }: Served) {
+  const server = createMetricsServer({
+    address: LOCAL,
+    metrics: metrics ?? createMetrics({ capiVersion: "1.14" }),
+    ...(guard && { secure: { tls: pair, guard } }),
+    log,
+  });
+  const { port } = await server.listen();
+  t.after(async () => await server.close());
+  return { server, port };
+}
 
 test("metrics are served with their content type, and state is read at the scrape", async (t) => {
   const metrics = createMetrics({ capiVersion: "1.14" });
-  const server = createMetricsServer({ address: LOCAL, metrics, log: createRecorder() });
-  const { port } = await server.listen();
-  t.after(() => server.close());
+  const { port } = await served(t, { metrics });
   const exposed = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
 
   assert.doesNotMatch(await exposed(), /^hookpolicy_workqueue_depth /m);
@@ -61,9 +74,7 @@ test("a scrape that fails is 500 and one error line, not a crash", async (t) => 
   metrics.policies.follow(() => {
     throw new Error("no");
   });
-  const server = createMetricsServer({ address: LOCAL, metrics, log });
-  const { port } = await server.listen();
-  t.after(() => server.close());
+  const { port } = await served(t, { metrics, log });
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   assert.equal(response.status, 500);
   assert.equal(await response.text(), "internal error\n");
@@ -73,27 +84,9 @@ test("a scrape that fails is 500 and one error line, not a crash", async (t) => 
   );
 });
 
-type Guard = Pick<ScrapeGuard, "refusal">;
-
 const open: Guard = { refusal: async () => await Promise.resolve(undefined) };
 
 const refusing = (refusal: Refusal): Guard => ({ refusal: async () => await Promise.resolve(refusal) });
-
-async function secure(
-  t: TestContext,
-  guard: Guard,
-): Promise<{ readonly server: TextServer; readonly port: number }> {
-  const metrics = createMetrics({ capiVersion: "1.14" });
-  const server = createMetricsServer({
-    address: LOCAL,
-    metrics,
-    secure: { tls: pair, guard },
-    log: createRecorder(),
-  });
-  const { port } = await server.listen();
-  t.after(async () => await server.close());
-  return { server, port };
-}
 
 async function scrape(port: number, options: RequestOptions = {}): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -112,7 +105,7 @@ test("serves them over TLS to clients that the guard accepts by header and addre
       return await Promise.resolve(undefined);
     },
   };
-  const { port } = await secure(t, guard);
+  const { port } = await served(t, { guard });
   const response = await scrape(port, { headers: { authorization: "Bearer abc" } });
   assert.equal(response.statusCode, 200);
   assert.match(await text(response), /^hookpolicy_build_info/m);
@@ -127,7 +120,7 @@ const REFUSALS: readonly (readonly [Refusal, Record<string, string>])[] = [
 ];
 for (const [refusal, headers] of REFUSALS) {
   test(`a refusal with ${refusal.code} says why and shows no metric`, async (t) => {
-    const { port } = await secure(t, refusing(refusal));
+    const { port } = await served(t, { guard: refusing(refusal) });
     const response = await scrape(port);
     assert.equal(response.statusCode, refusal.code);
     assert.equal(await text(response), `${refusal.message}\n`);
@@ -136,38 +129,38 @@ for (const [refusal, headers] of REFUSALS) {
 }
 
 test("HEAD passes the guard, too; other methods and paths are refused before it", async (t) => {
-  const { port } = await secure(t, refusing({ code: 403, message: "forbidden" }));
+  const { port } = await served(t, { guard: refusing({ code: 403, message: "forbidden" }) });
   assert.equal((await scrape(port, { method: "HEAD" })).statusCode, 403);
   assert.equal((await scrape(port, { method: "POST" })).statusCode, 405);
   assert.equal((await scrape(port, { path: "/healthz" })).statusCode, 404);
 });
 
 test("a guard that throws serves nothing", async (t) => {
-  const { port } = await secure(t, { refusal: async () => await Promise.reject(new Error("no")) });
+  const { port } = await served(t, { guard: { refusal: async () => await Promise.reject(new Error("no")) } });
   const response = await scrape(port);
   assert.equal(response.statusCode, 500);
   assert.equal(await text(response), "internal error\n");
 });
 
 test("plain HTTP and TLS below 1.2 get no answer", async (t) => {
-  const { port } = await secure(t, open);
+  const { port } = await served(t, { guard: open });
   await assert.rejects(fetch(`http://127.0.0.1:${port}/metrics`));
   await assert.rejects(scrape(port, { maxVersion: "TLSv1.1", minVersion: "TLSv1.1" }), /protocol|alert/i);
 });
 
 test("another certificate is served to new connections, and a bad one leaves the old", async (t) => {
-  const { server, port } = await secure(t, open);
-  const served = async (): Promise<string | undefined> => {
+  const { server, port } = await served(t, { guard: open });
+  const shown = async (): Promise<string | undefined> => {
     const response = await scrape(port);
     const certificate = (response.socket as TLSSocket).getPeerX509Certificate()?.subject;
     response.resume();
     return certificate;
   };
-  assert.equal(await served(), "CN=first");
+  assert.equal(await shown(), "CN=first");
   server.setCertificate(other);
-  assert.equal(await served(), "CN=second");
+  assert.equal(await shown(), "CN=second");
   assert.throws(() => server.setCertificate({ cert: pair.cert, key: other.key }));
-  assert.equal(await served(), "CN=second");
+  assert.equal(await shown(), "CN=second");
 });
 
 /** Connections that stand, or are on the way to it. */
@@ -198,7 +191,7 @@ function keptAlive(t: TestContext, port: number): () => Promise<Socket> {
 }
 
 test("of too many connections those end that ask nothing, and Prometheus keeps its own", async (t) => {
-  const { port } = await secure(t, open);
+  const { port } = await served(t, { guard: open });
   const prometheus = keptAlive(t, port);
   const first = await crowd(t, port);
   const socket = await prometheus();
@@ -209,19 +202,13 @@ test("of too many connections those end that ask nothing, and Prometheus keeps i
 });
 
 test("connections that were answered make room for others, the oldest first", async (t) => {
-  const { port } = await secure(t, open);
+  const { port } = await served(t, { guard: open });
   const many = Array.from({ length: 65 }, () => keptAlive(t, port));
   for (const each of many) await each();
 });
 
-test("close does not wait for who keeps a connection, with or without TLS", { timeout: 5_000 }, async () => {
-  const server = createMetricsServer({
-    address: LOCAL,
-    metrics: createMetrics({ capiVersion: "1.14" }),
-    secure: { tls: pair, guard: open },
-    log: createRecorder(),
-  });
-  const { port } = await server.listen();
+test("close does not wait for who keeps a connection, with or without TLS", { timeout: 5_000 }, async (t) => {
+  const { server, port } = await served(t, { guard: open });
   const idle = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
   idle.on("error", () => undefined);
   await new Promise((resolve) => idle.once("secureConnect", resolve));

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { Agent, request as httpsRequest, type AgentOptions } from "node:https";
 import { join } from "node:path";
-import { before, mock, test, type TestContext } from "node:test";
+import { mock, test, type TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { errorText } from "../../../src/lib/thrown.ts";
 import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/client-authority.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { KeyPair, TlsServer } from "../../../src/server/tls-server.ts";
+import type { TlsServer } from "../../../src/server/tls-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { scratch, until } from "../kube/fixtures.ts";
 import { SIGNAL } from "../certificates/own-certificates-lab.ts";
@@ -20,14 +20,9 @@ import { createRecorder } from "./recorder.ts";
 
 const NAME = "capi-controller-manager";
 const FLAG = { flag: "--client-ca-file", remedy: "show another certificate" };
-let serving: KeyPair;
-let clients: CertificateAuthority;
-let others: CertificateAuthority;
-before(async () => {
-  serving = await issue("serving");
-  clients = await createCertificateAuthority("clients");
-  others = await createCertificateAuthority("others");
-});
+const serving = await issue("serving");
+const clients = await createCertificateAuthority("clients");
+const others = await createCertificateAuthority("others");
 
 interface Lab {
   readonly file: string;
@@ -101,6 +96,14 @@ async function clientOf(
 ): Promise<AgentOptions> {
   const { certificate: cert, key } = await authority.issue({ commonName: NAME, ...request });
   return { cert, key };
+}
+
+/** One connection with a good certificate. */
+async function keptAgent(t: TestContext): Promise<Agent> {
+  const options = { keepAlive: true, maxSockets: 1, rejectUnauthorized: false };
+  const agent = new Agent({ ...(await clientOf(clients)), ...options });
+  t.after(() => agent.destroy());
+  return agent;
 }
 
 /** At once, as a mounted Secret changes. */
@@ -181,13 +184,7 @@ test("unauthenticated clients cannot fill the log, and nothing of their bodies i
 test("a certificate that expires on an open connection is no longer accepted", async (t) => {
   let late = false;
   const { port } = await start(t, { now: () => new Date(Date.now() + (late ? 10 * 86_400_000 : 0)) });
-  const agent = new Agent({
-    ...(await clientOf(clients)),
-    keepAlive: true,
-    maxSockets: 1,
-    rejectUnauthorized: false,
-  });
-  t.after(() => agent.destroy());
+  const agent = await keptAgent(t);
   const first = await ask(port, agent);
   assert.equal(first.text, '"answered"');
   late = true;
@@ -198,13 +195,7 @@ test("a certificate that expires on an open connection is no longer accepted", a
 
 test("a changed file counts for new connections, and ends the others with their next answer", async (t) => {
   const lab = await start(t);
-  const agent = new Agent({
-    ...(await clientOf(clients)),
-    keepAlive: true,
-    maxSockets: 1,
-    rejectUnauthorized: false,
-  });
-  t.after(() => agent.destroy());
+  const agent = await keptAgent(t);
   const other = await clientOf(others);
   const first = await ask(lab.port, agent);
   assert.notEqual(first.connection, "close");

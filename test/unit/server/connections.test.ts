@@ -3,21 +3,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
-import { before, test, type TestContext } from "node:test";
-import { connect as connectTls } from "node:tls";
+import { test, type TestContext } from "node:test";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { KeyPair, Limits } from "../../../src/server/tls-server.ts";
+import type { Limits } from "../../../src/server/tls-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
+import { dial } from "./rig.ts";
 
 const LIMIT = 3;
 const CALL = "POST /fast HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
 const TIMEOUT = { timeout: 30_000 };
 
-let pair: KeyPair;
-before(async () => {
-  pair = await issue("connections");
-});
+const pair = await issue("connections");
 
 interface Lab {
   readonly port: number;
@@ -49,12 +46,7 @@ async function start(t: TestContext, limits: Partial<Limits> = {}): Promise<Lab>
   });
   const { port } = await server.listen();
   t.after(() => server.close(0));
-  const silent = async (): Promise<Socket> => {
-    const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
-    socket.on("error", () => undefined);
-    await once(socket, "secureConnect");
-    return socket;
-  };
+  const silent = async (): Promise<Socket> => (await dial(port)).socket;
   return {
     port,
     log,

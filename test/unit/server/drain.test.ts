@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
-import { before, test, type TestContext } from "node:test";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { test, type TestContext } from "node:test";
 
-import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
+import { dial } from "./rig.ts";
 
 const FAST = "POST /fast HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
 const SLOW = FAST.replace("/fast", "/slow");
@@ -15,10 +14,7 @@ const SLOW = FAST.replace("/fast", "/slow");
 const FAR_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 
-let pair: KeyPair;
-before(async () => {
-  pair = await issue("drain");
-});
+const pair = await issue("drain");
 
 async function start(t: TestContext, slow: () => Promise<string>) {
   const asked = Promise.withResolvers<void>();
@@ -44,18 +40,6 @@ async function start(t: TestContext, slow: () => Promise<string>) {
   return { server, port, asked: asked.promise };
 }
 
-/** A TLS connection that sends `text`, and all that it hears until it is closed. */
-async function dial(port: number, text: string): Promise<{ socket: TLSSocket; all: Promise<string> }> {
-  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
-  let heard = "";
-  socket.on("data", (chunk: Buffer) => (heard += chunk.toString()));
-  socket.on("error", () => undefined);
-  const all = new Promise<string>((resolve) => socket.once("close", () => resolve(heard)));
-  await once(socket, "secureConnect");
-  if (text !== "") socket.write(text);
-  return { socket, all };
-}
-
 /** A connection that had an answer and is kept. */
 async function idle(port: number): ReturnType<typeof dial> {
   const connection = await dial(port, FAST);
@@ -70,13 +54,13 @@ test(
     const release = Promise.withResolvers<string>();
     const { server, port, asked } = await start(t, async () => await release.promise);
     const kept = await idle(port);
-    const silent = await dial(port, "");
+    const silent = await dial(port);
     const busy = await dial(port, SLOW);
     await asked;
     let isClosed = false;
     const closed = server.close(FAR_MS).then(() => (isClosed = true));
     await Promise.all([kept.all, silent.all]);
-    await assert.rejects(dial(port, ""), { code: "ECONNREFUSED" });
+    await assert.rejects(dial(port), { code: "ECONNREFUSED" });
     assert.equal(isClosed, false);
     release.resolve('{"slow":true}');
     await closed;

@@ -1,25 +1,21 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import { Agent, type RequestOptions } from "node:https";
 import { connect as connectTcp } from "node:net";
-import { before, test, type TestContext } from "node:test";
+import { test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { MAX_VALUES, type WholeBody } from "../../../src/server/bodies.ts";
 import { createHookServer, type HookRoute } from "../../../src/server/hook-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
+import { dial, send as sendTo } from "./rig.ts";
 
 const HOOK = "/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclusterdelete/before-cluster-delete";
 const MIB = 1024 * 1024;
 const LIMIT = 4 * MIB;
 
-let pair: KeyPair;
-let other: KeyPair;
-before(async () => {
-  [pair, other] = await Promise.all([issue("first"), issue("second")]);
-});
+const [pair, other] = await Promise.all([issue("first"), issue("second")]);
 
 const echoSize: HookRoute = { path: HOOK, handle: (body) => JSON.stringify({ size: body.size }) };
 
@@ -39,66 +35,8 @@ async function start(t: TestContext, more: Partial<Parameters<typeof createHookS
   return { server, port, log };
 }
 
-interface Answer {
-  readonly status: number | undefined;
-  readonly headers: Record<string, unknown>;
-  readonly text: string;
-}
-
-async function send(
-  port: number,
-  body: Iterable<Buffer | string>,
-  more: RequestOptions = {},
-): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const options = {
-    host: "127.0.0.1",
-    port,
-    path: HOOK,
-    method: "POST",
-    rejectUnauthorized: false,
-    agent: false,
-  };
-  const request = httpsRequest({ ...options, ...more }, (response) => {
-    let text = "";
-    response.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
-  });
-  request.on("error", reject);
-  for (const chunk of body) request.write(chunk);
-  request.end();
-  return await promise;
-}
-
-/** A TLS connection and everything that the server says on it until it closes. */
-async function dial(
-  port: number,
-): Promise<{ socket: TLSSocket; all: Promise<string>; until: (text: RegExp) => Promise<void> }> {
-  const socket = connectTls({
-    host: "127.0.0.1",
-    port,
-    rejectUnauthorized: false,
-    ALPNProtocols: ["http/1.1"],
-  });
-  let text = "";
-  const heard = new Set<() => void>();
-  socket.on("data", (chunk: Buffer) => {
-    text += chunk.toString();
-    for (const hear of heard) hear();
-  });
-  socket.on("error", () => undefined);
-  const all = new Promise<string>((resolve) => socket.once("close", () => resolve(text)));
-  await once(socket, "secureConnect");
-  const until = async (pattern: RegExp): Promise<void> =>
-    await new Promise((resolve) => {
-      const hear = (): void => {
-        if (pattern.test(text)) resolve();
-      };
-      heard.add(hear);
-      hear();
-    });
-  return { socket, all, until };
-}
+const send = async (port: number, body: Iterable<Buffer | string>, more: RequestOptions = {}) =>
+  await sendTo(port, body, { path: HOOK, ...more });
 
 const head = (...headers: string[]): string =>
   [`POST ${HOOK} HTTP/1.1`, "host: x", ...headers, "", ""].join("\r\n");

@@ -2,13 +2,12 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { before, test, type TestContext } from "node:test";
+import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 
 import { createAdmissionServer } from "../../../src/admission/admission-server.ts";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 
@@ -20,10 +19,7 @@ const LARGE = "~".repeat(16 * 1024 * 1024);
 /** Maybe an interim answer, then a whole one. */
 const ONE_ANSWER = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 200 OK\r\n(?:[\w-]+: .*\r\n)+\r\n\{\}$/;
 
-let tls: KeyPair;
-before(async () => {
-  tls = await issue("pipelines");
-});
+const tls = await issue("pipelines");
 
 const SERVERS = { hooks: createHookServer, reviews: createAdmissionServer };
 type Create = (typeof SERVERS)[keyof typeof SERVERS];
