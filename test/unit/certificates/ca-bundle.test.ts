@@ -103,10 +103,16 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
   return lab;
 }
 
-test("writes the authority where it is missing, once, and nothing at rest", async (t) => {
+/** The file has an authority that was issued now. */
+async function withAuthority(t: TestContext): Promise<{ readonly lab: Lab; readonly pem: string }> {
   const lab = labOf(t);
   const pem = await authorityOf(NOW);
   await writeFile(lab.file, pem);
+  return { lab, pem };
+}
+
+test("writes the authority where it is missing, once, and nothing at rest", async (t) => {
+  const { lab, pem } = await withAuthority(t);
   for (let look = 0; look < 20; look++) await lab.look();
   assert.deepEqual(lab.bundles(), [bundleOf(pem)]);
   assert.equal(lab.patches.length, 1);
@@ -114,9 +120,7 @@ test("writes the authority where it is missing, once, and nothing at rest", asyn
 });
 
 test("an object that comes later, and an authority that is renewed, are written at the next look", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   const { webhooks } = lab;
   lab.webhooks = undefined;
   await lab.look();
@@ -130,9 +134,7 @@ test("an object that comes later, and an authority that is renewed, are written 
 });
 
 test("a caBundle that another client has overwritten is restored", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   for (const other of ["", bundleOf("nonsense"), bundleOf(await authorityOf(after(-HOUR_MS)))]) {
     lab.webhooks = [{ name: "policies", clientConfig: { caBundle: other } }];
     await lab.look();
@@ -142,18 +144,14 @@ test("a caBundle that another client has overwritten is restored", async (t) => 
 });
 
 test("the same certificates in other bytes are the same", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   lab.webhooks = [{ name: "policies", clientConfig: { caBundle: bundleOf(`# CA\n${pem}\n\n`) } }];
   await lab.look();
   assert.deepEqual(lab.patches, []);
 });
 
 test("only the webhooks that have another one are touched", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   const current = { name: "a", clientConfig: { caBundle: bundleOf(`# CA\n${pem}`) } };
   const service = { namespace: "hookpolicy-system", name: "hookpolicy" };
   const missing = { name: "b", clientConfig: { service }, failurePolicy: "Fail" };
@@ -237,9 +235,7 @@ test("a file that holds no certificate is never written, and said once", async (
 });
 
 test("a failure is tried again at the next look; the same one is one warning", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   lab.refusal = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
   for (let look = 0; look < 5; look++) await lab.look();
   assert.equal(lab.reads, 5);
@@ -253,9 +249,7 @@ test("a failure is tried again at the next look; the same one is one warning", a
 });
 
 test("only the leader writes, and who becomes it looks again", async (t) => {
-  const lab = labOf(t);
-  const pem = await authorityOf(NOW);
-  await writeFile(lab.file, pem);
+  const { lab, pem } = await withAuthority(t);
   lab.leading = false;
   await lab.look();
   assert.deepEqual([lab.reads, lab.patches], [0, []]);

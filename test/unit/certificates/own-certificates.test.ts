@@ -15,10 +15,21 @@ import { KubeError } from "../../../src/kube/kube-error.ts";
 import { issue } from "../server/certificates.ts";
 import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./own-certificates-lab.ts";
 
-test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {
+interface Started {
+  readonly lab: Lab;
+  readonly keeper: OwnCertificates;
+}
+
+/** The keeper has looked once, at an API server without Secrets. */
+async function started(): Promise<Started> {
   const lab = new Lab();
   const keeper = lab.keeper();
   await keeper.look(SIGNAL);
+  return { lab, keeper };
+}
+
+test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {
+  const { lab, keeper } = await started();
   assert.deepEqual(lab.actions(), ["CreateAuthority", "CreateServing"]);
   const authority = new X509Certificate(lab.secrets.get(AUTHORITY, "tls.crt"));
   assert.ok(authority.ca);
@@ -37,9 +48,7 @@ test("from nothing: an authority that may sign servers, and a serving certificat
 });
 
 test("at rest nothing is written", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  const { lab, keeper } = await started();
   lab.secrets.beforeWrite = (name) => assert.fail(`wrote ${name}`);
   for (let look = 0; look < 5; look++) await keeper.look(SIGNAL);
   assert.deepEqual(lab.log.messages("warn"), []);
@@ -60,9 +69,7 @@ test("replicas that start at the same time agree on certificates, without a lead
 });
 
 test("renews in time, by the leader alone, under the same authority", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  const { lab, keeper } = await started();
   const [authority, first] = [lab.secrets.get(SERVING, "ca.crt"), lab.secrets.get(SERVING, "tls.crt")];
   lab.follow();
   lab.actions();
@@ -79,9 +86,7 @@ test("renews in time, by the leader alone, under the same authority", async () =
 });
 
 test("a deleted authority is a rotation: published, trusted by all for a while, served, and alone a day later", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  const { lab, keeper } = await started();
   lab.follow();
   lab.secrets.kept.delete(AUTHORITY);
   lab.actions();
@@ -114,9 +119,7 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
 });
 
 test("a client that falls back to the old authority during the wait restarts it", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  const { lab, keeper } = await started();
   lab.follow();
   const old = lab.clientBundle;
   lab.secrets.kept.delete(AUTHORITY);
@@ -135,20 +138,19 @@ test("a client that falls back to the old authority during the wait restarts it"
 });
 
 /** All callers trust the new authority, and the keeper has just seen it. */
-async function waiting(lab: Lab, keeper: OwnCertificates): Promise<void> {
-  await keeper.look(SIGNAL);
+async function waiting(): Promise<Started> {
+  const { lab, keeper } = await started();
   lab.follow();
   lab.secrets.kept.delete(AUTHORITY);
   await keeper.look(SIGNAL);
   lab.follow();
   await keeper.look(SIGNAL);
   lab.actions();
+  return { lab, keeper };
 }
 
 test("a new leader restarts the wait, because no replica has looked meanwhile", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await waiting(lab, keeper);
+  const { lab, keeper } = await waiting();
   lab.leading = false;
   await keeper.look(SIGNAL);
   lab.pass(SETTLE_MS);
@@ -162,9 +164,7 @@ test("a new leader restarts the wait, because no replica has looked meanwhile", 
 
 test("looks that fail do not count, and the wait begins again after them", async () => {
   for (const what of ["trust", "secrets"] as const) {
-    const lab = new Lab();
-    const keeper = lab.keeper();
-    await waiting(lab, keeper);
+    const { lab, keeper } = await waiting();
     const failure = new Error("the API server is away");
     if (what === "trust") lab.trustFailure = failure;
     else lab.secrets.failure = failure;
@@ -180,9 +180,7 @@ test("looks that fail do not count, and the wait begins again after them", async
 });
 
 test("another authority, published by another replica between two looks, restarts the wait", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await waiting(lab, keeper);
+  const { lab, keeper } = await waiting();
   lab.secrets.kept.delete(AUTHORITY);
   await lab.keeper().look(SIGNAL);
   lab.follow();
@@ -201,9 +199,7 @@ test("a serving certificate ends no later than its authority", async () => {
 });
 
 test("never swaps without having looked at who calls", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  const { lab, keeper } = await started();
   lab.secrets.kept.delete(AUTHORITY);
   lab.trustFailure = new Error("forbidden");
   const first = lab.secrets.get(SERVING, "tls.crt");

@@ -45,85 +45,56 @@ const leaf = (signer: string, issued = NOW): Leaf => ({
 const A = authority("0A:00:00:00");
 const B = authority("0B:00:00:00");
 
-function state(signs: Validity, served: Leaf, bundle: readonly Validity[], trustedSince?: Date): State {
-  return {
-    authority: { certificate: signs },
-    serving: { leaf: served, bundle },
-    ...(trustedSince !== undefined && { trustedSince }),
-  };
+function state(signs: Validity, served: Leaf, bundle: readonly Validity[]): State {
+  return { authority: { certificate: signs }, serving: { leaf: served, bundle } };
 }
 
 const { signer: _, ...unsigned } = leaf("");
-const CASES: Record<string, { state: State; at?: Date; action: Action }> = {
-  "nothing is stored": { state: {}, action: "CreateAuthority" },
-  "the authority's Secret was deleted": {
-    state: { serving: { leaf: leaf("0A:00:00:00"), bundle: [A] } },
-    action: "CreateAuthority",
-  },
-  "the authority's Secret holds no authority": { state: { authority: {} }, action: "ReplaceAuthority" },
-  "the authority is old": {
-    state: state(A, leaf(A.fingerprint), [A]),
-    at: after(AUTHORITY_LIFE_MS * 0.67),
-    action: "ReplaceAuthority",
-  },
-  "there is an authority only": { state: { authority: { certificate: A } }, action: "CreateServing" },
-  "all is well": { state: state(A, leaf(A.fingerprint), [A]), action: "None" },
-  "the serving certificate cannot be used": {
-    state: { authority: { certificate: A }, serving: { bundle: [A] } },
-    action: "IssueLeaf",
-  },
-  "no published authority has signed the serving certificate": {
-    state: { authority: { certificate: A }, serving: { leaf: unsigned, bundle: [A] } },
-    action: "IssueLeaf",
-  },
-  "the serving certificate is old": {
-    state: state(A, leaf(A.fingerprint), [A]),
-    at: after(LEAF_LIFE_MS * 0.67),
-    action: "IssueLeaf",
-  },
-  "the serving certificate is of middle age": {
-    state: state(A, leaf(A.fingerprint), [A]),
-    at: after(LEAF_LIFE_MS * 0.6),
-    action: "None",
-  },
-  "a new authority is not published": {
-    state: state(B, leaf(A.fingerprint), [A]),
-    action: "PublishAuthority",
-  },
-  "a new authority is published, and not all callers have seen it": {
-    state: state(B, leaf(A.fingerprint), [B, A]),
-    action: "AwaitTrust",
-  },
-  "all callers have just come to trust the new authority": {
-    state: state(B, leaf(A.fingerprint), [B, A], after(1 - SETTLE_MS)),
-    action: "AwaitTrust",
-  },
-  "all callers have trusted the new authority for a while": {
-    state: state(B, leaf(A.fingerprint), [B, A], after(-SETTLE_MS)),
-    action: "IssueLeaf",
-  },
-  "the serving certificate is old, and not all callers trust the new authority": {
-    state: state(B, leaf(A.fingerprint), [B, A]),
-    at: after(LEAF_LIFE_MS * 0.9),
-    action: "AwaitTrust",
-  },
-  "the serving certificate has expired, and not all callers trust the new authority": {
-    state: state(B, leaf(A.fingerprint), [B, A]),
-    at: after(LEAF_LIFE_MS),
-    action: "IssueLeaf",
-  },
-  "the serving certificate was swapped": {
-    state: state(B, leaf(B.fingerprint), [B, A]),
-    at: after(KEEP_OLD_AUTHORITY_MS - 1),
-    action: "None",
-  },
-  "the serving certificate was swapped a day ago": {
-    state: state(B, leaf(B.fingerprint), [B, A]),
-    at: after(KEEP_OLD_AUTHORITY_MS),
-    action: "DropOldAuthorities",
-  },
+const ONLY_AUTHORITY: State = { authority: { certificate: A } };
+const AT_REST = state(A, leaf(A.fingerprint), [A]);
+const UNPUBLISHED = state(B, leaf(A.fingerprint), [A]);
+const PUBLISHED = state(B, leaf(A.fingerprint), [B, A]);
+const SWAPPED = state(B, leaf(B.fingerprint), [B, A]);
+const trustedFor = (ms: number): State => ({ ...PUBLISHED, trustedSince: after(-ms) });
+const CASES: Record<string, readonly [state: State, action: Action, at?: Date]> = {
+  "nothing is stored": [{}, "CreateAuthority"],
+  "the authority's Secret was deleted": [
+    { serving: { leaf: leaf("0A:00:00:00"), bundle: [A] } },
+    "CreateAuthority",
+  ],
+  "the authority's Secret holds no authority": [{ authority: {} }, "ReplaceAuthority"],
+  "the authority is old": [AT_REST, "ReplaceAuthority", after(AUTHORITY_LIFE_MS * 0.67)],
+  "there is an authority only": [ONLY_AUTHORITY, "CreateServing"],
+  "all is well": [AT_REST, "None"],
+  "the serving certificate cannot be used": [{ ...ONLY_AUTHORITY, serving: { bundle: [A] } }, "IssueLeaf"],
+  "no published authority has signed the serving certificate": [
+    { ...ONLY_AUTHORITY, serving: { leaf: unsigned, bundle: [A] } },
+    "IssueLeaf",
+  ],
+  "the serving certificate is old": [AT_REST, "IssueLeaf", after(LEAF_LIFE_MS * 0.67)],
+  "the serving certificate is of middle age": [AT_REST, "None", after(LEAF_LIFE_MS * 0.6)],
+  "a new authority is not published": [UNPUBLISHED, "PublishAuthority"],
+  "a new authority is published, and not all callers have seen it": [PUBLISHED, "AwaitTrust"],
+  "all callers have just come to trust the new authority": [trustedFor(SETTLE_MS - 1), "AwaitTrust"],
+  "all callers have trusted the new authority for a while": [trustedFor(SETTLE_MS), "IssueLeaf"],
+  "the serving certificate is old, and not all callers trust the new authority": [
+    PUBLISHED,
+    "AwaitTrust",
+    after(LEAF_LIFE_MS * 0.9),
+  ],
+  "the serving certificate has expired, and not all callers trust the new authority": [
+    PUBLISHED,
+    "IssueLeaf",
+    after(LEAF_LIFE_MS),
+  ],
+  "the serving certificate was swapped": [SWAPPED, "None", after(KEEP_OLD_AUTHORITY_MS - 1)],
+  "the serving certificate was swapped a day ago": [
+    SWAPPED,
+    "DropOldAuthorities",
+    after(KEEP_OLD_AUTHORITY_MS),
+  ],
 };
-for (const [name, { state: stored, at = NOW, action }] of Object.entries(CASES)) {
+for (const [name, [stored, action, at = NOW]] of Object.entries(CASES)) {
   test(`when ${name}: ${action}`, () => {
     assert.equal(nextStep(stored, at), action);
   });
@@ -131,7 +102,7 @@ for (const [name, { state: stored, at = NOW, action }] of Object.entries(CASES))
 
 test("only what creates a Secret needs no leader", () => {
   const free = Object.values(CASES)
-    .map(({ action }) => action)
+    .map(([, action]) => action)
     .filter((action) => !needsLeader(action));
   assert.deepEqual(new Set(free), new Set(["CreateAuthority", "CreateServing"]));
 });
