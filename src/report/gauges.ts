@@ -174,18 +174,17 @@ async function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries
   const { hook, rollout } = entry;
   const held = await entry.held();
   for (const { cluster } of held) addHeld(survey.held, { hook, clusterUID: cluster.metadata.uid });
-  const [oldest] = held;
-  if (oldest === undefined) return;
-  const { namespace = "", name } = oldest.cluster.metadata;
-  const labels = {
-    kind: "HookRollout",
-    namespace: "",
-    policy: rollout.name,
-    hook,
-    release: entry.waitsForTime(oldest) ? "time" : "other",
-    held_cluster: `${namespace}/${name}`,
-  };
-  survey.oldest.add([{ labels, value: Math.floor(oldest.firstAsked.getTime() / 1000) }]);
+  const found = new Set<string>();
+  await eachInSlices(held, (operation) => {
+    if (found.size === 2) return;
+    const release = entry.waitsForTime(operation) ? "time" : "other";
+    if (found.has(release)) return;
+    found.add(release);
+    const { namespace = "", name } = operation.cluster.metadata;
+    const policy = { kind: "HookRollout", namespace: "", policy: rollout.name };
+    const labels = { ...policy, hook, release, held_cluster: `${namespace}/${name}` };
+    survey.oldest.add([{ labels, value: Math.floor(operation.firstAsked.getTime() / 1000) }]);
+  });
 }
 
 function rank({ kind }: { readonly kind: string }): number {

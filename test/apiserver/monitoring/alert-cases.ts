@@ -179,6 +179,10 @@ export const CASES: Readonly<Record<string, Cases>> = {
       at("10m", "of a Cluster that it may name", {
         [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
       }),
+      at("10m", "behind one that time releases", {
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},release="time"}`]: `${-9 * HOUR}x60`,
+        [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},${OTHER}}`]: `${-5 * HOUR}x60`,
+      }),
     ],
     rests: [
       at("10m", "three hours", {

@@ -310,6 +310,39 @@ describe("the metrics", () => {
     assert.equal(await releases({ ...soaking, summary }, { paused: true }), "other");
   });
 
+  test("tell of the oldest hold of a rollout that time ends, and of the oldest that it does not", async () => {
+    const stages = [
+      { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+      { name: "rest", clusterSelector: { matchLabels: { wave: "rest" } } },
+    ];
+    const counts = {
+      members: 1,
+      notAsked: 0,
+      waiting: 0,
+      running: 0,
+      succeeded: 1,
+      failed: 0,
+      passed: false,
+    };
+    const canary = { ...counts, name: "canary", soakingSince: "2026-11-23T11:30:00Z" };
+    const status = readyStatus({ targets: [{ version: TARGET, stages: [canary] }] });
+    const rest = { wave: "rest" };
+    const clusters = [
+      waitingCluster("a", {}, rest),
+      waitingCluster("b", {}, rest),
+      waitingCluster("c"), // in no stage
+      waitingCluster("d"),
+    ];
+    const replica = replicaOf({ specs: { upgrades: { stages } }, status, clusters });
+    for (const each of clusters) ask(replica, each);
+    const name = "hookpolicy_oldest_hold_timestamp_seconds";
+    const found = await scraped(storeWith({ policies: [] }), name, replica.rollouts, { clusterNames: true });
+    assert.deepEqual(
+      Object.keys(found).map((labels) => labels.replace(/.*(?=release)/, "")),
+      ["release=time,held_cluster=fleet/a", "release=other,held_cluster=fleet/c"],
+    );
+  });
+
   test("count policies by kind and whether they are Ready", async () => {
     const name = "hookpolicy_policies";
     const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [READY] } };
