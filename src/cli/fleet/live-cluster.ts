@@ -26,6 +26,8 @@ export interface LiveCluster {
   readonly server: string;
   /** As the operator's flag says, or by default. */
   readonly maxOverrideMs: number;
+  /** The user may not read the operator's flags. */
+  readonly assumed: boolean;
   /** Reads the present state. What the user may not read is reported the first time. */
   readonly look: () => Promise<ClusterReading>;
 }

@@ -70,10 +70,10 @@ export async function withLiveCluster(
 ): Promise<void> {
   const told = new Set<string>();
   await withApiServer(connection, async (client, server) => {
-    const { options } = await reading(() => operatorOptions(client));
+    const { options, assumed } = await reading(() => operatorOptions(client));
     const { maxOverrideMs } = options;
     const read = async (): Promise<ClusterReading> => await reading(() => look(client, name, options, told));
-    await work({ client, server, maxOverrideMs, look: read });
+    await work({ client, server, maxOverrideMs, assumed, look: read });
   });
 }
 

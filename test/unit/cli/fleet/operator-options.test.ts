@@ -108,4 +108,7 @@ test("override creates none that is longer than the operator accepts, and longer
   );
   assert.match(await overridden("168h1s"), /of more than 168h has no effect/);
   assert.match(await overridden("300h", "--max-override-duration", "720h"), /kind: HookOverride/);
+  const unread = await ran(t, FORBIDDEN, "override", "a/b", ...hours("300h"), "--dry-run");
+  assert.match(unread, /^warning: you may not list deployments\.apps: .* more than 168h/m);
+  assert.match(unread, /kind: HookOverride/);
 });
