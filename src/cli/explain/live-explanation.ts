@@ -52,7 +52,7 @@ function versionNote({ hook }: ExplainWish, { capiVersion }: Options): ExplainOp
     (minor) => servedHooks(minor).blocking,
   );
   if (hook === undefined || !assumed?.has(hook) || oldest?.has(hook) === true) return [];
-  const text = `you may not list deployments.apps, and so the operator's --capi-version: this is for Cluster API ${capiVersion.text}`;
+  const text = `you may not list deployments.apps, so the operator's --capi-version is not known: this is for Cluster API ${capiVersion.text}`;
   return [{ text, policies: false }];
 }
 
