@@ -40,7 +40,7 @@ export function rollouts(examined: DoctorInput): Finding {
     problems("error", enforced.flatMap(unready), which("not Ready, so no Cluster begins")),
     problems("error", enforced.flatMap(halted), which("halted")),
     problems("warning", audits.flatMap(unready), which("of mode Audit not Ready")),
-    problems("warning", all.flatMap(stuck), which("that cannot pass a stage")),
+    problems("warning", all.flatMap(stuck), which("that a Cluster too large for memory delays")),
     problems("warning", enforced.flatMap(paused), which("paused, so nothing more begins")),
   ]);
   return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);

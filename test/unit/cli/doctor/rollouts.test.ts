@@ -243,7 +243,7 @@ describe("rollouts that are Ready, whose stages do not pass", () => {
     "without Clusters that are too large for memory": {
       given: has(rollout({}, [large]), second()),
       warning:
-        /1 HookRollout that cannot pass a stage.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
+        /1 HookRollout that a Cluster too large for memory delays.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
     },
   });
 });
