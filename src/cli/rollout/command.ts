@@ -249,7 +249,7 @@ async function compare(
   if (operation !== "Upgrade")
     throw new CommandError(
       USAGE,
-      `${file}: HookRollout ${earlier.rollout} is of operation ${operation}, and no status counts which of these are done`,
+      `${file}: HookRollout ${earlier.rollout} has the operation ${operation}: its status does not say which Clusters of the plan are done`,
     );
   const view = viewFor(query);
   await warnOfSilence(client, [found], view);

@@ -71,7 +71,7 @@ test("that no stage passes, although it is in force: a Cluster is too large for 
 });
 
 for (const operation of ["Create", "Delete"])
-  test(`a plan of a rollout of ${operation} is compared with nothing: no status counts what is done`, async (t) => {
+  test(`a plan of a rollout of ${operation} is compared with nothing: its status does not say what is done`, async (t) => {
     const stages = [{ name: "all", succeeded: 0, passed: false, passes: "2026-11-01T08:00:00Z" }];
     const clusters = [{ stage: "all", ends: "2026-11-01T08:00:00Z" }];
     const plan = { rollout: "prod", from: "2026-11-01T07:00:00Z", stages, clusters };
@@ -81,7 +81,7 @@ for (const operation of ["Create", "Delete"])
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(
       stderr,
-      /^error: .*plan\.json: HookRollout prod is of operation (Create|Delete), .* no status counts/,
+      /^error: .*plan\.json: HookRollout prod has the operation (Create|Delete): its status does not say which Clusters/,
     );
   });
 
