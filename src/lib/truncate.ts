@@ -29,16 +29,35 @@ export function truncate(text: string, max: number): string {
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
 
-/** A command that is printed to be pasted, after what it does: see shellQuote(). */
-const COMMAND = / \((?:kubectl|hookpolicy) (?:\\.|\$'(?:\\.|[^'\\])*'|'[^']*'|[^'\\)])*\)/gu;
+/** How a command begins that is printed to be pasted, after what it does. */
+const COMMANDS = [" (kubectl ", " (hookpolicy "];
+
+/**
+ * Where a command begins that is not over before `end`. Each character is read once: authors of policies write the text. The
+ * quotes are those of shellQuote().
+ */
+function commandAround(text: string, end: number): number | undefined {
+  let begin: number | undefined;
+  let quote: "'" | "$'" | undefined;
+  for (let at = 0; at < end; at++) {
+    const char = text[at];
+    if (begin === undefined) {
+      if (char === " " && COMMANDS.some((command) => text.startsWith(command, at))) begin = at;
+    } else if (char === "\\" && quote !== "'") at++;
+    else if (quote !== undefined) quote = char === "'" ? undefined : quote;
+    else if (text.startsWith("$'", at)) {
+      quote = "$'";
+      at++;
+    } else if (char === "'") quote = "'";
+    else if (char === ")") begin = undefined;
+  }
+  return begin;
+}
 
 /** `cut`: the truncated text. A part of a command can do something else, so a command is left out instead. */
 function withoutPartOfCommand(text: string, cut: string): string {
-  const kept = cut.length - 1;
-  if (cut === text) return text;
-  for (const { index, 0: command } of text.matchAll(COMMAND))
-    if (index < kept && kept < index + command.length) return `${text.slice(0, index)}…`;
-  return cut;
+  const begin = cut === text ? undefined : commandAround(text, cut.length - 1);
+  return begin === undefined ? cut : `${text.slice(0, begin)}…`;
 }
 
 /** truncate() for a text with commands, none of which is cut. */

@@ -71,6 +71,20 @@ describe("what a policy holds that steers a terminal", () => {
   });
 });
 
+/** With two ways to read each "$''", of which no regular expression may try all. */
+test("a message of quotes that no command ends keeps no operator from its work", async () => {
+  const windows = Array.from({ length: 6 }, (_, index) => ({
+    name: `window-${index}-${"x".repeat(40)}`,
+    window: { timeZone: "UTC", allow: [{ schedule: "0 0 1 1 *", duration: "1h" }] },
+  }));
+  const hostile = gated(windows, { message: ` (kubectl ${"$''".repeat(80)}'` });
+  const operators = new Operators({ policies: [hostile], clusters: [DELETING] });
+  operators.settle();
+  const [row] = operators.statusOf(hostile)?.decisions ?? [];
+  assert.equal(row?.verdict, "Blocked");
+  assert.ok((await operators.ask(0, DELETE, DELETING)).retryAfterSeconds);
+});
+
 describe("a condition", () => {
   const text = fc.string({
     unit: fc.constantFrom("\u001B", "\u202E", "\u{1F600}", "\n", "a", "\\"),
