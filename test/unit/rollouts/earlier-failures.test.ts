@@ -32,13 +32,13 @@ function replicaWith(
 }
 
 async function rest(replica: Replica): Promise<HookRolloutStatus> {
-  const { reconciler, time, api } = replica;
+  const { reconciler, time } = replica;
   for (const seconds of [0, 31, 33]) {
     time.nowMs = seconds * 1000;
     time.now = new Date(NOW.getTime() + time.nowMs);
     await reconciler.reconcile("upgrades");
   }
-  return api.stored.get("upgrades")?.status ?? {};
+  return replica.status();
 }
 
 const halted = ({ conditions = [] }: HookRolloutStatus): string | undefined =>

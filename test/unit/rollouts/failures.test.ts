@@ -6,14 +6,13 @@ import {
   MAX_FAILED,
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
-import type { Cluster } from "../../../src/api/meta.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, UNCLAIMED } from "../../../src/rollouts/slots.ts";
 import { haltingStage } from "../../../src/rollouts/stages.ts";
-import { claimOf, clusterMeta, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { claimOf, clusterMeta, NOW, readyStatus, rolloutOf, TARGET, waitingCluster } from "./fixtures.ts";
 
 type State = "healthy" | "unhealthy" | "waiting" | "running";
 type Fleet = Readonly<Record<string, { readonly state: State; readonly wave?: string }>>;
@@ -23,13 +22,10 @@ const LONG_AGO = "2026-11-23T10:00:00Z";
 
 function memberStateOf(rollout: CompiledRollout, name: string, { state, wave = "rest" }: Fleet[string]) {
   const isAtTarget = state === "healthy" || state === "unhealthy";
-  const cluster: Cluster = {
+  const cluster = waitingCluster(name, {
     metadata: clusterMeta(name, { wave }, state === "running"),
-    paused: false,
-    created: true,
-    topology: { className: "lab", version: TARGET },
     progress: { reconciled: isAtTarget },
-  };
+  });
   const member = memberOf(rollout, cluster, undefined);
   assert.ok(member);
   const isIll = state === "unhealthy";

@@ -8,7 +8,7 @@ import {
   type RolloutClaim,
   type RolloutFailure,
 } from "../../../src/api/hook-policy.ts";
-import type { ObjectMeta } from "../../../src/api/meta.ts";
+import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { Candidate } from "../../../src/rollouts/claim.ts";
 import { type Member, memberOf } from "../../../src/rollouts/member.ts";
@@ -62,6 +62,17 @@ export function clusterMeta(
     resourceVersion: "1",
     labels,
     ...(marked && { annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" } }),
+  };
+}
+
+export function waitingCluster(name: string, over: Partial<Cluster> = {}, labels = {}): Cluster {
+  return {
+    metadata: clusterMeta(name, labels),
+    paused: false,
+    created: true,
+    topology: { className: "lab", version: TARGET },
+    progress: { heldAt: "BeforeClusterUpgrade" },
+    ...over,
   };
 }
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Cluster } from "../../../src/api/meta.ts";
 import { type Health, isAtTarget, reachedVersion } from "../../../src/rollouts/health.ts";
-import { clusterMeta, TARGET } from "./fixtures.ts";
+import { clusterMeta, TARGET, waitingCluster } from "./fixtures.ts";
 
 const NEWER = "v1.36.0";
 
@@ -23,13 +22,11 @@ function reachedOf({
   health = "Healthy",
   before,
 }: Case) {
-  const cluster: Cluster = {
+  const cluster = waitingCluster("a", {
     metadata: clusterMeta("a", {}, marked),
-    paused: false,
-    created: true,
     topology: { className: "lab", version },
     progress: { reconciled },
-  };
+  });
   return reachedVersion(cluster, health, new Map(before === undefined ? [] : [["uid-a", before]]));
 }
 
@@ -74,13 +71,8 @@ describe("the build of a version counts", () => {
   ];
   for (const [own, target, isAt] of cases)
     test(`a Cluster at ${own} has ${isAt ? "" : "not "}reached ${target}`, () => {
-      const cluster: Cluster = {
-        metadata: clusterMeta("a"),
-        paused: false,
-        created: true,
-        topology: { className: "lab", version: own },
-        progress: { reconciled: true },
-      };
+      const topology = { className: "lab", version: own };
+      const cluster = waitingCluster("a", { topology, progress: { reconciled: true } });
       assert.equal(isAtTarget(cluster, target), isAt);
     });
 });

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import {
-  type HookRolloutSpec,
-  type HookRolloutStatus,
-  MAX_HELD,
-  type RolloutClaim,
-} from "../../../src/api/hook-policy.ts";
+import { type HookRolloutSpec, MAX_HELD, type RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { claimOf, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
-import { ask, marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+import { claimOf, clusterMeta, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { ask, marked, replicaOf, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
 
 const CANARY = { wave: "canary" };
 const SPEC: Partial<HookRolloutSpec> = {
@@ -17,32 +11,17 @@ const SPEC: Partial<HookRolloutSpec> = {
   stages: [{ name: "canary", clusterSelector: { matchLabels: CANARY } }, { name: "rest" }],
 };
 
-function held(
-  clusters: readonly Cluster[],
-  {
-    spec = SPEC,
-    status = {},
-  }: { readonly spec?: Partial<HookRolloutSpec>; readonly status?: Partial<HookRolloutStatus> } = {},
-): Replica {
-  const scope = scopeOf(hookRollout(spec).spec);
-  return replicaOf({ specs: { upgrades: spec }, status: readyStatus({ scope, ...status }), clusters });
-}
-
-async function statusOf(replica: Replica): Promise<HookRolloutStatus> {
-  await replica.reconciler.reconcile("upgrades");
-  return replica.api.stored.get("upgrades")?.status ?? {};
-}
-
 const canaryClaim = (name: string): RolloutClaim =>
   claimOf(name, { stage: "canary", markedAt: "2026-11-23T11:59:01Z" });
 
 describe("the status names what the rollout holds", () => {
   test("a Cluster behind a closed stage, and one without a slot, with reason and since when", async () => {
-    const status = { running: [canaryClaim("c0")] };
-    const replica = held([marked("c0", CANARY), waitingCluster("c1", {}, CANARY), waitingCluster("p")], {
-      status,
-    });
-    const { held: rows, heldOmitted } = await statusOf(replica);
+    const replica = scopedReplica(SPEC, { running: [canaryClaim("c0")] }, [
+      marked("c0", CANARY),
+      waitingCluster("c1", {}, CANARY),
+      waitingCluster("p"),
+    ]);
+    const { held: rows, heldOmitted } = await replica.reconciled();
     assert.deepEqual(
       rows?.map(({ name, stage, reason, since, message }) => [name, stage, reason, since, message]),
       [
@@ -66,9 +45,13 @@ describe("the status names what the rollout holds", () => {
   });
 
   test("not a Cluster that a policy holds, and not one for which a slot is free", async () => {
-    const replica = held([waitingCluster("c", {}, CANARY), waitingCluster("p"), waitingCluster("q")]);
+    const replica = scopedReplica(SPEC, {}, [
+      waitingCluster("c", {}, CANARY),
+      waitingCluster("p"),
+      waitingCluster("q"),
+    ]);
     replica.policiesHold.add("p");
-    const { held: rows } = await statusOf(replica);
+    const { held: rows } = await replica.reconciled();
     assert.deepEqual(
       rows?.map(({ name }) => name),
       ["q"],
@@ -80,15 +63,15 @@ describe("the status names what the rollout holds", () => {
     const { markedAt: _, ...claim } = canaryClaim("c");
     const early = { running: [{ ...claim, claimedAt: "2026-11-23T11:59:30Z" }] };
     const cluster = waitingCluster("c", {}, CANARY);
-    assert.equal((await statusOf(held([cluster], { status: early }))).held, undefined);
+    assert.equal((await scopedReplica(SPEC, early, [cluster]).reconciled()).held, undefined);
     const late = { running: [{ ...claim, claimedAt: "2026-11-23T11:58:30Z" }] };
-    assert.equal((await statusOf(held([cluster], { status: late }))).held?.[0]?.reason, "ClaimExpires");
+    assert.equal((await scopedReplica(SPEC, late, [cluster]).reconciled()).held?.[0]?.reason, "ClaimExpires");
   });
 
   test("an unmet gate of the stage holds the Cluster whose turn it is", async () => {
     const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
-    const replica = held([waitingCluster("p")], { spec: { ...SPEC, stages: [{ name: "rest", until }] } });
-    const { held: rows } = await statusOf(replica);
+    const replica = scopedReplica({ ...SPEC, stages: [{ name: "rest", until }] }, {}, [waitingCluster("p")]);
+    const { held: rows } = await replica.reconciled();
     assert.equal(rows?.[0]?.reason, "GateOpen");
     assert.match(rows[0].message, /gate promoted waits for/);
   });
@@ -97,13 +80,15 @@ describe("the status names what the rollout holds", () => {
     const names = Array.from({ length: MAX_HELD + 2 }, (_, index) => `p${index + 10}`);
     const before = { namespace: "fleet", name: "p10", uid: "uid-p10", target: TARGET, stage: "rest" };
     const since = "2026-11-22T12:00:00Z";
-    const replica = held([marked("c", CANARY), ...names.map((name) => waitingCluster(name))], {
-      status: {
-        running: [canaryClaim("c")],
-        held: [{ ...before, reason: "StageClosed", message: "", since }],
-      },
-    });
-    const { held: rows = [], heldOmitted } = await statusOf(replica);
+    const status = {
+      running: [canaryClaim("c")],
+      held: [{ ...before, reason: "StageClosed", message: "", since }],
+    };
+    const replica = scopedReplica(SPEC, status, [
+      marked("c", CANARY),
+      ...names.map((name) => waitingCluster(name)),
+    ]);
+    const { held: rows = [], heldOmitted } = await replica.reconciled();
     assert.equal(rows[0]?.since, since);
     assert.deepEqual([rows.length, heldOmitted], [MAX_HELD, 2]);
   });
@@ -149,9 +134,9 @@ describe("the status names what the rollout holds", () => {
       ],
     };
     const done = waitingCluster("c", { metadata: clusterMeta("c", CANARY), progress: { reconciled: true } });
-    const replica = held([done, waitingCluster("p")], { spec: soaking });
-    await statusOf(replica);
-    const { held: rows } = await statusOf(replica);
+    const replica = scopedReplica(soaking, {}, [done, waitingCluster("p")]);
+    await replica.reconciled();
+    const { held: rows } = await replica.reconciled();
     assert.equal(
       rows?.[0]?.message,
       "HookRollout upgrades: waits for stage canary, which soaks until 2026-11-24T12:00:00Z (hookpolicy rollout status upgrades)",
@@ -168,7 +153,7 @@ describe("a stage names the Clusters that it waits for", () => {
       ...(progress !== undefined && { progress }),
     });
   const waitsFor = async (clusters: readonly Cluster[]) => {
-    const { targets } = await statusOf(held([...clusters, waitingCluster("p")]));
+    const { targets } = await scopedReplica(SPEC, {}, [...clusters, waitingCluster("p")]).reconciled();
     const [canary, rest] = targets?.[0]?.stages ?? [];
     assert.equal(rest?.waitsFor, undefined);
     return canary?.waitsFor?.map(({ name, reason }) => `${name} ${reason}`);

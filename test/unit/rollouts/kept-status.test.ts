@@ -5,14 +5,12 @@ import test, { describe } from "node:test";
 import {
   CONDITION,
   type HookRolloutSpec,
-  type HookRolloutStatus,
   REASON,
   type RolloutFailure,
 } from "../../../src/api/hook-policy.ts";
 import { stubRollout } from "../../../src/memory/stored-views.ts";
-import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, failureOf, hookRollout, readyStatus } from "./fixtures.ts";
-import { type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+import { clusterMeta, failureOf } from "./fixtures.ts";
+import { type Replica, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
 
 const CANARY = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
 const SPEC: Partial<HookRolloutSpec> = {
@@ -28,54 +26,51 @@ const canary = waitingCluster("c", {
   progress: { reconciled: true },
 });
 
-const stored = ({ api }: Replica): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
 const conditionOf = (replica: Replica, type: string) =>
-  stored(replica).conditions?.find((condition) => condition.type === type);
+  replica.status().conditions?.find((condition) => condition.type === type);
 
 async function replicaWith(failed: readonly RolloutFailure[] = []): Promise<Replica> {
-  const scope = scopeOf(hookRollout(SPEC).spec);
-  const status = readyStatus({ scope, ...(failed.length > 0 && { failed: [...failed] }) });
-  const clusters = [canary, waitingCluster("p")];
-  const replica = replicaOf({ specs: { upgrades: SPEC }, status, clusters });
+  const status = failed.length > 0 ? { failed: [...failed] } : {};
+  const replica = scopedReplica(SPEC, status, [canary, waitingCluster("p")]);
   if (failed.length === 0) await replica.reconciler.reconcile("upgrades");
   return replica;
 }
 
 async function edited(replica: Replica, spec: Partial<HookRolloutSpec>, minutes: number): Promise<void> {
-  const generation = (stored(replica).observedGeneration ?? 0) + 1;
+  const generation = (replica.status().observedGeneration ?? 0) + 1;
   replica.time.now = new Date(replica.time.now.getTime() + minutes * 60_000);
-  replica.load("upgrades", spec, generation, stored(replica));
+  replica.load("upgrades", spec, generation, replica.status());
   await replica.reconciler.reconcile("upgrades");
 }
 
 describe("while the spec is invalid", () => {
   test("the stages stay, so that no soak restarts, and Clusters are counted on", async () => {
     const replica = await replicaWith();
-    const { targets, stage } = stored(replica);
+    const { targets, stage } = replica.status();
     const soakingSince = targets?.[0]?.stages[0]?.soakingSince;
     assert.ok(soakingSince !== undefined && stage === "canary");
     replica.put(waitingCluster("q"));
     await edited(replica, BROKEN, 30);
     assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.InvalidSpec);
-    assert.deepEqual([stored(replica).targets, stored(replica).stage], [targets, "canary"]);
-    assert.deepEqual([stored(replica).summary?.succeeded, stored(replica).summary?.waiting], [1, 2]);
+    assert.deepEqual([replica.status().targets, replica.status().stage], [targets, "canary"]);
+    assert.deepEqual([replica.status().summary?.succeeded, replica.status().summary?.waiting], [1, 2]);
     await edited(replica, SPEC, 30);
-    assert.equal(stored(replica).targets?.[0]?.stages[0]?.soakingSince, soakingSince);
+    assert.equal(replica.status().targets?.[0]?.stages[0]?.soakingSince, soakingSince);
   });
 
   test("they do not where other Clusters may be in them", async () => {
     const replica = await replicaWith();
     await edited(replica, OTHERS, 30);
-    const names = stored(replica).targets?.flatMap(({ stages }) => stages.map(({ name }) => name)) ?? [];
+    const names = replica.status().targets?.flatMap(({ stages }) => stages.map(({ name }) => name)) ?? [];
     assert.ok(!names.includes("canary"));
   });
 
   test("no failure ends, because healthyWhen is unknown", async () => {
     const replica = await replicaWith([FAILURE]);
     await edited(replica, BROKEN, 1);
-    assert.equal(stored(replica).failed?.length, 1);
+    assert.equal(replica.status().failed?.length, 1);
     await edited(replica, SPEC, 1);
-    assert.equal(stored(replica).failed, undefined);
+    assert.equal(replica.status().failed, undefined);
   });
 });
 
@@ -86,7 +81,7 @@ test("one that was too large for memory in between has lost nothing, if its sele
   replica.rollouts.rolloutChanged("upgrades", stubRollout(whole));
   await replica.reconciler.reconcile("upgrades");
   assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.TooLarge);
-  assert.equal(stored(replica).scope, whole.status?.scope);
+  assert.equal(replica.status().scope, whole.status?.scope);
   await edited(replica, SPEC, 1);
   assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.Loaded);
 });

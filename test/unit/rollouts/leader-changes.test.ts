@@ -8,11 +8,11 @@ const MINUTE = 60_000;
 
 test("a new leader waits three minutes when the one before had begun to, also if it has waited for an earlier change", async () => {
   const status = readyStatus({ scope: "before" });
-  const { api, time, leader, rollouts, reconciler } = replicaOf({ status, clusters: [waitingCluster("a")] });
+  const replica = replicaOf({ status, clusters: [waitingCluster("a")] });
+  const { api, time, leader, rollouts } = replica;
   const readyAfter = async (ms: number): Promise<string | undefined> => {
     time.nowMs += ms;
-    await reconciler.reconcile("upgrades");
-    const { conditions = [] } = api.stored.get("upgrades")?.status ?? {};
+    const { conditions = [] } = await replica.reconciled();
     return conditions.find(({ type }) => type === CONDITION.Ready)?.reason;
   };
   assert.equal(await readyAfter(0), REASON.StatusLost);

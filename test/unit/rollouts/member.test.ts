@@ -9,7 +9,7 @@ import {
   PENDING_HOOKS_ANNOTATION,
 } from "../../../src/api/meta.ts";
 import { memberOf, operationOf, showsMark, targetOf } from "../../../src/rollouts/member.ts";
-import { clusterMeta, rolloutOf } from "./fixtures.ts";
+import { clusterMeta, rolloutOf, waitingCluster } from "./fixtures.ts";
 
 const namespace = (labels: Readonly<Record<string, string>>): Namespace => ({
   metadata: { name: "fleet", uid: "fleet", resourceVersion: "1", labels },
@@ -112,12 +112,7 @@ test("only the first hook of an operation is a rollout's", () => {
 });
 
 test("the target is a version of upgrades alone", () => {
-  const cluster = {
-    metadata: clusterMeta("c"),
-    paused: false,
-    created: true,
-    topology: { className: "lab", version: "v1.35.1" },
-  };
+  const cluster = waitingCluster("c", { topology: { className: "lab", version: "v1.35.1" } });
   const { topology: _, ...bare } = cluster;
   assert.equal(targetOf("Upgrade", cluster), "v1.35.1");
   assert.equal(targetOf("Upgrade", bare), "");

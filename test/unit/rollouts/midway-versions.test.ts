@@ -48,8 +48,8 @@ async function saysTwice(replica: Replica, reason: string): Promise<void> {
   assert.equal(reasonOf(await confirm(replica, midway)), reason, "confirmed");
 }
 
-const targets = ({ api }: Replica): unknown =>
-  api.stored.get("upgrades")?.status?.running?.map(({ name, target }) => [name, target]);
+const targets = (replica: Replica): unknown =>
+  replica.status().running?.map(({ name, target }) => [name, target]);
 
 describe("a Cluster whose version changes while it is upgraded", () => {
   const failure = failureOf("b", { target: BEFORE, stage: "all", time: CLAIM.claimedAt });
@@ -79,14 +79,13 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     assert.deepEqual(targets(replica), [["a", TARGET]]);
     assert.equal(reasonOf(await confirm(replica, waitingCluster("b"))), "NoFreeSlot");
     await reconciler.reconcile("upgrades");
-    assert.deepEqual(replica.api.stored.get("upgrades")?.status?.failed, undefined);
+    assert.deepEqual(replica.status().failed, undefined);
   });
 
   test("gets a slot of its own where the operator has only seen the mark", async () => {
     const replica = replicaWith({ maxConcurrency: 1 }, { target: TARGET, claimed: false });
     assert.equal(reasonOf(await confirm(replica, midway)), "go");
-    const [{ claimed, target } = CLAIM, ...others] =
-      replica.api.stored.get("upgrades")?.status?.running ?? [];
+    const [{ claimed, target } = CLAIM, ...others] = replica.status().running ?? [];
     assert.deepEqual([claimed, target, others], [true, TARGET, []]);
   });
 
@@ -94,7 +93,7 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     const replica = replicaWith({ paused: true });
     ask(replica, midway);
     await replica.reconciler.reconcile("upgrades");
-    const { held, failed } = replica.api.stored.get("upgrades")?.status ?? {};
+    const { held, failed } = replica.status();
     assert.deepEqual(
       [held?.map(({ name, reason }) => [name, reason]), failed],
       [[["a", "Paused"]], undefined],
@@ -110,7 +109,6 @@ describe("a Cluster whose version changes while it is upgraded", () => {
       const status = readyStatus({ running: [{ ...unbegun, ...claim }], failed: [...failed] });
       return replicaOf({ specs: { upgrades: spec }, status, clusters: [cluster], capi: 11 });
     };
-    const statusOf = ({ api }: Replica) => api.stored.get("upgrades")?.status;
 
     // Cluster API shows an error, or nothing yet, although it waits.
     for (const progress of [midway.progress, {}])
@@ -127,30 +125,30 @@ describe("a Cluster whose version changes while it is upgraded", () => {
         const late = waiting({}, { cluster });
         late.time.now = new Date("2026-11-23T12:31:00Z");
         await late.reconciler.reconcile("upgrades");
-        assert.equal(statusOf(late)?.failed, undefined);
+        assert.equal(late.status().failed, undefined);
       });
 
     test("gives it back", async () => {
       const replica = waiting({ paused: true });
       await replica.reconciler.reconcile("upgrades");
-      assert.deepEqual(statusOf(replica)?.running, [unbegun]);
+      assert.deepEqual(replica.status().running, [unbegun]);
       replica.time.nowMs += CLAIM_MS;
       await replica.reconciler.reconcile("upgrades");
-      assert.equal(statusOf(replica)?.running, undefined);
+      assert.equal(replica.status().running, undefined);
     });
 
     test("has begun once Cluster API names a step after the control plane has the version", async () => {
       const replica = waiting({});
       replica.put({ ...midway, progress: { begun: true } });
       await replica.reconciler.reconcile("upgrades");
-      assert.notEqual(statusOf(replica)?.running?.[0]?.markedAt, undefined);
+      assert.notEqual(replica.status().running?.[0]?.markedAt, undefined);
     });
 
     test("says of a slot whether the Cluster showed an upgrade before", async () => {
       const stored = async (cluster: Cluster, capi: number): Promise<unknown> => {
         const replica = replicaOf({ clusters: [cluster], capi });
         assert.equal(reasonOf(await confirm(replica, cluster)), "go");
-        return statusOf(replica)?.running?.[0]?.unmarked;
+        return replica.status().running?.[0]?.unmarked;
       };
       assert.equal(await stored(waitingCluster("a"), 11), true);
       assert.equal(await stored(midway, 11), undefined);
@@ -174,7 +172,7 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     const afterDeadline = async (replica: Replica) => {
       replica.time.now = late;
       await replica.reconciler.reconcile("upgrades");
-      const { failed = [], conditions = [] } = replica.api.stored.get("upgrades")?.status ?? {};
+      const { failed = [], conditions = [] } = replica.status();
       const halted = conditions.find(({ type }) => type === "Halted")?.status;
       return [halted, failed.map(({ name, target, reason }) => [name, target, reason])];
     };
@@ -243,7 +241,7 @@ describe("a Cluster whose version changes while it is upgraded", () => {
     test("begins with it once they have ended", async () => {
       const replica = tasksRun({ maxConcurrency: 1 });
       await saysTwice(replica, "go");
-      const [{ tasks, target } = CLAIM] = replica.api.stored.get("upgrades")?.status?.running ?? [];
+      const [{ tasks, target } = CLAIM] = replica.status().running ?? [];
       assert.deepEqual([tasks, target], [undefined, TARGET]);
     });
 
@@ -255,8 +253,8 @@ describe("a Cluster whose version changes while it is upgraded", () => {
 
     test("has no deadline, and keeps it until the tasks say that it is unused", async () => {
       const replica = tasksRun();
-      const { time, reconciler, api } = replica;
-      const running = () => api.stored.get("upgrades")?.status?.running;
+      const { time, reconciler } = replica;
+      const running = () => replica.status().running;
       for (const now of ["2026-11-23T12:00:00Z", "2026-11-23T20:00:00Z"]) {
         time.now = new Date(now);
         ask(replica, midway);
@@ -265,7 +263,7 @@ describe("a Cluster whose version changes while it is upgraded", () => {
       }
       time.nowMs += CLAIM_MS;
       await reconciler.reconcile("upgrades");
-      const { failed } = api.stored.get("upgrades")?.status ?? {};
+      const { failed } = replica.status();
       assert.deepEqual([running(), failed], [undefined, undefined]);
     });
   });

@@ -72,7 +72,7 @@ describe("a round", () => {
     const replica = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
     const other = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
     await confirm(other, FLEET[1]!);
-    const { running = [] } = other.api.stored.get("upgrades")?.status ?? {};
+    const { running = [] } = other.status();
     const { api } = replica;
     api.beforeWrite = () => {
       api.beforeWrite = () => undefined;
@@ -122,7 +122,7 @@ describe("a round", () => {
     assert.equal(replica.errors.length, 1);
     assert.equal(reasonOf(await confirm(replica, FLEET[1]!)), "NoFreeSlot");
     assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
-    assert.equal(replica.api.stored.get("upgrades")?.status?.running?.[0]?.attempts, 2);
+    assert.equal(replica.status().running?.[0]?.attempts, 2);
   });
 
   test("holds when the members cannot be listed", async () => {

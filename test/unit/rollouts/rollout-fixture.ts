@@ -7,11 +7,14 @@ import type { Lister } from "../../../src/memory/memory.ts";
 import type { DecisionRequest, Override, World } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
+import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import type { NotCalled } from "../../../src/status/conditions.ts";
 import { NOTHING_READ } from "../../../src/policy/watched-objects.ts";
-import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { clusterMeta, hookRollout, NOW, readyStatus, TARGET, waitingCluster } from "./fixtures.ts";
+
+export { waitingCluster } from "./fixtures.ts";
 
 /** Of the API server; a test may replace any of its answers. */
 class FakeApi implements RolloutApi {
@@ -87,17 +90,6 @@ class FakeApi implements RolloutApi {
   isConflict(error: unknown): boolean {
     return error instanceof Error && error.message === "conflict";
   }
-}
-
-export function waitingCluster(name: string, over: Partial<Cluster> = {}, labels = {}): Cluster {
-  return {
-    metadata: clusterMeta(name, labels),
-    paused: false,
-    created: true,
-    topology: { className: "lab", version: TARGET },
-    progress: { heldAt: "BeforeClusterUpgrade" },
-    ...over,
-  };
 }
 
 export const marked = (name: string, labels = {}): Cluster =>
@@ -201,8 +193,16 @@ export function replicaOf({
     api.clusters.delete(`fleet/${name}`);
     rollouts.clusterChanged(before, undefined);
   };
+  const storedStatus = (): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
   return {
     api,
+    /** Of the rollout "upgrades", as the API server has it. */
+    status: storedStatus,
+    /** The same, once it was reconciled. */
+    reconciled: async (): Promise<HookRolloutStatus> => {
+      await reconciler.reconcile("upgrades");
+      return storedStatus();
+    },
     rollouts,
     reconciler,
     leader,
@@ -218,6 +218,16 @@ export function replicaOf({
     namespaces,
     policiesHold,
   };
+}
+
+/** Its rollout "upgrades" has this spec, and a status that was computed for it. */
+export function scopedReplica(
+  spec: Partial<HookRolloutSpec>,
+  status: Partial<HookRolloutStatus>,
+  clusters: readonly Cluster[],
+): Replica {
+  const scope = scopeOf(hookRollout(spec).spec);
+  return replicaOf({ specs: { upgrades: spec }, status: readyStatus({ scope, ...status }), clusters });
 }
 
 const CALL = { hook: "BeforeClusterUpgrade", toKubernetesVersion: TARGET } as const;

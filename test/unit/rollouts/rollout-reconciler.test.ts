@@ -10,7 +10,7 @@ import {
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { claimOf, clusterMeta, failureOf, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
-import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+import { marked, type Replica, replicaOf, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
 
 const MINUTE = 60_000;
 const SPEC: Partial<HookRolloutSpec> = {
@@ -29,18 +29,17 @@ function scoped(status: Partial<HookRolloutStatus> = {}): HookRolloutStatus {
 
 /** One rollout whose status is as given. */
 function withStatus(status: Partial<HookRolloutStatus>, clusters: readonly Cluster[]): Replica {
-  return replicaOf({ specs: { upgrades: SPEC }, status: scoped(status), clusters });
+  return scopedReplica(SPEC, status, clusters);
 }
 
-const stored = ({ api }: Replica): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
 const reconcile = async ({ reconciler }: Replica): Promise<unknown> => await reconciler.reconcile("upgrades");
 const readyReason = (replica: Replica): string | undefined =>
-  stored(replica).conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
+  replica.status().conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
 
 test("at rest it reads and writes nothing, and looks again by itself", async () => {
   const replica = withStatus({}, [upgraded("a"), waitingCluster("b")]);
   await reconcile(replica);
-  assert.equal(stored(replica).targets?.[0]?.version, TARGET);
+  assert.equal(replica.status().targets?.[0]?.version, TARGET);
   replica.api.requests.length = 0;
   assert.deepEqual(await reconcile(replica), { requeueAfterMs: 30_000 });
   assert.deepEqual(replica.api.requests, []);
@@ -118,7 +117,7 @@ describe("a slot is given back", () => {
     test(title, async () => {
       const replica = withStatus({ running: [claim] }, cluster === undefined ? [] : [cluster]);
       await reconcile(replica);
-      const kept = stored(replica).running?.some(({ uid }) => uid === CLAIM.uid) ?? false;
+      const kept = replica.status().running?.some(({ uid }) => uid === CLAIM.uid) ?? false;
       assert.equal(kept, !isFree);
     });
 
@@ -161,7 +160,7 @@ describe("a slot is given back", () => {
     const replica = withStatus({ running: [MARKED_CLAIM], failed }, [upgraded("a", {})]);
     await reconcile(replica);
     assert.deepEqual(replica.api.running("upgrades"), []);
-    assert.equal(stored(replica).failed?.length, 1);
+    assert.equal(replica.status().failed?.length, 1);
   });
 
   test("three minutes after its last write was seen if its Cluster never began, which then goes behind", async () => {
@@ -247,7 +246,7 @@ describe("a Cluster at its version that is not healthy", () => {
   const failures = async (replica: Replica, ms: number): Promise<number> => {
     replica.time.nowMs = ms;
     await reconcile(replica);
-    return stored(replica).failed?.length ?? 0;
+    return replica.status().failed?.length ?? 0;
   };
   const ill = upgraded("a", {});
 
@@ -300,9 +299,7 @@ describe("a Cluster that has succeeded, and whose tenant scales a MachineDeploym
   const canary = upgraded("a", { ok: "", wave: "canary" });
   const scaled: Cluster = { ...canary, progress: {} };
   const soaking = async (): Promise<Replica> => {
-    const status = readyStatus({ scope: scopeOf(hookRollout(SOAKS).spec) });
-    const clusters = [canary, waitingCluster("b", {}, { ok: "" })];
-    const replica = replicaOf({ specs: { upgrades: SOAKS }, status, clusters });
+    const replica = scopedReplica(SOAKS, {}, [canary, waitingCluster("b", {}, { ok: "" })]);
     await reconcile(replica);
     return replica;
   };
@@ -310,7 +307,7 @@ describe("a Cluster that has succeeded, and whose tenant scales a MachineDeploym
     replica.time.now = new Date(NOW.getTime() + minutes * MINUTE);
     replica.put(cluster);
     await reconcile(replica);
-    const [first] = stored(replica).targets?.[0]?.stages ?? [];
+    const [first] = replica.status().targets?.[0]?.stages ?? [];
     return [first?.succeeded, first?.soakingSince];
   };
 

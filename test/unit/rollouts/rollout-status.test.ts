@@ -6,11 +6,19 @@ import {
   REASON,
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
-import type { Cluster } from "../../../src/api/meta.ts";
 import type { MemberState } from "../../../src/rollouts/rollout-progress.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
-import { claimOf, member, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import {
+  claimOf,
+  member,
+  clusterMeta,
+  hookRollout,
+  NOW,
+  readyStatus,
+  TARGET,
+  waitingCluster,
+} from "./fixtures.ts";
 
 const OLD = "v1.34.0";
 const STAGES = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }];
@@ -31,13 +39,8 @@ interface Fleet {
 function stateOf(spec: Partial<HookRolloutSpec>, each: Fleet): MemberState {
   const { name, wave = "rest", version = TARGET, reconciled = true, marked = false } = each;
   const metadata = clusterMeta(name, { wave }, marked);
-  const cluster: Cluster = {
-    metadata,
-    paused: false,
-    created: true,
-    topology: { className: "lab", version },
-    progress: { reconciled },
-  };
+  const topology = { className: "lab", version };
+  const cluster = waitingCluster(name, { metadata, topology, progress: { reconciled } });
   const { health = "Healthy", lastsUnhealthy = false } = each;
   const hasReached = each.hasReached ?? (reconciled && !marked);
   const known = member(compileRollout(hookRollout(spec)), metadata);

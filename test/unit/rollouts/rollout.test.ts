@@ -1,21 +1,14 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
-import type { Cluster } from "../../../src/api/meta.ts";
 import { stubRollout } from "../../../src/memory/stored-views.ts";
 import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
 import { unmetGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, hookRollout, NOW, rolloutOf, TARGET } from "./fixtures.ts";
+import { hookRollout, NOW, rolloutOf, TARGET, waitingCluster } from "./fixtures.ts";
 
-const CLUSTER: Cluster = {
-  metadata: clusterMeta("c", { tier: "prod" }),
-  paused: false,
-  created: true,
-  topology: { className: "lab", version: TARGET },
-  progress: { reconciled: true },
-};
+const CLUSTER = waitingCluster("c", { progress: { reconciled: true } }, { tier: "prod" });
 
 describe("an invalid rollout", () => {
   const invalid: readonly (readonly [string, Partial<HookRolloutSpec>])[] = [

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { scopeOf } from "../../../src/rollouts/rollout.ts";
-import { clusterMeta, failureOf, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
-import { confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+import { clusterMeta, failureOf, NOW, TARGET } from "./fixtures.ts";
+import { confirm, reasonOf, type Replica, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
 
 const SPEC: Partial<HookRolloutSpec> = {
   healthyWhen: [{ name: "ok", expression: "'ok' in cluster.metadata.labels" }],
@@ -21,23 +20,16 @@ function canary(labels: Readonly<Record<string, string>>, resourceVersion = "1")
   return waitingCluster("a", { metadata, progress: { reconciled: true } });
 }
 
-function replicaWith(status: Partial<HookRolloutStatus> = {}): Replica {
-  const scope = scopeOf(hookRollout(SPEC).spec);
-  return replicaOf({
-    specs: { upgrades: SPEC },
-    status: readyStatus({ scope, ...status }),
-    clusters: [canary(SUCCEEDS), PROD],
-  });
-}
+const replicaWith = (status: Partial<HookRolloutStatus> = {}): Replica =>
+  scopedReplica(SPEC, status, [canary(SUCCEEDS), PROD]);
 
 function wait(replica: Replica, seconds: number): void {
   replica.time.now = new Date(NOW.getTime() + seconds * 1000);
   replica.time.nowMs = seconds * 1000;
 }
 
-const statusOf = ({ api }: Replica): HookRolloutStatus | undefined => api.stored.get("upgrades")?.status;
 const stageOf = (replica: Replica) =>
-  statusOf(replica)?.targets?.find(({ version }) => version === TARGET)?.stages[0];
+  replica.status().targets?.find(({ version }) => version === TARGET)?.stages[0];
 
 describe("while the leader's memory of Clusters is behind the API server", () => {
   const changes: Readonly<Record<string, (replica: Replica) => void>> = {
@@ -80,11 +72,11 @@ describe("while the leader's memory of Clusters is behind the API server", () =>
     const replica = replicaWith({ failed: [failed] });
     replica.api.clusters.set("fleet/a", canary({ wave: "canary" }, "99"));
     await replica.reconciler.reconcile("upgrades");
-    assert.deepEqual(statusOf(replica)?.failed, [failed]);
+    assert.deepEqual(replica.status().failed, [failed]);
     assert.equal(reasonOf(await confirm(replica, PROD)), "Halted");
     replica.put(canary(SUCCEEDS, "100"));
     await replica.reconciler.reconcile("upgrades");
-    assert.equal(statusOf(replica)?.failed, undefined);
+    assert.equal(replica.status().failed, undefined);
   });
 });
 

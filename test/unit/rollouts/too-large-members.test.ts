@@ -5,19 +5,9 @@ import { CONDITION } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import { stubCluster, stubNamespace, viewMember } from "../../../src/views/too-large.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
-import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
-import {
-  clusterMeta,
-  failureOf,
-  hookRollout,
-  member,
-  NOW,
-  readyStatus,
-  rolloutOf,
-  TARGET,
-} from "./fixtures.ts";
-import { ask, confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+import { clusterMeta, failureOf, member, NOW, rolloutOf, TARGET } from "./fixtures.ts";
+import { ask, confirm, reasonOf, type Replica, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
 
 type Spec = Partial<HookRolloutSpec>;
 
@@ -49,8 +39,7 @@ const OLD = { topology: { className: "lab", version: "v1.34.0" } };
 
 /** A canary has succeeded, the other has the old version, and production waits. */
 function fleetOf(spec: Spec, status: Partial<HookRolloutStatus> = {}) {
-  const scope = scopeOf(hookRollout(spec).spec);
-  const replica = replicaOf({ specs: { upgrades: spec }, status: readyStatus({ scope, ...status }) });
+  const replica = scopedReplica(spec, status, []);
   const put = (cluster: Cluster): void => {
     const key = `${cluster.metadata.namespace ?? ""}/${cluster.metadata.name}`;
     const before = replica.known.get(key);
@@ -94,12 +83,12 @@ function stubs(replica: ReturnType<typeof fleetOf>, cluster: Cluster): Record<st
   return { "the Cluster": stubIt, "its Namespace": stubIts, both };
 }
 
-const statusOf = ({ api }: Replica): HookRolloutStatus | undefined => api.stored.get("upgrades")?.status;
 const condition = (replica: Replica, wanted: string) =>
-  statusOf(replica)?.conditions?.find(({ type }) => type === wanted);
+  replica.status().conditions?.find(({ type }) => type === wanted);
 const stageOf = (replica: Replica, name: string) =>
-  statusOf(replica)
-    ?.targets?.find(({ version }) => version === TARGET)
+  replica
+    .status()
+    .targets?.find(({ version }) => version === TARGET)
     ?.stages.find((each) => each.name === name);
 
 for (const [by, spec] of Object.entries({ namespaces: BY_NAMESPACE, Clusters: BY_CLUSTER }))
@@ -134,7 +123,7 @@ for (const [by, spec] of Object.entries({ namespaces: BY_NAMESPACE, Clusters: BY
       assert.equal(condition(fleet.replica, CONDITION.Halted)?.status, "True");
       stubs(fleet, fleet.other)[what]?.();
       await fleet.reconciler.reconcile("upgrades");
-      assert.deepEqual(statusOf(fleet.replica)?.failed, [failed]);
+      assert.deepEqual(fleet.status().failed, [failed]);
       assert.equal(condition(fleet.replica, CONDITION.Halted)?.status, "True");
       assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "Halted");
     });

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
-import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
+import type { Namespace, StoredNamespace } from "../../../src/api/meta.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
 import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
 import { stubNamespace } from "../../../src/views/too-large.ts";
 import { runs } from "../../generated.ts";
-import { clusterMeta, failureOf, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { clusterMeta, failureOf, NOW, readyStatus, rolloutOf, TARGET, waitingCluster } from "./fixtures.ts";
 
 const value = fc.constantFrom("a", "b");
 const limit = fc.constantFrom<number | string>(0, 1, 2, 3, "0%", "34%", "50%", "100%");
@@ -77,13 +77,7 @@ test("what is not known of Namespaces lets no stage pass, and no Cluster begin",
             uid: name,
           };
           const reconciled = each.state !== "waits" && each.state !== "runs";
-          const cluster: Cluster = {
-            metadata,
-            paused: false,
-            created: true,
-            topology: { className: "lab", version: TARGET },
-            progress: { reconciled },
-          };
+          const cluster = waitingCluster("c", { metadata, progress: { reconciled } });
           const member = memberOf(rollout, cluster, as(each)(namespace));
           const health = each.state === "failed" ? ("Unhealthy" as const) : ("Healthy" as const);
           const state = { cluster, health, hasReached: reconciled, lastsUnhealthy: false, isAwaited: true };
