@@ -2,6 +2,7 @@
 
 import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister, Unavailable } from "../memory/memory.ts";
@@ -12,10 +13,15 @@ import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 
+type NotCalled = Unavailable | "Unknown" | undefined;
+
 export interface Coverage {
   readonly store: DecisionStore;
   readonly clusters: Pick<Lister<Cluster>, "list">;
-  readonly notCalled: (policy: CompiledPolicy) => Unavailable | "Unknown" | undefined;
+  readonly rollouts: Pick<Rollouts, "entries">;
+  readonly notCalled: (policy: CompiledPolicy) => NotCalled;
+  /** Why Cluster API does not call the hook in any namespace. */
+  readonly hookNotCalled: (hook: HookName) => NotCalled;
 }
 
 /** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
@@ -25,8 +31,11 @@ export function followCoverage(metrics: Metrics, coverage: Coverage): void {
   metrics.bypasses.follow(() => countBypasses(coverage));
 }
 
-function countNotCalled({ store, notCalled }: Coverage): Sample<"reason">[] {
-  const reasons = [...store.policies.entries()].map(({ compiled }) => notCalled(compiled));
+function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: Coverage): Sample<"reason">[] {
+  const reasons = [
+    ...[...store.policies.entries()].map(({ compiled }) => notCalled(compiled)),
+    ...rollouts.entries().map(({ hook }) => hookNotCalled(hook)),
+  ];
   if (reasons.includes("Unknown")) return [];
   return NOT_CALLED_REASONS.map((reason) => ({
     labels: { reason },

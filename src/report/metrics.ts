@@ -237,7 +237,7 @@ function fleetMetrics({ histogram, mirror }: Makers) {
       labelNames: ["kind", "mode", "ready"],
     }),
     policiesNotCalled: mirror("hookpolicy_policies_not_called", {
-      help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+      help: "Policies and HookRollouts that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
       labelNames: ["reason"],
     }),
     clusters: mirror("hookpolicy_clusters", {

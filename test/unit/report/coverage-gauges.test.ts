@@ -6,10 +6,15 @@ import { type Coverage, followCoverage } from "../../../src/report/fleet-metrics
 import { createMetrics } from "../../../src/report/metrics.ts";
 import { cluster, hookPolicy } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
+import { replicaOf } from "../rollouts/rollout-fixture.ts";
 
-async function scraped(coverage: Coverage): Promise<Record<string, number>> {
+type Given = Pick<Coverage, "store" | "clusters" | "notCalled"> & Partial<Coverage>;
+
+const NO_ROLLOUTS = { rollouts: { entries: () => [] }, hookNotCalled: () => undefined };
+
+async function scraped(coverage: Given): Promise<Record<string, number>> {
   const metrics = createMetrics({ capiVersion: "1.14" });
-  followCoverage(metrics, coverage);
+  followCoverage(metrics, { ...NO_ROLLOUTS, ...coverage });
   const lines = (await metrics.text())
     .split("\n")
     .filter((line) => /^hookpolicy_(clusters|policies_not_called|cluster_bypasses)\{/.test(line));
@@ -63,6 +68,20 @@ test("policies are counted by why Cluster API never calls, and not at all until 
     NotRegistered: 1,
   });
   assert.deepEqual(await scraped({ store, clusters: listed, notCalled: () => "Unknown" }), COUNTS);
+});
+
+test("rollouts count with the policies, by the hook of their operation", async () => {
+  const { rollouts } = replicaOf({ specs: { creations: { operation: "Create" }, upgrades: {} } });
+  const { store } = storeWith({ policies: [hookPolicy()], clusters });
+  const found = await scraped({
+    store,
+    clusters: listed,
+    rollouts,
+    notCalled: () => undefined,
+    hookNotCalled: (hook) =>
+      hook === "BeforeClusterCreate" ? { reason: "HookNotRegistered", message: "" } : undefined,
+  });
+  assert.deepEqual(found, { ...COUNTS, ...NONE, HookNotRegistered: 1 });
 });
 
 test("before everything was read nothing is counted", async () => {
