@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { HookCall } from "../../src/api/runtime-hooks.ts";
-import { APPROVED, at, cluster, gated, heldAt, UPGRADE } from "../unit/builders.ts";
+import { timestamp } from "../../src/lib/instant.ts";
+import { APPROVED, at, cluster, clusterHookPolicy, gated, heldAt, rule, UPGRADE } from "../unit/builders.ts";
 import { Operators } from "./operators.ts";
 
 const soak: GateSpec = { name: "soak", wait: { duration: "24h" } };
@@ -80,4 +81,30 @@ test("(6) a deadline that began while the clock was ahead counts from when it is
   assert.ok(await isHeld(operators));
   operators.passTo(at("+62m"));
   assert.ok(!(await isHeld(operators)));
+});
+
+test("a deadline begins anew after its Cluster was too large, on every replica and after a restart", async () => {
+  const hooks = ["BeforeClusterUpgrade" as const];
+  const rules = [rule({ hooks, until: [approval], deadline: { after: "1h", onExpiry: "Allow" } })];
+  const held = clusterHookPolicy({ clusterSelector: {}, rules });
+  const operators = new Operators({ policies: [held], clusters: [upgrading] });
+  operators.settle();
+  operators.passTo(at("+59m"));
+  operators.set({ ...upgrading, tooLarge: true });
+  operators.settle();
+  operators.passTo(at("+3h"));
+  operators.set(upgrading);
+  operators.settle();
+  const [row] = operators.statusOf(held)?.decisions ?? [];
+  assert.equal(row?.timers?.[0]?.blockedSince, timestamp(at("+3h")), "a restart adopts it");
+  for (const [minutes, released] of [
+    [239, false],
+    [240, true],
+  ] as const) {
+    operators.passTo(at(`+${minutes}m`));
+    for (const index of [0, 1]) {
+      const { retryAfterSeconds } = await operators.ask(index, UPGRADE, upgrading);
+      assert.equal(retryAfterSeconds === 0, released, `after ${minutes} minutes`);
+    }
+  }
 });

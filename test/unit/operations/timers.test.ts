@@ -4,9 +4,20 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { adoptTimers, editOf, forgetPolicy, remember } from "../../../src/operations/timers.ts";
-import { type OperationState, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
-import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
+import { type OperationState, type RuleTimers, timerKey, type World } from "../../../src/policy/world.ts";
+import {
+  APPROVED,
+  at,
+  cluster,
+  clusterHookPolicy,
+  gated,
+  hookPolicy,
+  NOW,
+  Operation,
+  rule,
+} from "../builders.ts";
 import { runs } from "../../generated.ts";
 
 const KEY = timerKey("uid-protect", "confirmed-delete");
@@ -42,6 +53,37 @@ describe("what is remembered", () => {
     other.state = { firstAsked: NOW, rules: new Map([...operation.state!.rules, ["other/gone", {}]]) };
     other.at(NOW);
     assert.deepEqual([...other.state.rules.keys()], [KEY]);
+  });
+
+  describe("of a deadline and a wait ends, so that nothing is released at once, when", () => {
+    const spec = { ...gated([approval, soak], { deadline }).spec, namespaceSelector: {} };
+    const policy = clusterHookPolicy(spec, { uid: "uid-protect" });
+    const [known] = spec.rules;
+    const broken = (change: object): PolicyObject =>
+      clusterHookPolicy({ ...spec, ...change }, { uid: "uid-protect" });
+    const cases: Readonly<Record<string, readonly [PolicyObject, Partial<World>]>> = {
+      "an expression in its rule does not compile": [
+        broken({ rules: [{ ...known, until: [{ name: "approved", expression: "cluster." }] }] }),
+        {},
+      ],
+      "the rules are no list": [broken({ rules: "none" }), {}],
+      "the policy is too large": [{ ...policy, tooLarge: true }, {}],
+      "the Cluster is too large": [policy, { cluster: { ...cluster(), tooLarge: true } }],
+      "the Namespace is not known": [policy, { namespace: undefined }],
+    };
+    for (const [title, [meanwhile, over]] of Object.entries(cases))
+      test(title, () => {
+        const operation = new Operation([policy]);
+        operation.state = asked({ blockedSince: at("-2h"), gatesMetSince: at("-5m") });
+        const without = new Operation([meanwhile]);
+        without.state = operation.state;
+        assert.equal(without.at(at("-1m"), over).holds, true);
+        operation.state = without.state;
+        assert.equal(operation.at(NOW).holds, true);
+        assert.deepEqual(operation.state.rules, new Map([[KEY, { blockedSince: NOW }]]));
+        assert.equal(operation.at(at("+59m")).holds, true);
+        assert.equal(operation.at(at("+1h")).holds, false);
+      });
   });
 
   test("is not that of a policy whose uid only begins alike", () => {
