@@ -88,16 +88,16 @@ describe("a HookRollout", () => {
     };
     await cp.patchStatus(ref, status);
     assert.deepEqual((await cp.get(ref))["status"], status, "nothing is dropped");
-    const [header = "", row = ""] = (await cp.kubectl("get", "hkr")).split("\n");
+    const [header = "", row = ""] = (await cp.kubectl("get", "hkr", ref.name)).split("\n");
     assert.match(
       header,
-      /^NAME +READY +MODE +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
+      /^NAME +READY +MODE +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +NOT CALLED +AGE *$/,
     );
     assert.match(
       row,
       /^rolloutschema +False +Enforce +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/,
     );
-    assert.match(await cp.kubectl("get", "hkr", "-o", "wide"), /AGE +REASON *\n.* InvalidSpec *$/m);
+    assert.match(await cp.kubectl("get", "hkr", ref.name, "-o", "wide"), /AGE +REASON *\n.* InvalidSpec *$/m);
   });
 
   test("keeps no row that a status has too many of", async () => {

@@ -132,10 +132,9 @@ describe("what the docs say", () => {
     "kubectl get events -A --field-selector reason=Held": prints(/^team-a .* Held .*prod-1/m),
     "kubectl get hookrollout": async (command) => {
       await cp.apply(ROLLOUT);
-      assert.match(
-        await sh(command),
-        /^NAME +READY +MODE +OPERATION +TARGET +STAGE +RUNNING .*\nupgrades +True +Enforce +Upgrade /,
-      );
+      const shown =
+        /^NAME +READY +MODE +OPERATION +TARGET +STAGE +RUNNING .*\nupgrades +True +Enforce +Upgrade /;
+      await cp.waitFor("the rollout to be Ready", async () => shown.test(await sh(command)));
     },
     // In earnest: test/capi/rollouts.test.ts.
     "hookpolicy rollout status upgrades": prints(/^HookRollout upgrades \(Upgrade\): /),

@@ -96,7 +96,7 @@ export function topology({ clusters, fleet, matches }: DoctorInput): Finding {
   const believed = new Set([...gatedIn(matches).values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
   const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${firstNames(without)})`;
-  const refuse = advice`refuse their deletion at admission instead: ${run("kubectl apply -k manifests/admission/refuse-deletion")} (in a release: hookpolicy-admission-refuse-deletion.yaml)`;
+  const refuse = advice`refuse their deletion at admission instead, with hookpolicy-admission-refuse-deletion.yaml of a release, or ${run("kubectl apply -k manifests/admission/refuse-deletion")}`;
   if (misled.length === 0) return warning(detail, refuse);
   return error(
     `policies match ${counted(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${firstNames(misled)}`,
