@@ -5,18 +5,12 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, test } from "node:test";
-import { bundle, COMPILE_CACHE } from "../bundle.ts";
+import { COMPILE_CACHE } from "../bundle.ts";
+import { hookpolicy, MAIN } from "./cli/program.ts";
 import { onTerminal } from "./cli/terminal/pseudo-terminal.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "src/main.ts");
-const MAIN = bundle();
-
-interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 const children = new Set<ChildProcess>();
 
@@ -37,7 +31,7 @@ afterEach(() => {
   children.clear();
 });
 
-async function outcome(child: ChildProcess): Promise<Outcome> {
+async function outcome(child: ChildProcess) {
   let stdout = "";
   let stderr = "";
   child.stdout?.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
@@ -45,9 +39,6 @@ async function outcome(child: ChildProcess): Promise<Outcome> {
   const [code]: unknown[] = await once(child, "close");
   return { code: typeof code === "number" ? code : null, stdout, stderr };
 }
-
-const hookpolicy = async (...args: string[]): Promise<Outcome> =>
-  await outcome(start([process.execPath, MAIN, ...args]));
 
 /** `hookpolicy run` with `body` in the place of the manager: `async (options, { log, signal }) => { body }`. */
 function runWith(body: string, ...flags: string[]): ChildProcess {
@@ -76,69 +67,43 @@ async function ready(child: ChildProcess): Promise<void> {
   });
 }
 
-const USAGE: Record<string, { args: string[]; line: string }> = {
-  "a flag that does not exist": {
-    args: ["run", "--foo"],
-    line: "error: unknown option '--foo'; see 'hookpolicy run --help'",
-  },
-  "a flag with a typing error": {
-    args: ["run", "--webhook-prt=1"],
-    line: "error: unknown option '--webhook-prt=1' (did you mean --webhook-port?); see 'hookpolicy run --help'",
-  },
-  "a command with a typing error": {
-    args: ["rnu"],
-    line: "error: unknown command 'rnu' (did you mean run?); see 'hookpolicy --help'",
-  },
-  "help for a command that does not exist": {
-    args: ["help", "nope"],
-    line: "error: unknown command 'nope'; see 'hookpolicy --help'",
-  },
-  "help for a command with a typing error": {
-    args: ["help", "rollot"],
-    line: "error: unknown command 'rollot' (did you mean rollout?); see 'hookpolicy --help'",
-  },
-  "help for an action with a typing error": {
-    args: ["help", "rollout", "paln"],
-    line: "error: unknown action 'paln' of rollout (did you mean plan?); see 'hookpolicy --help'",
-  },
-  "an argument too many": {
-    args: ["run", "extra"],
-    line: "error: too many arguments for 'run'. Expected 0 arguments but got 1: extra; see 'hookpolicy run --help'",
-  },
-  "a flag without its value": {
-    args: ["run", "--webhook-port"],
-    line: "error: option '--webhook-port <port>' argument missing; see 'hookpolicy run --help'",
-  },
-  "a wrong value": {
-    args: ["run", "--log-level=loud"],
-    line: `error: --log-level is "loud"; allowed: debug, info, warn, error; see 'hookpolicy run --help'`,
-  },
-  "a line break in a flag": {
-    args: ["run", "--a\nb"],
-    line: "error: unknown option '--a\\nb'; see 'hookpolicy run --help'",
-  },
+/** By what is typed. */
+const USAGE: Record<string, string> = {
+  "run --foo": "error: unknown option '--foo'; see 'hookpolicy run --help'",
+  "run --webhook-prt=1":
+    "error: unknown option '--webhook-prt=1' (did you mean --webhook-port?); see 'hookpolicy run --help'",
+  rnu: "error: unknown command 'rnu' (did you mean run?); see 'hookpolicy --help'",
+  "help nope": "error: unknown command 'nope'; see 'hookpolicy --help'",
+  "help rollot": "error: unknown command 'rollot' (did you mean rollout?); see 'hookpolicy --help'",
+  "help rollout paln":
+    "error: unknown action 'paln' of rollout (did you mean plan?); see 'hookpolicy --help'",
+  "run extra":
+    "error: too many arguments for 'run'. Expected 0 arguments but got 1: extra; see 'hookpolicy run --help'",
+  "run --webhook-port": "error: option '--webhook-port <port>' argument missing; see 'hookpolicy run --help'",
+  "run --log-level=loud": `error: --log-level is "loud"; allowed: debug, info, warn, error; see 'hookpolicy run --help'`,
+  "run --a\nb": "error: unknown option '--a\\nb'; see 'hookpolicy run --help'",
 };
-for (const [name, { args, line }] of Object.entries(USAGE)) {
-  test(`${name} is one line on stderr and exit 2`, async () => {
-    assert.deepEqual(await hookpolicy(...args), { code: 2, stdout: "", stderr: `${line}\n` });
+for (const [typed, line] of Object.entries(USAGE)) {
+  test(`hookpolicy ${typed}: one line on stderr and exit 2`, async () => {
+    assert.deepEqual(await hookpolicy(typed.split(" ")), { code: 2, stdout: "", stderr: `${line}\n` });
   });
 }
 
 test("without arguments: the help on stderr and exit 2", async () => {
-  const { code, stdout, stderr } = await hookpolicy();
+  const { code, stdout, stderr } = await hookpolicy([]);
   assert.equal(code, 2);
   assert.equal(stdout, "");
   assert.match(stderr, /^Usage: hookpolicy /);
 });
 
 test("--help, help and help run explain every flag, with its default, and exit 0", async () => {
-  const top = await hookpolicy("--help");
+  const top = await hookpolicy(["--help"]);
   assert.match(top.stdout, /run the operator[^]*Examples:/);
   const commands = [...top.stdout.matchAll(/^ {2}([a-z][a-z-]*)(?: \[| <|  )/gm)].map(([, name]) => name);
   assert.deepEqual(commands.slice(0, 3), ["explain", "get", "approve"]);
-  assert.deepEqual(await hookpolicy("help"), top);
-  const run = await hookpolicy("run", "--help");
-  assert.deepEqual(await hookpolicy("help", "run"), run);
+  assert.deepEqual(await hookpolicy(["help"]), top);
+  const run = await hookpolicy(["run", "--help"]);
+  assert.deepEqual(await hookpolicy(["help", "run"]), run);
   assert.deepEqual({ code: run.code, stderr: run.stderr }, { code: 0, stderr: "" });
   for (const text of ["Hook server:", "--capi-version <version>", "(default: :9440)", "Examples:"]) {
     assert.ok(run.stdout.includes(text), text);
@@ -146,13 +111,13 @@ test("--help, help and help run explain every flag, with its default, and exit 0
 });
 
 test("the help of an action leaves out what belongs to others", async () => {
-  const { code, stdout } = await hookpolicy("rollout", "plan", "--help");
+  const { code, stdout } = await hookpolicy(["rollout", "plan", "--help"]);
   assert.equal(code, 0);
   for (const text of ["--duration", "--output", "--kubeconfig", "rollout plan upgrades --duration"])
     assert.ok(stdout.includes(text), text);
   for (const text of ["--reason", "--yes", "--watch", "rollout resume"])
     assert.ok(!stdout.includes(text), text);
-  assert.equal((await hookpolicy("help", "rollout", "plan")).stdout, stdout);
+  assert.equal((await hookpolicy(["help", "rollout", "plan"])).stdout, stdout);
 });
 
 test("on a narrow terminal, the help wraps what it says about options", async () => {
@@ -167,11 +132,11 @@ test("on a narrow terminal, the help wraps what it says about options", async ()
 });
 
 test("the help of every command says what its exit codes mean", async () => {
-  const { stdout: top } = await hookpolicy("help");
+  const { stdout: top } = await hookpolicy(["help"]);
   const names = [...top.matchAll(/^ {2}([a-z][a-z-]*)(?: \[| <|  )/gm)].map(([, name = ""]) => name);
   assert.ok(names.includes("run") && names.includes("completion"), names.join());
   for (const name of names.filter((each) => each !== "help"))
-    assert.match((await hookpolicy("help", name)).stdout, /^Exit code: 0 /m, name);
+    assert.match((await hookpolicy(["help", name])).stdout, /^Exit code: 0 /m, name);
 });
 
 test("--version from source and from the bundle is that of package.json, and the bundle can be executed", async () => {
