@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { type Attempt, attemptOf, type Change } from "../../../src/operations/attempt.ts";
-import { cluster } from "../builders.ts";
+import { cluster, DELETE } from "../builders.ts";
 
 const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
 
@@ -18,36 +19,28 @@ const reconciled = { progress: { reconciled: true } };
 const from = at("v1.34.0", reconciled);
 const to = at("v1.35.0", reconciled);
 
+const upgrade = (fromKubernetesVersion: string, toKubernetesVersion: string): HookCall => ({
+  hook: "BeforeClusterUpgrade",
+  fromKubernetesVersion,
+  toKubernetesVersion,
+});
+
 describe("a request begins", () => {
   const cases: Record<string, { change: Change; call: Attempt["call"] }> = {
-    "a deletion, of a Cluster that is stored": {
-      change: { before: from },
-      call: { hook: "BeforeClusterDelete" },
-    },
-    "a deletion, of a paused Cluster": {
-      change: { before: cluster({}, { paused: true }) },
-      call: { hook: "BeforeClusterDelete" },
-    },
+    "a deletion, of a Cluster that is stored": { change: { before: from }, call: DELETE },
+    "a deletion, of a paused Cluster": { change: { before: cluster({}, { paused: true }) }, call: DELETE },
     "a deletion, of a Cluster with the mark of clusterctl move that is not paused": {
       change: { before: cluster(MOVED) },
-      call: { hook: "BeforeClusterDelete" },
+      call: DELETE,
     },
     "a creation": { change: { after: from }, call: { hook: "BeforeClusterCreate" } },
     "an upgrade, from the version that the Cluster has reached": {
       change: { before: from, after: to },
-      call: {
-        hook: "BeforeClusterUpgrade",
-        fromKubernetesVersion: "v1.34.0",
-        toKubernetesVersion: "v1.35.0",
-      },
+      call: upgrade("v1.34.0", "v1.35.0"),
     },
     "an upgrade, from the version of its machines while its spec has another one": {
       change: { before: at("v1.34.0", { progress: { version: "v1.33.0" } }), after: to },
-      call: {
-        hook: "BeforeClusterUpgrade",
-        fromKubernetesVersion: "v1.33.0",
-        toKubernetesVersion: "v1.35.0",
-      },
+      call: upgrade("v1.33.0", "v1.35.0"),
     },
     "an upgrade, from a version that nothing shows": {
       change: { before: at("v1.34.0"), after: to },
@@ -59,27 +52,15 @@ describe("a request begins", () => {
     },
     "an upgrade, of a paused Cluster whose upgrade to another version runs": {
       change: { before: at("v1.34.0", reconciled, RUNS), after: { ...to, paused: true } },
-      call: {
-        hook: "BeforeClusterUpgrade",
-        fromKubernetesVersion: "v1.34.0",
-        toKubernetesVersion: "v1.35.0",
-      },
+      call: upgrade("v1.34.0", "v1.35.0"),
     },
     "an upgrade, together with the mark of one and a pause": {
       change: { before: from, after: { ...at("v1.35.0", reconciled, RUNS), paused: true } },
-      call: {
-        hook: "BeforeClusterUpgrade",
-        fromKubernetesVersion: "v1.34.0",
-        toKubernetesVersion: "v1.35.0",
-      },
+      call: upgrade("v1.34.0", "v1.35.0"),
     },
     "an upgrade, together with the end of a pause": {
       change: { before: at("v1.34.0", { ...reconciled, paused: true }), after: to },
-      call: {
-        hook: "BeforeClusterUpgrade",
-        fromKubernetesVersion: "v1.34.0",
-        toKubernetesVersion: "v1.35.0",
-      },
+      call: upgrade("v1.34.0", "v1.35.0"),
     },
   };
   for (const [name, { change, call }] of Object.entries(cases)) {
