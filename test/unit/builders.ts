@@ -7,6 +7,7 @@ import type {
   HookOverrideSpec,
   HookPolicySpec,
   RuleSpec,
+  WindowEntry,
 } from "../../src/api/hook-policy.ts";
 import {
   type Cluster,
@@ -170,6 +171,16 @@ export function at(offset: string): Date {
   const ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit ?? ""];
   if (ms === undefined) throw new Error(`${offset} is no offset`);
   return new Date(NOW.getTime() + Number(`${sign}${amount}`) * ms);
+}
+
+/** From the one instant to the other, by their offsets. */
+export function period(from: string, to: string): WindowEntry {
+  return { from: at(from).toISOString(), to: at(to).toISOString() };
+}
+
+/** A window that opens by this schedule, in UTC. */
+export function scheduled(name: string, schedule: string, duration: string): GateSpec {
+  return { name, window: { timeZone: "UTC", allow: [{ schedule, duration }] } };
 }
 
 /** A policy with one rule that has these gates. */

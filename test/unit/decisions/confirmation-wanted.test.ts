@@ -5,13 +5,13 @@ import test from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { DecisionRequest } from "../../../src/policy/world.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
-import { APPROVED, at, cluster, DELETE, gated, NOW } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, NOW, period } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
 import { readerOf, testConfirmer } from "./confirmer.ts";
 
 const approved = cluster({ deletionTimestamp: NOW.toISOString(), annotations: { [APPROVED]: "" } });
 const approval = { name: "approved", annotation: { key: APPROVED } } as const;
-const allow = [{ from: at("+1m").toISOString(), to: at("+1h").toISOString() }];
+const allow = [period("+1m", "+1h")];
 
 interface Setup {
   readonly live?: Cluster;

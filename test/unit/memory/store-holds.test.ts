@@ -14,6 +14,7 @@ import {
   hookPolicy,
   NOW,
   letGo,
+  period,
 } from "../builders.ts";
 import { type Fixture, passTo, statusOf, storeWith } from "./fixtures.ts";
 
@@ -70,7 +71,7 @@ describe("a hold", () => {
   });
 
   test("that time ends and begins again is told of again", () => {
-    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const allow = [period("+1h", "+2h")];
     const fixture = storeWith({
       policies: [gated([{ name: "w", window: { allow } }])],
       clusters: [deleting],

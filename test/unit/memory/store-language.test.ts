@@ -6,7 +6,19 @@ import type { GateSpec, HookPolicyStatus, RecentResult, RuleSpec } from "../../.
 import { REASON } from "../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { FoundObjects, ObjectReader, WatchedObject } from "../../../src/policy/watched-objects.ts";
-import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, letGo } from "../builders.ts";
+import {
+  APPROVED,
+  at,
+  cluster,
+  DELETE,
+  gated,
+  hookPolicy,
+  NOW,
+  rule,
+  letGo,
+  period,
+  scheduled,
+} from "../builders.ts";
 import { entryOf, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -25,16 +37,10 @@ const restrictive = (status: HookPolicyStatus): unknown => {
 describe("Restrictive", () => {
   const window = (from: string, to: string): GateSpec => ({
     name: "w",
-    window: { allow: [{ from: at(from).toISOString(), to: at(to).toISOString() }] },
+    window: { allow: [period(from, to)] },
   });
-  const deny = {
-    name: "w",
-    window: { deny: [{ from: at("-1h").toISOString(), to: at("+9d").toISOString() }] },
-  };
-  const daily = {
-    name: "w",
-    window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "1h" }] },
-  };
+  const deny = { name: "w", window: { deny: [period("-1h", "+9d")] } };
+  const daily = scheduled("w", "0 22 * * *", "1h");
   const wait: GateSpec = { name: "s", wait: { duration: "1h" } };
   const [yes, no] = [
     ["True", REASON.ActionRequired],

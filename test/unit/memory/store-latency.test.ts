@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { APPROVED, at, cluster, DELETE, gated, hookOverride, hookPolicy } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, hookOverride, hookPolicy, period } from "../builders.ts";
 import { passTo, storeWith } from "./fixtures.ts";
 
 const deletionTimestamp = "2026-11-21T11:00:00Z";
@@ -22,7 +22,7 @@ describe("the latency of a decision", () => {
   });
 
   test("of an answer that time changes counts from when it was due", () => {
-    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const allow = [period("+1h", "+2h")];
     const fixture = storeWith({
       policies: [gated([{ name: "w", window: { allow } }])],
       clusters: [deleting],

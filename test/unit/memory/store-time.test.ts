@@ -17,16 +17,14 @@ import {
   rule,
   UPGRADE,
   heldAt,
+  scheduled,
 } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const DELETED_AT = "2026-11-21T11:00:00Z";
 const deleting = cluster({ deletionTimestamp: DELETED_AT });
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
-const daily: GateSpec = {
-  name: "daily",
-  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "1h" }] },
-};
+const daily = scheduled("daily", "0 22 * * *", "1h");
 
 const told = ({ events }: Fixture): readonly string[] => events.map(({ note }) => note);
 const change = (gate: string, is: "open" | "closed", from: string, until: string): string =>
@@ -69,10 +67,7 @@ describe("a window", () => {
   });
 
   test("is not told of when only another one of the policy opens", () => {
-    const early = {
-      name: "early",
-      window: { timeZone: "UTC", allow: [{ schedule: "0 13 * * *", duration: "1h" }] },
-    };
+    const early = scheduled("early", "0 13 * * *", "1h");
     const fixture = storeWith({ policies: [gated([daily, early])] });
     passTo(fixture, at("+1h"));
     assert.deepEqual(told(fixture), [change("early", "open", "+1h", "+2h")]);
@@ -80,10 +75,7 @@ describe("a window", () => {
 
   test("that was edited has not opened or closed by time", () => {
     const fixture = storeWith({ policies: [gated([daily])] });
-    const open = {
-      name: "daily",
-      window: { timeZone: "UTC", allow: [{ schedule: "0 12 * * *", duration: "1h" }] },
-    };
+    const open = scheduled("daily", "0 12 * * *", "1h");
     const edited = hookPolicy(
       { rules: [rule({ until: [open] })] },
       { generation: 2, resourceVersion: "101" },

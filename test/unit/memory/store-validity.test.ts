@@ -17,6 +17,7 @@ import {
   heldAt,
   rule,
   UPGRADE,
+  period,
 } from "../builders.ts";
 import { hookRollout } from "../rollouts/fixtures.ts";
 import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
@@ -102,7 +103,7 @@ describe("an answer is no longer valid", () => {
   });
 
   test("ahead of the edge of a window, nor before it was given", () => {
-    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const allow = [period("+1h", "+2h")];
     const fixture = held(gated([{ name: "w", window: { allow } }]));
     assert.ok(fixture.isValid(at("+59m")));
     assert.ok(!fixture.isValid(at("+1h")));

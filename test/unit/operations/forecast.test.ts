@@ -20,6 +20,8 @@ import {
   override,
   rule,
   world,
+  scheduled,
+  period,
 } from "../builders.ts";
 import { runs } from "../../generated.ts";
 
@@ -27,16 +29,10 @@ const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const wait = (duration: string): GateSpec => ({ name: `wait-${duration}`, wait: { duration } });
 const window = (name: string, from: string, to: string): GateSpec => ({
   name,
-  window: { allow: [{ from: at(from).toISOString(), to: at(to).toISOString() }] },
+  window: { allow: [period(from, to)] },
 });
-const daily: GateSpec = {
-  name: "daily",
-  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "1h" }] },
-};
-const hourly: GateSpec = {
-  name: "hourly",
-  window: { timeZone: "UTC", allow: [{ schedule: "0 * * * *", duration: "10m" }] },
-};
+const daily = scheduled("daily", "0 22 * * *", "1h");
+const hourly = scheduled("hourly", "0 * * * *", "10m");
 const clocked = (expression: string): GateSpec => ({ name: "clocked", expression });
 const allowAfter = (after: string): Partial<RuleSpec> => ({ deadline: { after, onExpiry: "Allow" } });
 
@@ -149,14 +145,8 @@ describe("time alone releases", () => {
 });
 
 test("windows that never meet are given up in the end", () => {
-  const odd = {
-    name: "odd",
-    window: { timeZone: "UTC", allow: [{ schedule: "0 1-23/2 * * *", duration: "1h" }] },
-  };
-  const even = {
-    name: "even",
-    window: { timeZone: "UTC", allow: [{ schedule: "0 0-22/2 * * *", duration: "1h" }] },
-  };
+  const odd = scheduled("odd", "0 1-23/2 * * *", "1h");
+  const even = scheduled("even", "0 0-22/2 * * *", "1h");
   assert.equal(foreseen([gated([odd, even, wait("1h")])]), undefined);
 });
 
@@ -164,13 +154,13 @@ test("windows that never meet are given up in the end", () => {
 const QUARTER = 900_000;
 const HORIZON = 40;
 const quarters = (n: number): Date => new Date(NOW.getTime() + n * QUARTER);
-const period = fc
+const anyPeriod = fc
   .tuple(fc.integer({ min: -4, max: 30 }), fc.integer({ min: 1, max: 12 }))
   .map(([start, length]) => ({
     from: quarters(start).toISOString(),
     to: quarters(start + length).toISOString(),
   }));
-const periods = fc.array(period, { minLength: 1, maxLength: 3 });
+const periods = fc.array(anyPeriod, { minLength: 1, maxLength: 3 });
 const minutes = fc.integer({ min: 1, max: 12 }).map((n) => `${n * 15}m`);
 const anyGate: fc.Arbitrary<Omit<GateSpec, "name">> = fc.oneof(
   { weight: 4, arbitrary: periods.map((allow) => ({ window: { allow } })) },

@@ -14,7 +14,6 @@ import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import {
   ALL_HOOKS,
   APPROVED,
-  at,
   cluster,
   clusterHookPolicy,
   compiled,
@@ -25,6 +24,7 @@ import {
   rule,
   UPGRADE,
   world,
+  period,
 } from "../builders.ts";
 import { runs } from "../../generated.ts";
 
@@ -149,7 +149,7 @@ describe("whether a policy looks at the Cluster with CEL", () => {
 });
 
 test("the windows of a policy are those of its gates, also inside of anyOf", () => {
-  const window = { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] };
+  const window = { allow: [period("+1h", "+2h")] };
   const rules = [
     rule({ name: "one", until: [{ name: "a", window }] }),
     rule({

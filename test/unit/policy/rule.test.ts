@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, MatchCondition, RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { Decision, RuleTrace } from "../../../src/policy/decision.ts";
 import type { World } from "../../../src/policy/world.ts";
-import { APPROVED, at, cluster, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
+import { APPROVED, at, cluster, gated, hookPolicy, NOW, Operation, rule, period } from "../builders.ts";
 
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const onNamespace: GateSpec = { name: "thawed", label: { key: "thawed", from: "Namespace" } };
@@ -272,7 +272,7 @@ describe("the retry", () => {
     assert.equal(operation.at(NOW).retryAfterSeconds, 30);
   });
   test("does not end with what only closes", () => {
-    const window = { allow: [{ from: at("-1h").toISOString(), to: at("+20s").toISOString() }] };
+    const window = { allow: [period("-1h", "+20s")] };
     const policy = gated([approval, { name: "open", window }], { retryAfterSeconds: 300 });
     assert.equal(new Operation([policy]).at(NOW).retryAfterSeconds, 300);
   });

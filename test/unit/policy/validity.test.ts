@@ -10,15 +10,12 @@ import { decide } from "../../../src/policy/decide.ts";
 import { readsCall, validUntil } from "../../../src/policy/decision.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
-import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";
+import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world, period } from "../builders.ts";
 import * as any from "./decide-arbitraries.ts";
 import { runs } from "../../generated.ts";
 
 /** At 12:00; the window opens at 13:00. */
-const LATER: GateSpec = {
-  name: "later",
-  window: { timeZone: "UTC", allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] },
-};
+const LATER: GateSpec = { name: "later", window: { timeZone: "UTC", allow: [period("+1h", "+2h")] } };
 const APPROVAL: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const CLOCK: GateSpec = {
   name: "clock",

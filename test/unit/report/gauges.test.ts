@@ -18,6 +18,7 @@ import {
   NOW,
   READY,
   rule,
+  period,
 } from "../builders.ts";
 import { StoredTask } from "../../../src/tasks/stored-task.ts";
 import { hookTask } from "../tasks/hook-tasks.ts";
@@ -61,7 +62,7 @@ describe("the metrics", () => {
   const of = "kind=HookPolicy,namespace=team-a,policy=protect";
 
   test("tell of each window whether it is open, as soon as it is", async () => {
-    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const allow = [period("+1h", "+2h")];
     const fixture = storeWith({ policies: [gated([{ name: "w", window: { allow } }])] });
     const name = "hookpolicy_window_open";
     const series = `${of},rule=confirmed-delete,gate=w`;
@@ -192,10 +193,7 @@ describe("the metrics", () => {
   });
 
   test("of one policy each have at most 1000 series, ClusterHookPolicies first, and tell how many are left out", async () => {
-    const gate = {
-      name: "w",
-      window: { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] },
-    };
+    const gate = { name: "w", window: { allow: [period("+1h", "+2h")] } };
     const rules = [rule({ until: [gate] })];
     const policies = Array.from({ length: 1001 }, (_, n) =>
       hookPolicy({ rules }, { name: `p${n}`, uid: `p${n}` }),
@@ -269,7 +267,7 @@ describe("the metrics", () => {
   });
 
   test("say of the oldest hold whether time alone ends it", async () => {
-    const window = { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] };
+    const window = { allow: [period("+1h", "+2h")] };
     const timed = gated([{ name: "w", window }]);
     const fixture = storeWith({ policies: [timed], clusters: [deleting] });
     const name = "hookpolicy_oldest_hold_timestamp_seconds";

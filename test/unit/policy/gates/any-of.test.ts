@@ -6,16 +6,13 @@ import type { AnyOfGateSpec } from "../../../../src/api/hook-policy.ts";
 import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
 import { compileGate } from "../../../../src/policy/gates/gates.ts";
 import type { World } from "../../../../src/policy/world.ts";
-import { at, cluster, DELETE, gated, NOW, Operation, world } from "../../builders.ts";
+import { at, cluster, DELETE, gated, NOW, Operation, world, period } from "../../builders.ts";
 
 const approval: AnyOfGateSpec = { name: "approved", annotation: { key: "approved", value: "yes" } };
 const thawed: AnyOfGateSpec = { name: "thawed", label: { key: "thawed", from: "Namespace" } };
 const labelled: AnyOfGateSpec = { name: "labelled", label: { key: "labelled" } };
 const fails: AnyOfGateSpec = { name: "fails", expression: "cluster.metadata.labels['missing'] == 'x'" };
-const later: AnyOfGateSpec = {
-  name: "later",
-  window: { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] },
-};
+const later: AnyOfGateSpec = { name: "later", window: { allow: [period("+1h", "+2h")] } };
 const clocked: AnyOfGateSpec = { name: "clocked", expression: "now > timestamp('2030-01-01T00:00:00Z')" };
 
 const approved: Partial<World> = { cluster: cluster({ annotations: { approved: "yes" } }) };

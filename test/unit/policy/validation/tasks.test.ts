@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, RuleSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
 import { checkRules, type Semantics } from "../../../../src/policy/validation/semantics.ts";
 import type { TaskOwner } from "../../../../src/policy/validation/task-checks.ts";
+import { scheduled } from "../../builders.ts";
 import { JOB, task, taskRule } from "../tasks/fixtures.ts";
 
 const OWN: TaskOwner = { kind: "HookPolicy", namespace: "team-a" };
@@ -331,10 +332,7 @@ describe("a warning", () => {
       ["endless-tasks", "spec.rules[0].tasks[0].create"],
     ]);
     assert.deepEqual(two({ validFor: "2h" }, {}), []);
-    const window: GateSpec = {
-      name: "w",
-      window: { timeZone: "UTC", allow: [{ schedule: "0 0 * * SAT", duration: "1h" }] },
-    };
+    const window = scheduled("w", "0 0 * * SAT", "1h");
     assert.deepEqual(ids(rules(taskRule([task()], { until: [window] }))), [
       ["endless-tasks", "spec.rules[0].tasks[0].create"],
     ]);
