@@ -10,6 +10,7 @@ import { WholeBody } from "../../../src/server/bodies.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { APPROVED, cluster, compiled, hookPolicy, NOW, validity, world } from "../builders.ts";
+import { handlerDeps } from "./deps.ts";
 
 const approvedWorld = world({ cluster: cluster({ annotations: { [APPROVED]: "" } }) });
 const policies = [compiled(hookPolicy())];
@@ -36,28 +37,20 @@ async function run(
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   const answers = new AnswerLog({ log, everyCall });
-  const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
-    source: {
-      loaded: () => true,
-      known: () => undefined,
-      mayHaveTasks: () => true,
-      storeTasks: async () => await Promise.resolve(false),
-      inTurn: (_, work) => work(),
-      ask: () => blocked,
-      validity: () => undefined,
-      confirm: async () => ({ ok: true, decision: allowed }),
-      ...over,
+  const deps = handlerDeps(
+    { ask: () => blocked, confirm: async () => ({ ok: true, decision: allowed }), ...over },
+    {
+      metrics: {
+        answered: (_, verdict) => verdicts.push(verdict),
+        unconfirmed: () => undefined,
+        discovered: () => undefined,
+      },
+      answers,
+      log,
+      warnRateLimited: write,
     },
-    metrics: {
-      answered: (_, verdict) => verdicts.push(verdict),
-      unconfirmed: () => undefined,
-      discovered: () => undefined,
-    },
-    answers,
-    log,
-    warnRateLimited: write,
-    now: () => NOW,
-  });
+  );
+  const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, deps);
   let text = "";
   for (const each of bytes) {
     if (each === "the Cluster is gone") {

@@ -9,7 +9,8 @@ import { WholeBody } from "../../../src/server/bodies.ts";
 import type { HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { createRoutes } from "../../../src/hooks/hook-routes.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { cluster, compiled, hookPolicy, NOW, validity, world } from "../builders.ts";
+import { cluster, compiled, hookPolicy, validity, world } from "../builders.ts";
+import { handlerDeps } from "./deps.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[] } {
@@ -49,13 +50,8 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
   const asked: string[] = [];
   const forgotten: string[] = [];
   const policies = [compiled(hookPolicy())];
-  const routes = createRoutes(servedHooks(14), {
-    source: {
-      loaded: () => true,
-      known: () => undefined,
-      mayHaveTasks: () => true,
-      storeTasks: async () => await Promise.resolve(false),
-      inTurn: (_, work) => work(),
+  const deps = handlerDeps(
+    {
       ask: ({ call }, now) => {
         asked.push(call.hook);
         return decide(policies, world(), call, now);
@@ -63,12 +59,12 @@ test("hooks and recorders forget a Cluster that is gone", async () => {
       validity: () => validity(),
       confirm: () => assert.fail("confirmed"),
     },
-    metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
-    answers: { record: () => undefined, repeat: () => undefined, forget: (uid) => forgotten.push(uid) },
-    log: createRecorder(),
-    warnRateLimited: assert.fail,
-    now: () => NOW,
-  });
+    {
+      answers: { record: () => undefined, repeat: () => undefined, forget: (uid) => forgotten.push(uid) },
+      warnRateLimited: assert.fail,
+    },
+  );
+  const routes = createRoutes(servedHooks(14), deps);
   const hook = "BeforeClusterDelete";
   const route = routes.routes.find(({ path }) => path === hookPath(hook));
   const body = new WholeBody([Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }))]);

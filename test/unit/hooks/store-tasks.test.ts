@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Logger } from "../../../src/lib/logger.ts";
 import { createHandler, type DecisionSource, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/server/bodies.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
@@ -10,6 +9,7 @@ import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { stubCluster } from "../../../src/views/too-large.ts";
 import { cluster, compiled, hookPolicy, NOW } from "../builders.ts";
+import { handlerDeps } from "./deps.ts";
 import { fleetWithTasks, task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const HOOK = "AfterControlPlaneInitialized";
@@ -36,30 +36,21 @@ function handlerOf({ source, object = policy, lacks, minutes = 1, runsFor = 0 }:
     cluster: lacks === "Cluster" ? stubCluster(whole) : whole,
     ...(lacks === "Namespace" && { namespace: undefined }),
   });
-  const log: Logger = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0, child: () => log };
   let now = new Date(NOW.getTime() - runsFor * 60_000);
-  const handler = createHandler(HOOK, false, {
-    source: {
-      loaded: () => true,
+  const deps = handlerDeps(
+    {
       known: () => world.cluster,
-      mayHaveTasks: () => true,
-      storeTasks: async () => await Promise.resolve(false),
-      inTurn: (_, work) => work(),
       ask: ({ call }) => {
         const { rendersTasks: _, ...known } = world;
         const decision = decide(policies, known, call, NOW);
         return { ...decision, basis: { source: "Memory", world: known, policies } };
       },
-      validity: () => undefined,
       confirm: () => assert.fail("nothing is released"),
       ...source,
     },
-    metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-    answers: { record: () => undefined, repeat: () => undefined, forget: () => undefined },
-    log,
-    warnRateLimited: () => undefined,
-    now: () => now,
-  });
+    { now: () => now },
+  );
+  const handler = createHandler(HOOK, false, deps);
   now = NOW;
   return handler;
 }

@@ -32,6 +32,7 @@ import {
   rule,
   world,
 } from "../builders.ts";
+import { handlerDeps } from "../hooks/deps.ts";
 import { silent } from "../memory/fixtures.ts";
 
 const schema: object = JSON.parse(
@@ -71,24 +72,12 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
   });
   for (const each of decisions) {
     const decision = "verdict" in each ? each : blocked;
-    const { handle } = createHandler("BeforeClusterDelete", true, {
-      source: {
-        loaded: () => true,
-        known: () => undefined,
-        mayHaveTasks: () => true,
-        storeTasks: async () => await Promise.resolve(false),
-        inTurn: (_, work) => work(),
-        ask: () => decision,
-        validity: () => undefined,
-        confirm: async () => ({ ok: true, decision }),
-        ...("verdict" in each ? {} : each),
-      },
-      metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-      answers: audit,
-      log: silent,
-      warnRateLimited: () => undefined,
-      now: () => NOW,
-    });
+    const source = {
+      ask: () => decision,
+      confirm: async () => ({ ok: true, decision }) as const,
+      ...("verdict" in each ? {} : each),
+    };
+    const { handle } = createHandler("BeforeClusterDelete", true, handlerDeps(source, { answers: audit }));
     await handle(new WholeBody([bytes]));
   }
   for (const line of lines) assert.ok(fits(line), JSON.stringify([fits.errors, line]));
