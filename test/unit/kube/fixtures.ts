@@ -102,26 +102,3 @@ export interface Identity {
   readonly key: string;
   readonly cert: string;
 }
-
-/** A self-signed server certificate for 127.0.0.1: its own CA. */
-export async function selfSigned(): Promise<Identity> {
-  await import("reflect-metadata"); // needed by the next
-  const x509 = await import("@peculiar/x509");
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  const now = Date.now();
-  const cert = await x509.X509CertificateGenerator.createSelfSigned({
-    name: "CN=fake-apiserver",
-    notBefore: new Date(now - 3_600_000),
-    notAfter: new Date(now + 3_600_000),
-    signingAlgorithm: algorithm,
-    keys,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }]),
-    ],
-  });
-  const pkcs8 = Buffer.from(await crypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  const key = `-----BEGIN PRIVATE KEY-----\n${pkcs8.replaceAll(/(.{64})/g, "$1\n")}\n-----END PRIVATE KEY-----\n`;
-  return { key, cert: cert.toString("pem") };
-}

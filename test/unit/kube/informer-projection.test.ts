@@ -5,6 +5,12 @@ import { test } from "node:test";
 import { until } from "./fixtures.ts";
 import { startInformer, toSize } from "./informer-lab.ts";
 
+function notNegative(raw: Parameters<typeof toSize>[0]): ReturnType<typeof toSize> {
+  const sized = toSize(raw);
+  if (sized.size < 0) throw new Error("negative");
+  return sized;
+}
+
 test("an event is projected beside what it follows on, a list anew", async (t) => {
   const known: (number | undefined)[] = [];
   const { server, informer, caughtUp } = await startInformer(t, {
@@ -26,11 +32,7 @@ test("an event is projected beside what it follows on, a list anew", async (t) =
 test("an object that cannot be projected does not cost the others, and is counted", async (t) => {
   const { server, informer, log, caughtUp } = await startInformer(t, {
     prepare: (fake) => void (fake.put("team-a/bad", -1), fake.put("team-a/good", 1)),
-    project: (raw) => {
-      const sized = toSize(raw);
-      if (sized.size < 0) throw new Error("negative");
-      return sized;
-    },
+    project: notNegative,
   });
   await until("the good one is there", () => informer.get("team-a/good") !== undefined);
   assert.equal(informer.projectionFailures, 1);
@@ -45,11 +47,7 @@ test("an object that cannot be projected does not cost the others, and is counte
 
 test("an object that cannot be projected any more keeps its last copy, until it is deleted", async (t) => {
   const { server, informer, caughtUp } = await startInformer(t, {
-    project: (raw) => {
-      const sized = toSize(raw);
-      if (sized.size < 0) throw new Error("negative");
-      return sized;
-    },
+    project: notNegative,
   });
   server.put("team-a/w1", 1);
   await caughtUp();
@@ -64,11 +62,7 @@ test("an object that cannot be projected any more keeps its last copy, until it 
 
 test("no version is shown while an object could not be projected, and again once it could, or is gone", async (t) => {
   const { server, informer, caughtUp } = await startInformer(t, {
-    project: (raw) => {
-      const sized = toSize(raw);
-      if (sized.size < 0) throw new Error("negative");
-      return sized;
-    },
+    project: notNegative,
   });
   const failed = async (count: number): Promise<void> => {
     await until("it cannot be read", () => informer.projectionFailures === count);

@@ -12,9 +12,10 @@ import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
 import { KubeError, isUnreachable } from "../../../src/kube/kube-error.ts";
 import { FakeApiServer, WIDGETS } from "./fake-api-server.ts";
-import { scratch, selfSigned, writeKubeConfig } from "./fixtures.ts";
+import { issue } from "../server/certificates.ts";
+import { scratch, writeKubeConfig } from "./fixtures.ts";
 
-const identity = await selfSigned();
+const identity = await issue("fake-apiserver");
 const KEY = { namespace: "team-a", name: "w1" };
 
 interface TlsLab {
@@ -77,7 +78,7 @@ test("parallel reads are bounded to sixteen connections", async (t) => {
 
 test("a changed CA file is used without a restart, an unchanged one keeps its connections", async (t) => {
   const { server, connect } = await startTlsLab(t);
-  const other = await selfSigned();
+  const other = await issue("other");
   const file = join(scratch(t), "ca.crt");
   writeFileSync(file, other.cert);
   const client = connect({}, { "certificate-authority-data": undefined, "certificate-authority": file });
