@@ -42,13 +42,13 @@ test("the last answer counts when memory does not catch up", async () => {
   const { decide, count } = always("PolicyNotInMemory");
   const outcome = await caughtUp(performance.now(), decide);
   assert.deepEqual(outcome, because("PolicyNotInMemory"));
-  assert.ok(count() <= 4, String(count()));
+  assert.ok(count() >= 1 && count() <= 4, String(count()));
 });
 
 test("no attempt begins for which the API server might not wait", async () => {
   const slow = always("PolicyNotInMemory", 500);
   await caughtUp(performance.now(), slow.decide);
-  assert.ok(slow.count() <= 3, String(slow.count()));
+  assert.ok(slow.count() >= 1 && slow.count() <= 3, String(slow.count()));
   const late = always("PolicyNotInMemory");
   await caughtUp(performance.now() - 1500, late.decide);
   assert.equal(late.count(), 1);

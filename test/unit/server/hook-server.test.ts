@@ -98,13 +98,6 @@ test("an answer is sent as it is, whether it is ASCII or not", async (t) => {
   }
 });
 
-test("an answer ends a connection that is to end", async (t) => {
-  const { port, server } = await start(t);
-  server.shedConnections();
-  const { headers, text } = await send(port, ["again"], { headers: { connection: "keep-alive" } });
-  assert.deepEqual([headers["connection"], text], ["close", '{"size":5}']);
-});
-
 test("the room and the memory of a body are free again once it is answered", async (t) => {
   const kept: Buffer[] = [];
   const handle = (body: WholeBody): string => {

@@ -66,7 +66,3 @@ test("a run ends where the next start of the day is too far", () => {
     runs(200),
   );
 });
-
-test("there is one schedule for all who ask for the same text", () => {
-  assert.equal(compileSchedule("0 1 * * *"), compileSchedule("0 1 * * *"));
-});
