@@ -97,8 +97,3 @@ export class MemoryLogger implements Logger {
     return this.lines.filter((line) => line.level === level).map((line) => line.message);
   }
 }
-
-export interface Identity {
-  readonly key: string;
-  readonly cert: string;
-}
