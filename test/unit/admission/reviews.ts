@@ -1,12 +1,10 @@
 /** The webhook over a world of plain values, called with the bytes that an API server sends. */
 
 import assert from "node:assert/strict";
-import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
-import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
 import type { Access, AdmissionWorld, KindLocation } from "../../../src/admission/review-world.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
-import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
+import { ALL_HOOKS, hookOverride as anyOverride, NOW } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 
 export const JANE = { username: "jane", uid: "7", groups: ["devs"], extra: { tenant: ["a"] } };
@@ -119,29 +117,11 @@ export function reviewOf(object: object, over: object = {}): object {
   return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
 }
 
-export function hookOverride(
-  spec: Partial<HookOverrideSpec> = {},
-  meta: Partial<ObjectMeta> = {},
-): HookOverride {
-  const { namespace: _, ...own } = metadata({
-    name: "incident-42",
-    uid: "uid-override",
-    creationTimestamp: "2026-11-21T12:00:00Z",
-    ...meta,
-  });
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookOverride",
-    metadata: own,
-    spec: {
-      clusterRef: { namespace: "team-a", name: "prod-1" },
-      hooks: ["BeforeClusterDelete"],
-      reason: "incident 42",
-      expiresAt: "2026-11-21T14:00:00Z",
-      ...spec,
-    },
-  };
-}
+export const hookOverride: typeof anyOverride = (spec, meta) =>
+  anyOverride(
+    { reason: "incident 42", expiresAt: "2026-11-21T14:00:00Z", ...spec },
+    { name: "incident-42", uid: "uid-override", creationTimestamp: "2026-11-21T12:00:00Z", ...meta },
+  );
 
 /** The same policy with another spec or metadata. */
 export function changed(object: PolicyObject, spec: object, meta: object = {}): PolicyObject {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Override } from "../../../src/policy/world.ts";
-import { compileOverride } from "../../../src/policy/compile-override.ts";
 import { stubRollout } from "../../../src/memory/stored-views.ts";
+import { override as overrideOf } from "../builders.ts";
 import { claimOf, clusterMeta, NOW, readyStatus } from "./fixtures.ts";
 import {
   ask,
@@ -20,26 +20,16 @@ const A = waitingCluster("a");
 const B = waitingCluster("b");
 
 function override(policyRefs?: readonly { kind: "HookRollout" | "HookPolicy"; name: string }[]): Override {
-  return compileOverride(
+  const clusterRef = { namespace: "fleet", name: "a" };
+  const expiresAt = "2026-11-23T12:30:00Z";
+  return overrideOf(
     {
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookOverride",
-      metadata: {
-        name: "now",
-        uid: "o",
-        resourceVersion: "1",
-        generation: 1,
-        creationTimestamp: "2026-11-23T11:59:00Z",
-      },
-      spec: {
-        clusterRef: { namespace: "fleet", name: "a" },
-        hooks: ["BeforeClusterUpgrade"],
-        expiresAt: "2026-11-23T12:30:00Z",
-        reason: "why",
-        ...(policyRefs !== undefined && { policyRefs: [...policyRefs] }),
-      },
+      clusterRef,
+      hooks: ["BeforeClusterUpgrade"],
+      expiresAt,
+      ...(policyRefs && { policyRefs: [...policyRefs] }),
     },
-    86_400_000,
+    { name: "now", creationTimestamp: "2026-11-23T11:59:00Z" },
   );
 }
 
