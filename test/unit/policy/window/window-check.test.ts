@@ -1,22 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hook-policy.ts";
+import type { WindowGateSpec } from "../../../../src/api/hook-policy.ts";
 import { compileWindow } from "../../../../src/policy/window/window.ts";
 import { windowProblems, windowWarnings } from "../../../../src/policy/window/window-check.ts";
-
-const WEEKEND: WindowGateSpec = {
-  timeZone: "Europe/Berlin",
-  allow: [{ schedule: "0 22 * * FRI", duration: "8h" }],
-  deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00Z" }],
-};
-
-function daily(schedule: string, timeZone: string, duration = "10m"): WindowGateSpec {
-  return { timeZone, allow: [{ schedule, duration }] };
-}
-
-function once(from: string, to: string): WindowEntry {
-  return { from, to };
-}
+import { daily, once, WEEKEND } from "./fixtures.ts";
 
 function problem(spec: WindowGateSpec): string {
   const [first] = windowProblems(spec);

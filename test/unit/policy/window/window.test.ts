@@ -1,26 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hook-policy.ts";
+import type { WindowGateSpec } from "../../../../src/api/hook-policy.ts";
 import { compileWindow, type Window } from "../../../../src/policy/window/window.ts";
 import { windowProblems } from "../../../../src/policy/window/window-check.ts";
-
-const WEEKEND: WindowGateSpec = {
-  timeZone: "Europe/Berlin",
-  allow: [{ schedule: "0 22 * * FRI", duration: "8h" }],
-  deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00Z" }],
-};
+import { daily, once, WEEKEND } from "./fixtures.ts";
 
 function shown(window: Window, now: string): string {
   const { open, changesAt } = window.at(new Date(now));
   return `${open ? "open" : "closed"} until ${changesAt?.toISOString().replace(".000Z", "Z") ?? "ever"}`;
-}
-
-function daily(schedule: string, timeZone: string, duration = "10m"): WindowGateSpec {
-  return { timeZone, allow: [{ schedule, duration }] };
-}
-
-function once(from: string, to: string): WindowEntry {
-  return { from, to };
 }
 
 const STATES: Readonly<Record<string, readonly [spec: WindowGateSpec, now: string, shown: string]>> = {
