@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,6 +6,7 @@ import type { TestContext } from "node:test";
 import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import { KubeClient } from "../../../src/kube/kube-client.ts";
 import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
 import { SLICE_MS } from "../../../src/turns/slice.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
@@ -96,4 +98,14 @@ export class MemoryLogger implements Logger {
   messages(level: LogLine["level"]): string[] {
     return this.lines.filter((line) => line.level === level).map((line) => line.message);
   }
+}
+
+/** The KubeError with which this fails. */
+export async function failure(promise: Promise<unknown>): Promise<KubeError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof KubeError, `not a KubeError: ${String(error)}`);
+  return error;
 }

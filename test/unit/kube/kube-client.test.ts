@@ -2,24 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeClient } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
-import { isTooLarge, KubeError } from "../../../src/kube/kube-error.ts";
+import { isTooLarge } from "../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
 import { WIDGETS, dropConnection, hang, json, status } from "./fake-api-server.ts";
-import { busy, startLab, until, writeKubeConfig } from "./fixtures.ts";
+import { busy, startLab, until, writeKubeConfig, failure } from "./fixtures.ts";
 
 /** Long enough to connect in, on a busy machine, too. */
 const SHORT_MS = 500;
 const KEY = { namespace: "team-a", name: "w1" };
-
-async function failure(promise: Promise<unknown>): Promise<KubeError> {
-  try {
-    await promise;
-  } catch (error) {
-    assert.ok(error instanceof KubeError, `not a KubeError: ${String(error)}`);
-    return error;
-  }
-  throw new assert.AssertionError({ message: "did not fail" });
-}
 
 test("reads an object, and says who asks", async (t) => {
   const { server, client } = await startLab(t, { version: "1.2.3" });

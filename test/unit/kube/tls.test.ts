@@ -10,10 +10,10 @@ import type { TestContext } from "node:test";
 import { KubeClient } from "../../../src/kube/kube-client.ts";
 import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
-import { KubeError, isUnreachable } from "../../../src/kube/kube-error.ts";
+import { isUnreachable } from "../../../src/kube/kube-error.ts";
 import { FakeApiServer, WIDGETS } from "./fake-api-server.ts";
 import { issue } from "../server/certificates.ts";
-import { scratch, writeKubeConfig } from "./fixtures.ts";
+import { scratch, writeKubeConfig, failure } from "./fixtures.ts";
 
 const identity = await issue("fake-apiserver");
 const KEY = { namespace: "team-a", name: "w1" };
@@ -51,15 +51,6 @@ function plugin(t: TestContext, script: string, more: object = {}): object {
 function credential(token: string, more: object = {}): string {
   const status = { token, expirationTimestamp: "2001-01-01T00:00:00Z", ...more };
   return `echo '${JSON.stringify({ apiVersion: PLUGIN_API, kind: "ExecCredential", status })}'`;
-}
-
-async function failure(promise: Promise<unknown>): Promise<KubeError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof KubeError, `not a KubeError: ${String(error)}`);
-  return error;
 }
 
 test("a hundred reads use at most two connections", async (t) => {
