@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { type Ingredients, ingredientsOf, keptSeed } from "../../controlplane/kept-seed.ts";
+import { setEnvironment } from "../kube/fixtures.ts";
 import { cacheRoot } from "../../controlplane/parts.ts";
 
 interface Kitchen {
@@ -14,13 +15,8 @@ interface Kitchen {
 
 function kitchen(t: TestContext): Kitchen {
   const folder = mkdtempSync(join(tmpdir(), "hookpolicy-kept-"));
-  const before = process.env["XDG_CACHE_HOME"];
-  process.env["XDG_CACHE_HOME"] = folder;
-  t.after(() => {
-    if (before === undefined) delete process.env["XDG_CACHE_HOME"];
-    else process.env["XDG_CACHE_HOME"] = before;
-    rmSync(folder, { recursive: true });
-  });
+  setEnvironment(t, { XDG_CACHE_HOME: folder });
+  t.after(() => rmSync(folder, { recursive: true }));
   const [source, program] = [join(folder, "crd.yaml"), join(folder, "kube-apiserver")];
   for (const file of [source, program]) writeFileSync(file, "1");
   const ingredients = { sources: [source], programs: [program], source, program };

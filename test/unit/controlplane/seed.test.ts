@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { portOf } from "../../controlplane/ports.ts";
+import { setEnvironment } from "../kube/fixtures.ts";
 import { plantSeed, saveSeed, type SeedName, useSeed } from "../../controlplane/seed.ts";
 
 const DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
@@ -74,13 +75,9 @@ async function startEtcd(t: TestContext, found: Readonly<Record<string, string>>
 
 /** From an etcd where that is installed to a new one. */
 async function planted(t: TestContext, seed: SeedName, installed = INSTALLED): Promise<FakeEtcd> {
-  const before = process.env["HOOKPOLICY_TEST_SEED"];
+  setEnvironment(t, { HOOKPOLICY_TEST_SEED: undefined });
   const folder = await mkdtemp(join(tmpdir(), "hookpolicy-seed-"));
-  t.after(async () => {
-    if (before === undefined) delete process.env["HOOKPOLICY_TEST_SEED"];
-    else process.env["HOOKPOLICY_TEST_SEED"] = before;
-    await rm(folder, { recursive: true });
-  });
+  t.after(async () => await rm(folder, { recursive: true }));
   await saveSeed((await startEtcd(t, installed)).url, join(folder, "seed"));
   useSeed(join(folder, "seed"));
   const etcd = await startEtcd(t);
@@ -144,11 +141,7 @@ test("is planted in parts that etcd takes", async (t) => {
 
 test("without one in this run, nothing is planted", async (t) => {
   const etcd = await startEtcd(t);
-  const before = process.env["HOOKPOLICY_TEST_SEED"];
-  delete process.env["HOOKPOLICY_TEST_SEED"];
-  t.after(() => {
-    if (before !== undefined) process.env["HOOKPOLICY_TEST_SEED"] = before;
-  });
+  setEnvironment(t, { HOOKPOLICY_TEST_SEED: undefined });
   assert.equal(await plantSeed(etcd.url, "cluster", TARGET), undefined);
   assert.equal(etcd.data.size, 0);
 });

@@ -109,3 +109,17 @@ export async function failure(promise: Promise<unknown>): Promise<KubeError> {
   assert.ok(error instanceof KubeError, `not a KubeError: ${String(error)}`);
   return error;
 }
+
+/** Until the test ends; `undefined` removes a variable. */
+export function setEnvironment(
+  t: Pick<TestContext, "after">,
+  values: Readonly<Record<string, string | undefined>>,
+): void {
+  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
+  const set = ([name, value]: readonly [string, string | undefined]): void => {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  };
+  t.after(() => before.forEach(set));
+  Object.entries(values).forEach(set);
+}

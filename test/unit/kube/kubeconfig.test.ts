@@ -5,17 +5,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { loadKubeConfig, serverText } from "../../../src/kube/kubeconfig.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { scratch, writeKubeConfig } from "./fixtures.ts";
-
-function setEnvironment(t: TestContext, values: Readonly<Record<string, string | undefined>>): void {
-  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
-  const set = ([name, value]: readonly [string, string | undefined]): void => {
-    if (value === undefined) delete process.env[name];
-    else process.env[name] = value;
-  };
-  t.after(() => before.forEach(set));
-  Object.entries(values).forEach(set);
-}
+import { scratch, setEnvironment, writeKubeConfig } from "./fixtures.ts";
 
 function complaint(load: () => unknown): string {
   try {

@@ -3,6 +3,7 @@ import test from "node:test";
 import type { WindowGateSpec } from "../../../../src/api/hook-policy.ts";
 import { compileWindow, type Window } from "../../../../src/policy/window/window.ts";
 import { windowProblems } from "../../../../src/policy/window/window-check.ts";
+import { setEnvironment } from "../../kube/fixtures.ts";
 import { daily, once, WEEKEND } from "./fixtures.ts";
 
 function shown(window: Window, now: string): string {
@@ -178,16 +179,10 @@ test("starts that touch leave a pause where the clocks go back", () => {
   assert.equal(shown(hours, "2026-10-25T02:00:00Z"), "open until 2027-10-31T01:00:00Z");
 });
 
-test("the time zone of the process does not matter", () => {
-  const { TZ } = process.env;
-  process.env["TZ"] = "America/New_York";
-  try {
-    assert.equal(new Date(0).getHours(), 19);
-    assert.equal(shown(compileWindow(WEEKEND), "2026-11-25T00:00:00Z"), "closed until 2026-11-27T21:00:00Z");
-  } finally {
-    if (TZ === undefined) delete process.env["TZ"];
-    else process.env["TZ"] = TZ;
-  }
+test("the time zone of the process does not matter", (t) => {
+  setEnvironment(t, { TZ: "America/New_York" });
+  assert.equal(new Date(0).getHours(), 19);
+  assert.equal(shown(compileWindow(WEEKEND), "2026-11-25T00:00:00Z"), "closed until 2026-11-27T21:00:00Z");
 });
 
 test("a window that is open opens at once", () => {
