@@ -50,6 +50,7 @@ describe("a HookRollout", () => {
     const numbers: RolloutSummary = { waiting: 4, running: 1, succeeded: 2, failed: 3 };
     const condition = { type: "Halted", status: "True", reason: "TooManyFailures" } as const;
     const ready = { type: "Ready", status: "False", reason: "InvalidSpec" } as const;
+    const silent = { type: "NotCalled", status: "True", reason: "NotRegistered" } as const;
     const given = {
       ...cluster,
       claimedAt: time,
@@ -76,7 +77,11 @@ describe("a HookRollout", () => {
     ];
     const status: HookRolloutStatus = {
       observedGeneration: 1,
-      conditions: [condition, ready].map((each) => ({ ...each, message: "m", lastTransitionTime: time })),
+      conditions: [condition, ready, silent].map((each) => ({
+        ...each,
+        message: "m",
+        lastTransitionTime: time,
+      })),
       target: "v1.35.1",
       stage: "canary",
       summary: numbers,
@@ -95,7 +100,7 @@ describe("a HookRollout", () => {
     );
     assert.match(
       row,
-      /^rolloutschema +False +Enforce +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/,
+      /^rolloutschema +False +Enforce +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +NotRegistered +\d+s *$/,
     );
     assert.match(await cp.kubectl("get", "hkr", ref.name, "-o", "wide"), /AGE +REASON *\n.* InvalidSpec *$/m);
   });

@@ -7,7 +7,7 @@ import { metadataErrors, statusErrors } from "../../src/cli/validate/beyond-sche
 import { fieldsOf } from "../../src/lib/fields.ts";
 import { changeErrors, validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject, objectOf, refusalOf } from "../controlplane/client.ts";
-import { clusterPolicyRef, storeRollout } from "../controlplane/policies.ts";
+import { clusterPolicyRef } from "../controlplane/policies.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
@@ -317,17 +317,6 @@ describe("kubectl", () => {
     assert.match(wideHeader, /AGE +HOOKS +REASON *$/);
     assert.match(wide, /\d+s +BeforeClusterUpgrade,BeforeClusterDelete +Loaded *$/);
     await cp.kubectl("wait", "--for=condition=Ready", "hkp/protect", "--timeout=5s");
-  });
-
-  test("shows why a rollout is not called", async () => {
-    const rollout = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "columns" };
-    await storeRollout(cp, rollout.name);
-    const condition = { type: "NotCalled", status: "True", reason: "NotDiscovered", message: "m" };
-    await cp.patchStatus(rollout, { conditions: [{ ...condition, lastTransitionTime: since }] });
-    const [header = "", row = ""] = (await cp.kubectl("get", "hookrollout", rollout.name)).split("\n");
-    assert.match(header, /HALTED +NOT CALLED +AGE *$/);
-    assert.match(row, /^columns .* NotDiscovered +\d+s *$/);
-    await cp.delete(rollout);
   });
 
   test("lists all kinds under Cluster API's category", async () => {
