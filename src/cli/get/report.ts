@@ -177,12 +177,15 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
       const more = `${count} more${isOfOthers ? " (of all namespaces)" : ""}`;
       return `and ${more} that the status of ${policyName(policy)} leaves out`;
     }),
-    ...(wouldBlock === 0
+    ...(wouldBlock === 0 && !wouldBlockMore
       ? []
-      : [
-          `${wouldBlockMore ? "at least " : ""}${wouldBlock} more would be held if their policies were not of mode Audit`,
-        ]),
+      : [`${unheldText(fleet)} would be held if their policies were not of mode Audit`]),
   ];
+}
+
+function unheldText({ wouldBlock, wouldBlockMore }: HeldFleet): string {
+  if (wouldBlock === 0) return "an unknown number";
+  return `${wouldBlockMore ? "at least " : ""}${wouldBlock} more`;
 }
 
 /** That these rows can be out of date. */

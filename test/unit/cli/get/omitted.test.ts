@@ -71,6 +71,16 @@ test("rows that an Audit policy leaves out are not held: not in get, and not for
   assert.equal(gone.code, 0);
 });
 
+test("an Audit policy of all namespaces that leaves rows out may hold Clusters of one that it does not show", async (t) => {
+  const others = { ...AUDIT, decisions: rows("WouldBlock", "team-b") };
+  const kubeconfig = await server(t, {
+    [`${OWN}/clusterhookpolicies`]: list(holder("try", "Audit", others)),
+    [`${OWN}/namespaces/team-a/hookpolicies`]: list(),
+  });
+  const { stdout } = await hookpolicy(["get", "-n", "team-a", "--kubeconfig", kubeconfig]);
+  assert.match(stdout, /^an unknown number would be held if their policies were not of mode Audit$/m);
+});
+
 table("policies", {
   "a held Cluster beside rows that an Audit policy leaves out": {
     given: {
