@@ -203,9 +203,9 @@ export class RolloutReconciler {
     { object, ended, began, isPresent }: RolloutReading,
   ): HookRolloutStatus {
     const { rollout } = entry;
-    // One that is too large holds every Cluster, and memory lacks its selectors.
-    const unread = rollout.tooLarge === true ? object.status?.scope : undefined;
-    const scope = unread ?? scopeOf(object.spec);
+    // By an invalid spec, nothing begins: the next valid one is compared with the last.
+    const last = rollout.problem === undefined ? undefined : object.status?.scope;
+    const scope = last ?? scopeOf(object.spec);
     const { api, served } = this.#options;
     const now = this.#options.now();
     const problem = began === undefined ? undefined : clockProblem(api, now, began);

@@ -93,7 +93,7 @@ function progressNow(
   now: Date,
 ): ReturnType<typeof summaryOf> & { readonly targets: RolloutTarget[] } {
   const { rollout, stored, isRebuilding, scope } = input;
-  const soaksAnew = isRebuilding && !isRebuiltAs(stored, scope);
+  const soaksAnew = isRebuilding && rollout.problem === undefined && !isRebuiltAs(stored, scope);
   const current = targetsNow({ ...input, soaksAnew }, slots, now);
   const kept = isRebuilding ? undefined : keptTargets(rollout, stored);
   const { stage } = kept ?? {};

@@ -18,7 +18,6 @@ const SPEC: Partial<HookRolloutSpec> = {
   healthyWhen: [{ name: "ok", expression: "'wave' in cluster.metadata.labels" }],
 };
 const BROKEN = { ...SPEC, progressDeadline: "soon" };
-const OTHERS = { ...BROKEN, clusterSelector: { matchLabels: { new: "" } } };
 const FAILURE = failureOf("c", { time: "2026-11-23T11:59:00Z", message: "is not well" });
 /** It has the version and is healthy. */
 const canary = waitingCluster("c", {
@@ -43,6 +42,12 @@ async function edited(replica: Replica, spec: Partial<HookRolloutSpec>, minutes:
   await replica.reconciler.reconcile("upgrades");
 }
 
+async function later(replica: Replica): Promise<void> {
+  replica.time.now = new Date(replica.time.now.getTime() + 1000);
+  replica.time.nowMs += 1000;
+  await replica.reconciler.reconcile("upgrades");
+}
+
 describe("while the spec is invalid", () => {
   test("the stages stay, so that no soak restarts, and Clusters are counted on", async () => {
     const replica = await replicaWith();
@@ -58,11 +63,49 @@ describe("while the spec is invalid", () => {
     assert.equal(replica.status().targets?.[0]?.stages[0]?.soakingSince, soakingSince);
   });
 
-  test("they do not where other Clusters may be in them", async () => {
-    const replica = await replicaWith();
-    await edited(replica, OTHERS, 30);
-    const names = replica.status().targets?.flatMap(({ stages }) => stages.map(({ name }) => name)) ?? [];
-    assert.ok(!names.includes("canary"));
+  describe("whose stages are others, too,", () => {
+    const OTHER_STAGE = { name: "new", clusterSelector: { matchLabels: { wave: "new" } } };
+    const MORE = { ...SPEC, stages: [OTHER_STAGE, ...(SPEC.stages ?? [])] };
+    const soakOf = (replica: Replica): unknown =>
+      replica.status().targets?.[0]?.stages.find(({ name }) => name === "canary")?.soakingSince;
+
+    /** Each Cluster has the version and is healthy, so that by an invalid spec, too, a soak can begin. */
+    async function rest(replica: Replica): Promise<void> {
+      replica.put({ ...canary, metadata: clusterMeta("p", { wave: "last" }) });
+      await replica.reconciler.reconcile("upgrades");
+    }
+
+    test("the status is written once, and a revert has lost nothing", async () => {
+      const replica = await replicaWith();
+      await rest(replica);
+      const soakingSince = soakOf(replica);
+      await edited(replica, { ...MORE, progressDeadline: "soon" }, 30);
+      replica.api.requests.length = 0;
+      await later(replica);
+      assert.deepEqual(replica.api.requests, []);
+      await edited(replica, SPEC, 1);
+      assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.Loaded);
+      assert.ok(soakingSince !== undefined && soakOf(replica) === soakingSince);
+    });
+
+    test("soaks begin anew once they are in force", async () => {
+      const replica = await replicaWith();
+      const soakingSince = soakOf(replica);
+      await edited(replica, { ...MORE, progressDeadline: "soon" }, 30);
+      await edited(replica, MORE, 1);
+      assert.equal(conditionOf(replica, CONDITION.Ready)?.reason, REASON.StatusLost);
+      assert.notEqual(soakOf(replica), soakingSince);
+    });
+
+    test("and whose status is lost, it is written once", async () => {
+      const replica = await replicaWith();
+      replica.load("upgrades", BROKEN, 2, {});
+      await replica.reconciler.reconcile("upgrades");
+      await rest(replica);
+      replica.api.requests.length = 0;
+      await later(replica);
+      assert.deepEqual(replica.api.requests, []);
+    });
   });
 
   test("no failure ends, because healthyWhen is unknown", async () => {
