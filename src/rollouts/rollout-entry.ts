@@ -2,6 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 
+import { compareText } from "../lib/compare-text.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { timestamp } from "../lib/instant.ts";
 import { namespacedName } from "../lib/keys.ts";
@@ -20,7 +21,7 @@ import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import { truncateText } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
-import { compareResourceVersions } from "../views/cluster.ts";
+import { isNoOlder } from "../views/cluster.ts";
 import {
   type AskedOperation,
   isQueued,
@@ -98,6 +99,10 @@ export class RolloutEntry {
   object: HookRollout;
   rollout: CompiledRollout;
   #queued: Queued | undefined;
+  /** For other rollouts, which take none of them. */
+  #inUse: { readonly slots: Slots; readonly changes: number; readonly nextMs: number } | undefined;
+  /** How often the object or what may be its members have changed. */
+  #changes = 0;
   /** Thousands of Clusters are matched once each, until one of the inputs changes. */
   #members = new WeakMap<Cluster, RememberedCluster>();
   #refreshedAt = -Infinity;
@@ -126,7 +131,9 @@ export class RolloutEntry {
     this.object = object;
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
+    this.#changes += 1;
     if (isSame) return;
+    this.#inUse = undefined;
     this.rollout = this.#compile(object);
     this.#members = new WeakMap();
   }
@@ -152,6 +159,7 @@ export class RolloutEntry {
   }
 
   membersChanged(): void {
+    this.#changes += 1;
     this.#hasChanged = true;
   }
 
@@ -247,45 +255,68 @@ export class RolloutEntry {
     return liftingOverride(this.rollout, { world, call: { hook: this.hook }, now: now() }) !== undefined;
   }
 
-  /** The other rollouts that may hold what this one holds. */
-  #others(): readonly OtherRollout[] {
-    const entries = this.#world.entries?.() ?? [];
-    const others = entries.filter((each) => each !== this && each.hook === this.hook);
-    return others
-      .filter(({ rollout }) => rollout.mode === "Enforce")
-      .map((entry) => entry.#asOther(entries.indexOf(entry) > entries.indexOf(this)));
-  }
-
-  #asOther(isLater: boolean): OtherRollout {
-    const members: Member[] = [];
-    const see = (cluster: Cluster): void => {
-      const member = isLater ? this.member(cluster) : undefined;
-      if (member !== undefined) members.push(member);
-    };
-    return { see, holder: () => this.#holder(isLater ? members : undefined) };
+  /** In steps. Only the other rollouts of these Clusters are looked at, of which there may be many. */
+  *#operationsOf(known: readonly MemberCluster[], slots: Slots): Generator<AskedOperation | undefined> {
+    const looks = { isOpen: this.#openPlaces(), sinceOf: waitingSince(this.status) };
+    const found: FoundOperation[] = [];
+    for (const each of known) {
+      const operation = this.#askedOf(each, slots, looks);
+      if (operation !== undefined) found.push(operation);
+      yield;
+    }
+    const holds = ({ hook, rollout }: RolloutEntry): boolean =>
+      hook === this.hook && rollout.mode === "Enforce";
+    const others = new Set((this.#world.entries?.() ?? []).filter((each) => each !== this && holds(each)));
+    const sharing = new Set<RolloutEntry>();
+    for (const { cluster } of found.filter(({ isOpen }) => isOpen)) {
+      for (const other of others.difference(sharing))
+        if (other.member(cluster) !== undefined) sharing.add(other);
+      yield;
+    }
+    const isLater = ({ rollout }: RolloutEntry): boolean => compareText(rollout.name, this.rollout.name) > 0;
+    for (const other of sharing) if (isLater(other)) yield* other.#countSlots();
+    const holders = [...sharing].map((other) => other.#holder(isLater(other)));
+    for (const each of found)
+      yield { ...each, isHeldElsewhere: each.isOpen && holders.some((holder) => holder(each.cluster)) };
   }
 
   /**
-   * Of two rollouts, the first by name decides whose turn it is, among those Clusters for which the later one has a slot; `members`:
-   * of a later one.
+   * Of two rollouts, the first by name decides whose turn it is, among those Clusters for which the later one has a slot. Asked
+   * of the Clusters that wait for a slot of another rollout.
    */
-  #holder(members: readonly Member[] | undefined): (cluster: Cluster) => boolean {
-    const { rollout, status } = this;
-    const { now, served } = this.#world;
+  #holder(isLater: boolean): IsHeld {
+    const { rollout } = this;
     const opens = this.#openPlaces();
-    const slots = members && new Slots(rollout, status ?? {}, members, now());
+    const slots = this.#inUse?.slots;
     return (cluster) => {
       const member = this.member(cluster);
+      if (member === undefined) return false;
       const target = targetOf(rollout.operation, cluster);
-      if (member === undefined || isBegun(this, { ...member, target }, served) || this.#isLifted(cluster))
-        return false;
+      if (isBegun(this, { ...member, target }, this.#world.served) || this.#isLifted(cluster)) return false;
       const { stage, mayBeIn, values, metadata } = member;
       if (stage === undefined || mayBeIn !== undefined || !opens(stage, target, cluster)) return true;
       if (this.#hasSlotFor(member, target)) return false;
       const { uid } = metadata;
-      if (slots === undefined) return !this.queue.mayBegin(uid);
-      return !slots.has(uid) && !slots.hasRoom({ stage, values });
+      if (!isLater) return !this.queue.mayBegin(uid);
+      return slots !== undefined && !slots.has(uid) && !slots.hasRoom({ stage, values });
     };
+  }
+
+  /** Brings the slots in use up to date, in steps, unless that was done a moment ago. */
+  *#countSlots(): Generator<undefined> {
+    const { nowMs, now, clusters } = this.#world;
+    const [began, changes] = [nowMs(), this.#changes];
+    if (this.#inUse !== undefined && (this.#inUse.changes === changes || began < this.#inUse.nextMs)) return;
+    const { rollout, status } = this;
+    const members: Member[] = [];
+    for (const cluster of clusters.list()) {
+      const member = this.member(cluster);
+      if (member !== undefined) members.push(member);
+      yield;
+    }
+    if (this.rollout !== rollout) return;
+    const slots = new Slots(rollout, status ?? {}, members, now());
+    this.#inUse = { slots, changes, nextMs: nowMs() + (nowMs() - began) * REFRESH_SHARE };
   }
 
   /** Whether the Cluster shows that it waits. */
@@ -375,24 +406,17 @@ export class RolloutEntry {
     this.#refreshedAt = began;
     this.#hasChanged = false;
     const { rollout } = this;
-    const isOpen = this.#openPlaces();
-    const others = this.#others();
     const slice = new Slice(this.#world.turnMs);
     const [known, asked]: [MemberCluster[], AskedOperation[]] = [[], []];
     try {
       for (const cluster of this.#world.clusters.list()) {
         const each = this.#remembered(cluster).known;
         if (each !== undefined) known.push(each);
-        for (const { see } of others) see(cluster);
         if (slice.isOver()) await nextTurn();
       }
       const members = known.map(({ member }) => member);
       const slots = new Slots(rollout, this.status ?? {}, members, this.#world.now());
-      const sinceOf = waitingSince(this.status);
-      const holders = others.map(({ holder }) => holder());
-      const isHeldElsewhere = (cluster: Cluster): boolean => holders.some((holds) => holds(cluster));
-      for (const each of known) {
-        const operation = this.#askedOf(each, slots, { isOpen, isHeldElsewhere, sinceOf });
+      for (const operation of this.#operationsOf(known, slots)) {
         if (operation !== undefined) asked.push(operation);
         if (slice.isOver()) await nextTurn();
       }
@@ -427,8 +451,8 @@ export class RolloutEntry {
   #askedOf(
     { member, cluster }: MemberCluster,
     slots: Slots,
-    looks: OperationLooks,
-  ): AskedOperation | undefined {
+    { isOpen: opens, sinceOf }: { readonly isOpen: IsOpen; readonly sinceOf: SinceOf },
+  ): FoundOperation | undefined {
     const { uid } = member.metadata;
     const target = targetOf(this.rollout.operation, cluster);
     if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
@@ -437,10 +461,9 @@ export class RolloutEntry {
     if (claimExpires && this.#mayRenew(uid)) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
-    const firstAsked = looks.sinceOf(known, member.metadata, target);
-    const isOpen = !claimExpires && looks.isOpen(member.stage, target, cluster);
-    const isHeldElsewhere = isOpen && looks.isHeldElsewhere(cluster);
-    return { member, cluster, target, firstAsked, claimExpires, isOpen, isHeldElsewhere };
+    const firstAsked = sinceOf(known, member.metadata, target);
+    const isOpen = !claimExpires && opens(member.stage, target, cluster);
+    return { member, cluster, target, firstAsked, claimExpires, isOpen };
   }
 
   #hasSlotFor({ metadata }: Member, target: string): boolean {
@@ -465,26 +488,6 @@ export class RolloutEntry {
   }
 }
 
-/** What is prepared for thousands of operations. */
-interface OperationLooks {
-  readonly isOpen: IsOpen;
-  readonly isHeldElsewhere: (cluster: Cluster) => boolean;
-  readonly sinceOf: SinceOf;
-}
-
-interface OtherRollout {
-  /** For each Cluster, before `holder`. */
-  readonly see: (cluster: Cluster) => void;
-  /** Tells whether the rollout holds a Cluster. */
-  readonly holder: () => (cluster: Cluster) => boolean;
-}
-
+type FoundOperation = Omit<AskedOperation, "isHeldElsewhere">;
+type IsHeld = (cluster: Cluster) => boolean;
 type IsOpen = (stage: CompiledStage | undefined, target: string, cluster: Cluster) => boolean;
-type ObjectVersion = Pick<ObjectMeta, "uid" | "resourceVersion">;
-
-/** Versions that cannot be compared prove nothing. */
-function isNoOlder(known: ObjectVersion, { uid, resourceVersion }: ObjectVersion): boolean {
-  const isSame = known.resourceVersion === resourceVersion;
-  const order = isSame ? 0 : compareResourceVersions(known.resourceVersion, resourceVersion);
-  return known.uid === uid && (order ?? -1) >= 0;
-}

@@ -297,3 +297,13 @@ export function isNews(answer: ObjectMeta, known: ObjectMeta): boolean {
     (compareResourceVersions(answer.resourceVersion, known.resourceVersion) ?? 0) >= 0
   );
 }
+
+/** Whether memory has the object as it is, or later. Versions that cannot be compared prove nothing. */
+export function isNoOlder(
+  known: Pick<ObjectMeta, "uid" | "resourceVersion">,
+  { uid, resourceVersion }: Pick<ObjectMeta, "uid" | "resourceVersion">,
+): boolean {
+  const isSame = known.resourceVersion === resourceVersion;
+  const order = isSame ? 0 : compareResourceVersions(known.resourceVersion, resourceVersion);
+  return known.uid === uid && (order ?? -1) >= 0;
+}

@@ -139,3 +139,32 @@ test("a bug that throws while the queue is sorted holds, is told, and ends no pr
   await new Promise(setImmediate);
   assert.match(String(replica.errors[0]), /a bug/);
 });
+
+describe("the work of many rollouts grows with their number, not with its square,", () => {
+  const [COUNT, MEMBERS] = [20, 40];
+
+  /** How often they look at a Cluster while each sorts its queue once, for each rollout and Cluster. */
+  async function looks(specOf: (index: number) => Partial<HookRolloutSpec>): Promise<number> {
+    const names = Array.from({ length: COUNT }, (_, index) => `r${String(index).padStart(2, "0")}`);
+    const specs = Object.fromEntries(names.map((name, index) => [name, specOf(index)]));
+    const clusters = Array.from({ length: MEMBERS }, (_, index) =>
+      waitingCluster(`c${index}`, index < 2 ? {} : { progress: {} }, { team: `t${index % COUNT}` }),
+    );
+    const replica = replicaOf({ specs, clusters });
+    let count = 0;
+    const get = replica.namespaces.get.bind(replica.namespaces);
+    replica.namespaces.get = (name) => get(((count += 1), name));
+    for (const entry of replica.rollouts.entries()) await entry.refreshed();
+    return count / COUNT / MEMBERS;
+  }
+
+  test("where each has Clusters of its own", async () => {
+    const most = await looks((index) => ({ clusterSelector: { matchLabels: { team: `t${index}` } } }));
+    assert.ok(most < 2, `${most}`);
+  });
+
+  test("where they share all Clusters, two of which wait", async () => {
+    const most = await looks(() => ({}));
+    assert.ok(most < 6, `${most}`);
+  });
+});
