@@ -34,8 +34,9 @@ const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 type Options = Pick<StoreOptions, "served" | "settings"> & Partial<Pick<StoreOptions, "log">>;
 
-/** One bug can concern every rule. */
+/** One bug can concern every rule: after so many, none is told again within an hour. */
 const MAX_TOLD = 1000;
+const FORGET_MS = 3_600_000;
 
 export class Decider {
   readonly #memory: Memory;
@@ -43,6 +44,7 @@ export class Decider {
   readonly #options: Options;
   /** The rules whose errors were logged: a decision is made again at each call. */
   readonly #told = new Set<string>();
+  #forgotAt = -Infinity;
 
   constructor(memory: Memory, revisions: Pick<Revisions, "of">, options: Options) {
     this.#memory = memory;
@@ -63,7 +65,11 @@ export class Decider {
 
   #tellBug(rule: string, error: unknown): void {
     if (this.#told.has(rule)) return;
-    if (this.#told.size >= MAX_TOLD) this.#told.clear();
+    if (this.#told.size >= MAX_TOLD) {
+      if (performance.now() - this.#forgotAt < FORGET_MS) return;
+      this.#forgotAt = performance.now();
+      this.#told.clear();
+    }
     this.#told.add(rule);
     this.#options.log?.error("Failed to evaluate a rule", { rule, error });
   }
