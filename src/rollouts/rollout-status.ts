@@ -271,7 +271,7 @@ function isOf(
 function withEnd(failure: RolloutFailure, state: MemberState | undefined): RolloutFailure {
   if (failure.reason !== DEADLINE_EXCEEDED || state?.member.marked !== false) return failure;
   return wants(state.cluster, failure.target ?? "") && targetOf("Upgrade", state.cluster) !== failure.target
-    ? { ...failure, reason: UNHEALTHY }
+    ? { ...failure, reason: UNHEALTHY, message: "it took longer than progressDeadline, and has ended since" }
     : failure;
 }
 

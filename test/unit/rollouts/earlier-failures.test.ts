@@ -74,7 +74,8 @@ describe("a failure at an earlier version, which a user has resumed from", () =>
 test("an operation that took too long lets the next one use a slot, and still counts as a failure", async () => {
   const waiting = waitingCluster("a");
   const replica = replicaWith(SPEC, { failed: [failedWith("ProgressDeadlineExceeded")] }, waiting);
-  assert.deepEqual((await rest(replica)).failed, [failedWith("Unhealthy")]);
+  const message = "it took longer than progressDeadline, and has ended since";
+  assert.deepEqual((await rest(replica)).failed, [{ ...failedWith("Unhealthy"), message }]);
   // An override has released it.
   replica.put(marked("a"));
   const { running = [], ...status } = await rest(replica);
@@ -82,5 +83,5 @@ test("an operation that took too long lets the next one use a slot, and still co
     running.map(({ name, target, claimed }) => [name, target, claimed]),
     [["a", TARGET, false]],
   );
-  assert.deepEqual([status.failed, halted(status)], [[failedWith("Unhealthy")], "True"]);
+  assert.deepEqual([status.failed, halted(status)], [[{ ...failedWith("Unhealthy"), message }], "True"]);
 });
