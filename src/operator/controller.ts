@@ -261,6 +261,7 @@ export class Controller {
   #registered(): void {
     this.memory.store.settingsChanged();
     this.#lookAgain();
+    this.#rollouts.membersChanged();
   }
 
   #createQueue(api: ApiServerAdapter, onEvent: (event: EventText) => void): WorkQueue {

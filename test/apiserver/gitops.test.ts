@@ -30,6 +30,7 @@ import {
   policyRef,
   storeOverride,
   storePolicy,
+  storeRollout,
 } from "../controlplane/policies.ts";
 import { CHART, extensionConfigCrd, helm, kustomize, ROOT } from "../install/tools.ts";
 
@@ -144,12 +145,16 @@ describe("in each state", () => {
   });
 
   test("ready, and Cluster API asks", async () => {
+    const rollout = await storeRollout(cp, "creations", { operation: "Create" });
+    await cp.waitFor("it to say so", async () => condition(await cp.get(rollout), "NotCalled"));
     await cp.apply(await extensionConfigCrd());
     await registered(cp);
-    await cp.waitFor(
-      "it to be called",
-      async () => condition(await cp.get(policy), "NotCalled") === undefined,
-    );
+    for (const ref of [policy, rollout])
+      await cp.waitFor(
+        `${ref.kind} to be called, sooner than by the next resync`,
+        async () => condition(await cp.get(ref), "NotCalled") === undefined,
+        10_000,
+      );
     const message = await messageOf(policy, "Ready");
     await shows(policy, "Current", { status: "Healthy", message });
   });
