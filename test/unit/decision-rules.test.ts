@@ -175,6 +175,20 @@ const CASES: Readonly<Record<string, () => void>> = {
     passTo(fixture, at("+15m"));
     assert.equal([...entryOf(fixture, waiting).held.values()][0]?.reason, "GatesHold");
   },
+  "A rule that is not evaluated as a whole restarts both": () => {
+    const large: Partial<World> = { cluster: { ...cluster(), tooLarge: true } };
+    const waited = held(gated([closed, soak]), [
+      ["+0s", approved],
+      ["+9m", large],
+      ["+10m", approved],
+      ["+19m", approved],
+      ["+20m", approved],
+    ]);
+    assert.deepEqual(waited, [HOLDS, HOLDS, HOLDS, HOLDS, PROCEEDS]);
+    const policy = gated([closed], { deadline: allow });
+    const expired = held(policy, [["+0s"], ["+50m", large], ["+51m"], ["+110m"], ["+111m"]]);
+    assert.deepEqual(expired, [HOLDS, HOLDS, HOLDS, HOLDS, PROCEEDS]);
+  },
   "Another mode, policy or operation restarts both": () => {
     const policy = gated([closed], { deadline: allow });
     const cooling = gated([{ name: "cool", wait: { duration: "1h" } }]);

@@ -8,13 +8,18 @@ import { truncateText, truncateTextBytes } from "../../../src/lib/truncate.ts";
 import { runs } from "../../generated.ts";
 
 const command = fc
-  .array(fc.string({ unit: fc.constantFrom(..."ab $'\\\"()…\u001B"), minLength: 1, maxLength: 9 }), {
-    maxLength: 4,
-  })
+  .array(
+    fc.string({ unit: fc.constantFrom(...Array.from("ab $'\\\"()…\u001B")), minLength: 1, maxLength: 9 }),
+    {
+      maxLength: 4,
+    },
+  )
   .map((words) => ` (kubectl ${["annotate", ...words.map(shellQuote)].join(" ")})`);
 const parts = fc.array(fc.oneof(fc.constantFrom("gate a waits", ", and 2 more"), command), { maxLength: 6 });
 const hostile = fc
-  .array(fc.constantFrom(" (kubectl ", " (hookpolicy ", "$''", ..." ($'\\)kubectl😀"), { maxLength: 60 })
+  .array(fc.constantFrom(" (kubectl ", " (hookpolicy ", "$''", ...Array.from(" ($'\\)kubectl😀")), {
+    maxLength: 60,
+  })
   .map((pieces) => pieces.join(""));
 const max = fc.integer({ min: 1, max: 120 });
 

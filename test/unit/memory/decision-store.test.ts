@@ -17,7 +17,6 @@ import {
   letGo,
   heldAt,
 } from "../builders.ts";
-import { MemoryLogger } from "../kube/fixtures.ts";
 import { type Fixture, keyOf, storeWith } from "./fixtures.ts";
 
 const DELETE: HookCall = { hook: "BeforeClusterDelete" };
@@ -397,47 +396,4 @@ test("calls about invented Clusters leave nothing behind", () => {
   fixture.clock.now = new Date("2026-11-21T13:00:00Z");
   fixture.setCluster(invented);
   assert.equal(rows(fixture, creating)[0]?.firstAsked, "2026-11-21T13:00:00Z");
-});
-
-describe("a bug of the operator is told once for each rule", () => {
-  const bug = (): never => assert.fail("a bug");
-  const until = [{ name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } }];
-
-  test("where a gate throws", () => {
-    const log = new MemoryLogger();
-    const policies = [hookPolicy({ rules: [rule({ until })] })];
-    const { store } = storeWith({ policies, objects: { find: bug }, clusters: [cluster()], log });
-    const request = { call: DELETE, cluster: cluster() };
-    for (const _ of [1, 2]) assert.equal(store.decider.ask(request, NOW).holds, true);
-    const lines = log.lines.filter(({ level }) => level === "error");
-    assert.deepEqual(
-      lines.map(({ message, fields }) => [message, fields["rule"], String(fields["error"])]),
-      [
-        [
-          "Failed to evaluate a rule",
-          "HookPolicy team-a/protect, rule confirmed-delete",
-          "AssertionError [ERR_ASSERTION]: a bug",
-        ],
-      ],
-    );
-  });
-
-  test("also after those of a thousand other rules", () => {
-    const log = new MemoryLogger();
-    const rules = Array.from({ length: 10 }, (_, index) => rule({ name: `r${index}`, until }));
-    const policies = Array.from({ length: 105 }, (_, index) =>
-      hookPolicy({ rules }, { name: `p${index}`, uid: `p${index}` }),
-    );
-    const { store } = storeWith({ policies, objects: { find: bug }, clusters: [cluster()], log });
-    for (const _ of [1, 2, 3, 4]) store.decider.ask({ call: DELETE, cluster: cluster() }, NOW);
-    const told = log.lines.map(({ fields }) => fields["rule"]);
-    assert.deepEqual([new Set(told).size, told.length <= 2000], [1050, true]);
-  });
-
-  test("where a policy cannot be compiled", () => {
-    const log = new MemoryLogger();
-    const spec = Object.defineProperty({}, "rules", { enumerable: true, get: bug });
-    storeWith({ policies: [{ ...hookPolicy(), spec } as PolicyObject], log });
-    assert.deepEqual(log.messages("error"), ["Failed to compile a policy"]);
-  });
 });

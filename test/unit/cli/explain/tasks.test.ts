@@ -116,7 +116,6 @@ describe("a task", () => {
   const message = `${refusal}: install its CustomResourceDefinition, or correct the task`;
   for (const [what, status] of [
     ["of which nothing can be carried out", { phase: "Pending", begun: 1, attempts: open, message }],
-    ["that an earlier operator called running", { phase: "Running", begun: 1, attempts: open, message }],
     ["that waits for an earlier object", { message }],
   ] as const)
     test(`${what} cannot begin, and waits for a user`, async (t) => {
