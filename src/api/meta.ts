@@ -53,6 +53,13 @@ export interface Condition {
   readonly message: string;
 }
 
+export function conditionOf(
+  { status }: { readonly status?: { readonly conditions?: readonly Condition[] } | undefined },
+  type: string,
+): Condition | undefined {
+  return status?.conditions?.find((each) => each.type === type);
+}
+
 /**
  * One view of a Cluster, the same for v1beta1, v1beta2 and the copy in a hook request: only the fields that HookPolicy
  * uses are kept in memory.

@@ -1,5 +1,6 @@
 /** The Events about what happens to policies and overrides. */
 
+import { conditionOf } from "../api/meta.ts";
 import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
 import { CONDITION, type HookPolicyStatus, type RecentResult } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
@@ -214,9 +215,7 @@ export function callsChanged(
   before: HookPolicyStatus | undefined,
   now: HookPolicyStatus,
 ): EventText | undefined {
-  const [was, is] = [before, now].map((status) =>
-    status?.conditions?.find(({ type }) => type === CONDITION.NotCalled),
-  );
+  const [was, is] = [before, now].map((status) => conditionOf({ status }, CONDITION.NotCalled));
   if (was?.reason === is?.reason) return undefined;
   const { reason, message } = is ?? CALLED;
   return {

@@ -1,5 +1,6 @@
 /** Gauges that mirror state in memory, which is read only when they are scraped. */
 
+import { conditionOf } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { CONDITION, type HookRolloutStatus, type HookPolicyStatus } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
@@ -204,7 +205,7 @@ function countNotReady(
   ref: HolderRef,
   status: HookPolicyStatus | HookRolloutStatus | undefined,
 ): Sample<PolicyLabel | "reason">[] {
-  const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  const ready = conditionOf({ status }, CONDITION.Ready);
   if (ready?.status !== "False") return [];
   return [{ labels: { ...labelsOfRef(ref), reason: ready.reason }, value: 1 }];
 }
@@ -239,7 +240,7 @@ function countPolicies(
     ...rollouts.entries().map(({ rollout: { mode }, status }) => ({ kind: "HookRollout", mode, status })),
   ];
   for (const { kind, mode, status } of all) {
-    const condition = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+    const condition = conditionOf({ status }, CONDITION.Ready);
     const labels = { kind, mode, ready: condition?.status ?? "Unknown" };
     const key = Object.values(labels).join(" ");
     counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });

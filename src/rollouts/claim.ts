@@ -4,7 +4,7 @@
  */
 
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hook-policy.ts";
-import type { ObjectMeta } from "../api/meta.ts";
+import { conditionOf, type ObjectMeta } from "../api/meta.ts";
 import { readTimestamp, timestamp } from "../lib/instant.ts";
 import type { ServedUpgrades } from "../operations/hook-lives.ts";
 import type { Member } from "./member.ts";
@@ -226,6 +226,6 @@ function upgradeRefusal(
 
 /** Whether the status describes this spec and has every claim: see "StatusLost" in rollout-status.ts. */
 function isReady({ generation }: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
-  const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  const ready = conditionOf({ status }, CONDITION.Ready);
   return status?.observedGeneration === generation && ready?.status === "True";
 }

@@ -1,5 +1,6 @@
 /** The Events about a rollout: between the status that was stored and the one that replaces it. */
 
+import { conditionOf } from "../api/meta.ts";
 import { type EventText, ownReference } from "../api/event-text.ts";
 import {
   CONDITION,
@@ -61,17 +62,13 @@ function openIn(target: RolloutTarget | undefined): string | undefined {
 }
 
 /** Neither invalid nor paused nor halted, nor is its status being rebuilt. */
-function mayBegin({ conditions = [] }: HookRolloutStatus = {}): boolean {
-  const [ready, halt] = [CONDITION.Ready, CONDITION.Halted].map((type) =>
-    conditions.find((condition) => condition.type === type),
-  );
+function mayBegin(status: HookRolloutStatus | undefined): boolean {
+  const [ready, halt] = [CONDITION.Ready, CONDITION.Halted].map((type) => conditionOf({ status }, type));
   return ready?.status === "True" && ready.reason !== REASON.Paused && halt?.status !== "True";
 }
 
 function haltChange(before: HookRolloutStatus | undefined, now: HookRolloutStatus): Change[] {
-  const [old, present] = [before, now].map((status) =>
-    status?.conditions?.find(({ type }) => type === CONDITION.Halted),
-  );
+  const [old, present] = [before, now].map((status) => conditionOf({ status }, CONDITION.Halted));
   const [was, is] = [old?.status === "True", present?.status === "True"];
   if (was === is || present === undefined) return [];
   return [{ reason: is ? "Halted" : "Resumed", note: present.message, key: present.lastTransitionTime }];

@@ -15,7 +15,7 @@ import {
   type RolloutClaim,
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { Cluster } from "../api/meta.ts";
+import { conditionOf, type Cluster } from "../api/meta.ts";
 import {
   isAtVersion,
   isCreationOver,
@@ -258,7 +258,7 @@ export class RolloutReconciler {
     const known = this.#knownOf(entry);
     const isYoung = now.getTime() - createdAt.getTime() < CLAIM_MS;
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
-    const reason = status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
+    const reason = conditionOf({ status }, CONDITION.Ready)?.reason;
     const isInherited = reason === REASON.StatusLost && known.rebuildUntil === undefined;
     // Before this operator was registered, Clusters began without a slot.
     const wasUnheld = reason === REASON.OperatorGone;

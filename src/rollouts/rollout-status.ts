@@ -1,5 +1,6 @@
 /** The status of a HookRollout as a pure function of what is stored, of its members in memory and of the time. */
 
+import { conditionOf } from "../api/meta.ts";
 import { parse } from "semver";
 import { entryOf } from "../lib/entry-of.ts";
 import {
@@ -113,7 +114,7 @@ function keptTargets(
 
 /** Whether soaks have begun anew since the members were these. */
 function isRebuiltAs(stored: HookRolloutStatus | undefined, scope: string): boolean {
-  const ready = stored?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  const ready = conditionOf({ status: stored }, CONDITION.Ready);
   return stored?.scope === scope && ready?.reason === REASON.StatusLost;
 }
 
@@ -240,11 +241,12 @@ function failuresNow(
       ? []
       : changedFailure(rollout, claim, byUID.get(claim.uid), now),
   );
+  const told = [...failed, ...changed];
   const unhealthy = members
     .filter(({ lastsUnhealthy }) => lastsUnhealthy)
     .filter((state) => {
-      const { uid, target } = whoIs(rollout, state);
-      return ![...failed, ...changed].some((failure) => isOf(failure, { uid, target }));
+      const who = whoIs(rollout, state);
+      return !told.some((failure) => isOf(failure, who));
     })
     .filter((state) => isBeforePass(rollout, state, stored, now))
     .map((state) => ({

@@ -1,5 +1,6 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
+import { conditionOf } from "../../api/meta.ts";
 import { counted } from "../../lib/counted.ts";
 import { APPLY_CRDS } from "../../api/crd-fields.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
@@ -9,7 +10,7 @@ import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { heldBy } from "../fleet/held.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { failedCall } from "../fleet/caveats.ts";
-import { conditionOf, type RawObject } from "../fleet/kinds.ts";
+import { type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { lookAt, operator, operators } from "./check-install.ts";

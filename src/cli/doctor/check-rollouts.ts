@@ -2,10 +2,9 @@
 
 import { counted } from "../../lib/counted.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
-import type { Cluster } from "../../api/meta.ts";
+import { conditionOf, type Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { FleetRollout, Fleet } from "../fleet/fleet.ts";
-import { conditionOf } from "../fleet/kinds.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { advice, run } from "../terminal/printed-command.ts";
 import {

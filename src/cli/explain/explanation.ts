@@ -1,7 +1,7 @@
 /** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
-import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
+import { conditionOf, type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
 import { bypassesOf } from "../../operations/bypasses.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
@@ -34,7 +34,6 @@ import {
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import { type Fleet, nameOf } from "../fleet/fleet.ts";
-import { conditionOf } from "../fleet/kinds.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import { meets } from "../windows/openings.ts";

@@ -9,7 +9,7 @@ import {
   REASON,
   type RolloutHeld,
 } from "../../api/hook-policy.ts";
-import type { Condition } from "../../api/meta.ts";
+import { conditionOf, type Condition } from "../../api/meta.ts";
 import { forbiddenKind } from "../../objects/object-refusal.ts";
 import { holdsAnyway } from "../../policy/strict-reasons.ts";
 import { placesOf } from "../../policy/gates/gates.ts";
@@ -18,7 +18,7 @@ import { markReaders } from "../../policy/mark-readers.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { ageText } from "../../lib/age.ts";
-import { conditionOf, holderRef, platformIn, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
+import { holderRef, platformIn, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 export interface HeldOperation {
   readonly policy: HolderRef;

@@ -2,7 +2,7 @@
 
 import { isFields, withoutNulls } from "../../lib/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hook-policy.ts";
-import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
+import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { namespacedName, type ObjectName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
@@ -97,13 +97,6 @@ export function isCluster(of: Kinded): boolean {
 
 export function isNamespace({ apiVersion, kind }: RawObject): boolean {
   return apiVersion === "v1" && kind === "Namespace";
-}
-
-export function conditionOf(
-  { status }: { readonly status?: { readonly conditions?: readonly Condition[] } | undefined },
-  type: string,
-): Condition | undefined {
-  return status?.conditions?.find((each) => each.type === type);
 }
 
 /**

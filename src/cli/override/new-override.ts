@@ -2,7 +2,7 @@
 
 import { heldRules } from "../../policy/decision.ts";
 import { CONDITION, GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hook-policy.ts";
-import type { Cluster, Condition } from "../../api/meta.ts";
+import { conditionOf, type Cluster, type Condition } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { viewOverride } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -23,7 +23,6 @@ import { meantText } from "../command.ts";
 import { explainRollouts } from "../fleet/rollout-hold.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { followAnswer } from "../fleet/follow.ts";
-import { conditionOf } from "../fleet/kinds.ts";
 
 export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
   readonly metadata: { readonly name: string };

@@ -1,5 +1,6 @@
 /** Pauses and resumes rollouts. */
 
+import { conditionOf } from "../../api/meta.ts";
 import { isDeepStrictEqual } from "node:util";
 import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -8,7 +9,7 @@ import { ROLLOUTS } from "../../kube/resources.ts";
 import { readTimestamp, timestamp } from "../../lib/instant.ts";
 import { despite } from "../../lib/thrown.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { conditionOf, PAUSE_REASON, viewRollout } from "../fleet/kinds.ts";
+import { PAUSE_REASON, viewRollout } from "../fleet/kinds.ts";
 
 export function isHalted(rollout: HookRollout): boolean {
   return conditionOf(rollout, CONDITION.Halted)?.status === "True";

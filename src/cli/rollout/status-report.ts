@@ -8,12 +8,12 @@ import {
   type RolloutClaim,
   type RolloutTarget,
 } from "../../api/hook-policy.ts";
-import type { Condition } from "../../api/meta.ts";
+import { conditionOf, type Condition } from "../../api/meta.ts";
 import { lookup } from "../../api/selector.ts";
 import { printable } from "../../lib/printable.ts";
 import { isRenewable } from "../../rollouts/claim.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
-import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
+import { PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../../lib/age.ts";
 import { stageState, waitsForText } from "../../page/stage-text.ts";
 import { type Advice, advice, adviceWords, type CommandWords, run } from "../terminal/printed-command.ts";

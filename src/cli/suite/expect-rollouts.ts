@@ -1,8 +1,8 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
+import { conditionOf } from "../../api/meta.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION } from "../../api/hook-policy.ts";
-import { conditionOf } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./begin.ts";
 import { checkNames, clusterNamed } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
