@@ -34,6 +34,7 @@ const FLEET_ROUNDS = 3;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
+const FORGET_MS = 600_000;
 /** More than the time for which Events are collected before they are written as one (src/report/event-bursts.ts). */
 const BURST_MS = 35_000;
 
@@ -101,8 +102,18 @@ async function forgetWritten(cp: ControlPlane): Promise<void> {
     const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind };
     for (const { metadata } of await cp.list(ref)) await cp.patchStatus({ ...ref, ...metadata }, null);
   }
-  for (const { metadata } of await cp.list({ apiVersion: "v1", kind: "Namespace" }))
-    await cp.request("DELETE", `/apis/events.k8s.io/v1/namespaces/${metadata.name}/events`);
+  for (const { metadata } of await cp.list({ apiVersion: "v1", kind: "Namespace" })) {
+    const events = `/apis/events.k8s.io/v1/namespaces/${metadata.name}/events`;
+    // Tens of thousands take longer than one request may; each deletes on from where the last one ended.
+    await cp.waitFor(
+      `the Events of ${metadata.name} to be gone`,
+      async () => {
+        await cp.request("DELETE", events);
+        return true;
+      },
+      { timeoutMs: FORGET_MS },
+    );
+  }
 }
 
 /** For a while Cluster API asks about all Clusters, and then about none. */
