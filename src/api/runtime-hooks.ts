@@ -36,7 +36,7 @@ const NONE = [] as const;
 const FROM_TO = ["fromKubernetesVersion", "toKubernetesVersion"] as const;
 const OF_CLUSTER = ["kubernetesVersion"] as const;
 
-/** The version fields of each hook's requests; every request has all of them. */
+/** The version fields of each hook's requests. Every request has all of them, fromKubernetesVersion perhaps empty. */
 export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>> = {
   BeforeClusterCreate: NONE,
   AfterControlPlaneInitialized: NONE,

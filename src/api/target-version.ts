@@ -27,8 +27,8 @@ export const READS_NOTHING: ReadonlySet<RequestField> = new Set();
 export const READS_VERSION: ReadonlySet<RequestField> = new Set(["targetVersion"] as const);
 
 /**
- * Why the field is unknown: Cluster API's requests always have it, but this call was built without it. `undefined`: the
- * call has what a request would have.
+ * Why the field is unknown: Cluster API's requests have it, but this call was built without it, or the workers that an
+ * upgrade comes from are gone. `undefined`: the call has what a request would have.
  */
 export function unknownField(call: HookCall, field: RequestField): string | undefined {
   if (field === "hook") return undefined;
@@ -37,9 +37,10 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
     return "request.settings is not known: no ExtensionConfig sets it, or several set different ones";
   }
   const value = field === "targetVersion" ? targetVersion(call) : call[field];
-  return value === undefined && sendsField(call.hook, field)
-    ? `the Cluster does not show request.${field}, only calls of Cluster API have it`
-    : undefined;
+  if (value !== undefined || !sendsField(call.hook, field)) return undefined;
+  const isOfWorkers = call.hook === "BeforeWorkersUpgrade" && field === "fromKubernetesVersion";
+  const without = isOfWorkers ? ", while there are workers" : "";
+  return `the Cluster does not show request.${field}, only calls of Cluster API have it${without}`;
 }
 
 /** Whether every request of the hook has this version. */

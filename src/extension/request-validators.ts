@@ -30,6 +30,8 @@ const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
 /** Opaque, but without characters that a log or a terminal could interpret. */
 const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
 const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
+/** Cluster API sends "" at BeforeWorkersUpgrade if the workers are gone (exp/topology/desiredstate, ComputeUpgradePlan). */
+const FROM = { anyOf: [VERSION, { const: "" }] };
 
 /**
  * Checks only the fields that are read, because this is the hot path, and Cluster API may add fields in any minor version.
@@ -53,7 +55,9 @@ function validator($id: string, versions: readonly VersionField[]): ValidateFunc
     required: ["cluster", ...versions],
     properties: {
       settings: STRINGS,
-      ...Object.fromEntries(versions.map((field) => [field, VERSION])),
+      ...Object.fromEntries(
+        versions.map((field) => [field, field === "fromKubernetesVersion" ? FROM : VERSION]),
+      ),
       cluster: {
         type: "object",
         required: ["metadata"],

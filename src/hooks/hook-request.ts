@@ -34,8 +34,8 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   const raw = decode(hook, text);
   if (raw === undefined) return undefined;
   const { cluster, settings = {} } = raw;
-  const fields = VERSION_FIELDS[hook];
-  const versions = Object.fromEntries(fields.map((field) => [field, raw[field]]));
+  const sent = VERSION_FIELDS[hook].map((field) => [field, raw[field]] as const);
+  const versions = Object.fromEntries(sent.filter(([, version]) => version !== ""));
   return {
     subject: {
       clusterUID: cluster.metadata.uid,

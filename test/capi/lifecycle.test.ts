@@ -14,6 +14,7 @@ import {
   upgrade,
   waitUntilGone,
 } from "../controlplane/lab.ts";
+import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 import {
   APPROVED,
   applyPolicy,
@@ -104,6 +105,25 @@ describe("a Cluster's life", () => {
     await held("BeforeClusterDelete");
     await waitUntilGone(cp, "held", "c1");
     assert.equal(statusOf(await cp.get(ref)).blocked, 0);
+  });
+
+  test("an upgrade whose workers are deleted while it is held is held as before, and released", async () => {
+    const { cp } = fleet;
+    const ref = policyRef("workerless", "protect");
+    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeWorkersUpgrade")] });
+    await createCluster(cp, { namespace: "workerless", name: "c1", workers: true });
+    await provision(cp, "workerless", "c1");
+    await upgrade(cp, "workerless", "c1");
+    await finishControlPlaneUpgrade(cp, "workerless", "c1");
+    await policyRow(cp, ref, "c1", "BeforeWorkersUpgrade");
+    await cp.patch(clusterRef("workerless", "c1"), { spec: { topology: { workers: null } } });
+    const workers = { apiVersion: CLUSTER_API, kind: "MachineDeployment", namespace: "workerless" };
+    await cp.waitFor("the workers to be gone", async () => (await cp.list(workers)).length === 0);
+    await askedAgain(fleet, "workerless/c1", "BeforeWorkersUpgrade");
+    assert.match(await topologyMessage(cp, "workerless", "c1"), /BeforeWorkersUpgrade: HookPolicy workerless/);
+    await approve(cp, "workerless", "c1");
+    await released(fleet, "workerless/c1", "BeforeWorkersUpgrade");
+    await called(fleet, "workerless/c1", "AfterClusterUpgrade");
   });
 
   test("a deletion is held, explained, and released after the annotation", async () => {

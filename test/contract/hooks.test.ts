@@ -48,6 +48,22 @@ for (const situation of SITUATION_NAMES) {
   });
 }
 
+describe("BeforeWorkersUpgrade without a version that the workers have, because they are gone,", () => {
+  for (const situation of ["blocked", "allowed", "observed"] as const) {
+    test(`is answered as with one: ${situation}`, async (t) => {
+      const extension = await startExtension(replicaIn(situation));
+      t.after(() => extension.close());
+      for (const version of CLUSTER_VERSIONS) {
+        const request = goldenRequest(version, "BeforeWorkersUpgrade");
+        const body = changed(request, { path: ["fromKubernetesVersion"], value: "" });
+        assert.ok(body);
+        const answer = await extension.call(pathOf("BeforeWorkersUpgrade"), body);
+        assertAnswers(answer, goldenResponse(situation, "BeforeWorkersUpgrade"));
+      }
+    });
+  }
+});
+
 const without = (...path: string[]): Change => ({ path, value: undefined });
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"];
 

@@ -119,6 +119,15 @@ describe("a request", () => {
     });
   });
 
+  test("of workers that are gone has no version that they come from, but one that they go to", () => {
+    const decode = (to: string): unknown =>
+      decodeRequest("BeforeWorkersUpgrade", body({ fromKubernetesVersion: "", toKubernetesVersion: to }))
+        ?.request.call;
+    const call = { hook: "BeforeWorkersUpgrade", toKubernetesVersion: "v1.32.0", settings: {} };
+    assert.deepEqual(decode("v1.32.0"), call);
+    assert.equal(decode(""), undefined);
+  });
+
   const broken: Record<string, string> = {
     "an empty body": "",
     "no JSON": "{",

@@ -215,6 +215,14 @@ test("reports what is not known of the world, unless the other side decides", ()
   assert.equal(evaluate(known, "gate", alone), true);
 });
 
+test("a version that workers come from is unknown, and not absent, once the workers are gone", () => {
+  const call = { hook: "BeforeWorkersUpgrade", toKubernetesVersion: "v1.34.2" } as const;
+  assert.equal(
+    evaluate("!has(request.fromKubernetesVersion)", "gate", { ...WORLD, call }),
+    "problem: the Cluster does not show request.fromKubernetesVersion, only calls of Cluster API have it, while there are workers",
+  );
+});
+
 test("a status that is not known is not an empty one", () => {
   const { status: _, ...unknown } = CLUSTER;
   const source = "!cluster.status.conditions.exists(c, c.type == 'Paused')";
