@@ -105,7 +105,7 @@ export const REASON = {
   RuntimeSDKNotInstalled: "RuntimeSDKNotInstalled",
   /** NotCalled: no ExtensionConfig points to the operator. */
   NotRegistered: "NotRegistered",
-  /** NotCalled: Cluster API has not discovered the extension of the ExtensionConfig. */
+  /** NotCalled: Cluster API has never discovered the extension of the ExtensionConfig. */
   NotDiscovered: "NotDiscovered",
   /** NotCalled: the ExtensionConfig's namespaceSelector excludes the policy's namespace. */
   NamespaceNotSelected: "NamespaceNotSelected",

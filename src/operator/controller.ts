@@ -296,7 +296,7 @@ export class Controller {
     const { metrics, client } = this.#options;
     const { store } = this.memory;
     const { clusters, policies } = this.#informers;
-    const { informer, notCalled, hookNotCalled } = this.#registrations;
+    const { informer, notCalled, hookNotCalled, discoveryFailed } = this.#registrations;
     const [rollouts, queue, objects] = [this.#rollouts, this.#queue, this.#objects];
     const [tasks, now] = [this.#tasks.memory, client.serverClock.now];
     const named = (): InformerEntry[] => [
@@ -304,7 +304,7 @@ export class Controller {
       ...withoutWaiting(policies, informer, this.#tasks.informer),
     ];
     followMemory(metrics, { store, rollouts, queue, named, objects, tasks, now });
-    followCoverage(metrics, { store, clusters, rollouts, notCalled, hookNotCalled });
+    followCoverage(metrics, { store, clusters, rollouts, notCalled, hookNotCalled, discoveryFailed });
   }
 }
 

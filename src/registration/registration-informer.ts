@@ -96,6 +96,10 @@ export class Registrations {
     return ours.length > 0 && ours.every(isNew);
   }
 
+  /** Whether Cluster API's last discovery has failed: then its calls may fail, too. `undefined`: not known. */
+  readonly discoveryFailed = (): boolean | undefined =>
+    this.state === "Known" ? this.#ours().some(({ discovered }) => discovered === "False") : undefined;
+
   /** See misplaced(); `undefined` also while the ExtensionConfigs are not known. */
   misplaced(): string | undefined {
     return this.state === "Known" ? misplaced(this.#ours(), this.#options.place) : undefined;

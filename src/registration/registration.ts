@@ -108,7 +108,7 @@ export function misplaced(ours: readonly Registration[], place: OperatorPlace): 
   const [first] = ours;
   if (first === undefined || ours.some(({ service }) => service?.namespace === place.namespace))
     return undefined;
-  return `ExtensionConfig ${first.metadata.name} names the Service ${first.service?.namespace}/${place.serviceName}, and the operator runs in namespace ${place.namespace}: Cluster API does not call it, and nothing is held`;
+  return `ExtensionConfig ${first.metadata.name} names the Service ${first.service?.namespace}/${place.serviceName}, and the operator runs in namespace ${place.namespace}: Cluster API does not reach it`;
 }
 
 export const MOVE =
@@ -160,18 +160,17 @@ export function hooksNotCalled(
       "No ExtensionConfig registers the operator with Cluster API: apply the shipped one. Until then nothing is held";
     return { reason: REASON.NotRegistered, message };
   }
-  const discovered = ours.filter(isDiscovered);
-  if (discovered.length === 0) {
+  const learnt = ours.filter(isLearnt);
+  if (learnt.length === 0) {
     const message = ours.some(isRefused)
       ? `Cluster API does not know a hook that the operator offers, and refuses all: set the operator's --capi-version to the version of Cluster API (condition Discovered of ExtensionConfig ${names(ours)})`
-      : `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
+      : `Cluster API has never discovered the operator, so nothing is held: see the condition Discovered of ExtensionConfig ${names(ours)}`;
     return { reason: REASON.NotDiscovered, message };
   }
-  const selecting = discovered.filter((each) => selects(each) === "yes");
-  if (discovered.some((each) => selects(each) === "unknown"))
-    return unknownHooks(hooks, selecting) && "Unknown";
+  const selecting = learnt.filter((each) => selects(each) === "yes");
+  if (learnt.some((each) => selects(each) === "unknown")) return unknownHooks(hooks, selecting) && "Unknown";
   if (selecting.length === 0) {
-    const message = `The namespaceSelector of ExtensionConfig ${names(discovered)} leaves out this namespace: the policy holds nothing`;
+    const message = `The namespaceSelector of ExtensionConfig ${names(learnt)} leaves out this namespace: the policy holds nothing`;
     return { reason: REASON.NamespaceNotSelected, message };
   }
   return unknownHooks(hooks, selecting);
@@ -183,15 +182,24 @@ function unknownHooks(
 ): Unavailable | undefined {
   const unknown = hooks.filter((hook) => !isCalled(hook, selecting));
   if (unknown.length === 0) return undefined;
-  const message = `ExtensionConfig ${names(selecting)} lists no handler for ${unknown.join(", ")}: annotate it with anything, and Cluster API discovers the operator again`;
+  const cure = selecting.every(isDiscovered)
+    ? "annotate it with anything, and Cluster API discovers the operator again"
+    : "the last discovery has failed, see its condition Discovered";
+  const message = `ExtensionConfig ${names(selecting)} lists no handler for ${unknown.join(", ")}: ${cure}`;
   return { reason: REASON.HookNotRegistered, message };
 }
 
 /** In some namespaces at least. */
 export function isCalled(hook: HookName, ours: readonly Registration[]): boolean {
-  return ours.some((each) => isDiscovered(each) && each.handlers.some((handler) => handler.hook === hook));
+  return ours.some(({ handlers }) => handlers.some((handler) => handler.hook === hook));
 }
 
+/** After a failed discovery, Cluster API still calls what the one before has shown (its extensionconfig_controller.go). */
+function isLearnt({ handlers }: Registration): boolean {
+  return handlers.length > 0;
+}
+
+/** Whether the last discovery has succeeded. */
 export function isDiscovered({ discovered }: Registration): boolean {
   return discovered === "True";
 }

@@ -22,11 +22,16 @@ export interface Coverage {
   readonly notCalled: (policy: CompiledPolicy) => NotCalled;
   /** Why Cluster API does not call the hook in any namespace. */
   readonly hookNotCalled: (hook: HookName) => NotCalled;
+  readonly discoveryFailed: () => boolean | undefined;
 }
 
 /** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
 export function followCoverage(metrics: Metrics, coverage: Coverage): void {
   metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
+  metrics.discoveryFailed.follow(() => {
+    const failed = coverage.discoveryFailed();
+    return failed === undefined ? [] : [{ labels: {}, value: Number(failed) }];
+  });
   metrics.clusters.follow(() => countClusters(coverage));
   metrics.bypasses.follow(() => countBypasses(coverage));
 }

@@ -240,6 +240,9 @@ function fleetMetrics({ histogram, mirror }: Makers) {
       help: "Policies and HookRollouts that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
       labelNames: ["reason"],
     }),
+    discoveryFailed: mirror("hookpolicy_discovery_failed", {
+      help: "Whether Cluster API's last attempt to discover the operator has failed: 1 or 0.",
+    }),
     clusters: mirror("hookpolicy_clusters", {
       help: "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
       labelNames: ["coverage"],

@@ -209,8 +209,15 @@ describe("doctor", () => {
     await cp.waitFor("Cluster API to copy it", async () => (await check("certificate")).state === "error");
     const remedy = await finds("certificate", "error", /does not hold the authority that signed tls\.crt/);
     assert.match(remedy, /^put that authority into ca\.crt of Secret hookpolicy-system/);
+    await cp.waitFor("discovery to fail", async () => (await check("discovery")).state === "error");
+    await finds("discovery", "error", /Discovered is False: .*x509.* \(Cluster API calls what it knew before/);
+    const failed = async (): Promise<boolean> => (await operator.metric("hookpolicy_discovery_failed")) === 1;
+    await cp.waitFor("the operator to see it", failed);
+    assert.equal(await operator.metric("hookpolicy_policies_not_called"), 0);
+    assert.equal(condition(await cp.get(PROTECT), "NotCalled"), undefined);
     await secret(cp.authority);
-    await cured("certificate");
+    for (const name of ["certificate", "discovery"]) await cured(name);
+    await cp.waitFor("the operator to see that", async () => !(await failed()));
   });
 
   test("finds the namespaces that are left out", async () => {

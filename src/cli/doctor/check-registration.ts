@@ -76,8 +76,13 @@ export function discovered(examined: DoctorInput): Finding {
   const found = foundOurs(examined);
   const failed = found.find((each) => !isDiscovered(each));
   if (failed !== undefined) {
-    const { metadata, discovered: status = "missing", message } = failed;
-    const detail = `ExtensionConfig ${metadata.name}: Discovered is ${status}${message === "" ? "" : `: ${message}`}`;
+    const { metadata, discovered: status = "missing", message, handlers } = failed;
+    const said = message === "" ? "" : `: ${message}`;
+    const effect =
+      handlers.length === 0
+        ? "it has never been discovered, so nothing is held"
+        : "Cluster API calls what it knew before; if its calls fail, too, no Cluster is created, upgraded or deleted";
+    const detail = `ExtensionConfig ${metadata.name}: Discovered is ${status}${said} (${effect})`;
     const remedy = isRefused(failed)
       ? capiFlag(examined, minorOf(capiVersion(examined)))
       : status === "missing"

@@ -144,8 +144,18 @@ export const CASES: Readonly<Record<string, Cases>> = {
     "90m",
   ),
   HookPolicyNotDiscovered: {
-    fires: [at("80m", "an hour", { 'hookpolicy_discovery_calls_total{instance="a"}': "0+1x5 5x90" })],
+    fires: [
+      at("80m", "an hour", { 'hookpolicy_discovery_calls_total{instance="a"}': "0+1x5 5x90" }),
+      at("20m", "it is refused", {
+        'hookpolicy_discovery_calls_total{instance="a"}': "0+1x90",
+        'hookpolicy_discovery_failed{instance="a"}': "1x90",
+      }),
+    ],
     rests: [
+      at("80m", "it succeeds", {
+        'hookpolicy_discovery_calls_total{instance="a"}': "0+0.1x90",
+        'hookpolicy_discovery_failed{instance="a"}': "1x10 0x80",
+      }),
       at("80m", "another replica is asked", {
         'hookpolicy_discovery_calls_total{instance="a"}': "1x90",
         'hookpolicy_discovery_calls_total{instance="b"}': "0+0.1x90",

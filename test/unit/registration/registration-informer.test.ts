@@ -14,8 +14,10 @@ import { FAST } from "../kube/informer-lab.ts";
 const POLICY = compiled(hookPolicy());
 const CONDITION = { type: "Discovered", status: "True" };
 
+const HANDLER = { name: "d.hookpolicy", requestHook: { hook: "BeforeClusterDelete" } };
+
 function extension(spec: object = {}, conditions: object[] = [CONDITION], resourceVersion = "1"): KubeObject {
-  const handlers = [{ name: "d.hookpolicy", requestHook: { hook: "BeforeClusterDelete" } }];
+  const handlers = conditions.length === 0 ? [] : [HANDLER];
   const metadata = { name: "hookpolicy", uid: "u", resourceVersion };
   return { metadata, spec: { clientConfig: {}, ...spec }, status: { conditions, handlers } };
 }
@@ -174,9 +176,18 @@ test("reports only changes that matter to policies", async (t) => {
   await until("the list", () => registrations.state === "Known");
   assert.equal(changes(), 1);
   client.push({ type: "MODIFIED", object: extension({}, [CONDITION], "2") });
-  client.push({ type: "MODIFIED", object: extension({}, [{ ...CONDITION, status: "False" }], "3") });
+  client.push({ type: "MODIFIED", object: extension({}, [], "3") });
   await until("the second one", () => reasonOf(registrations) === "NotDiscovered");
   assert.equal(changes(), 2);
+});
+
+test("a discovery that fails after one that has succeeded is told, and not as hooks that are not called", async (t) => {
+  const { registrations, client } = running(t, { items: [extension()] });
+  assert.equal(registrations.discoveryFailed(), undefined);
+  await until("the list", () => registrations.discoveryFailed() === false);
+  client.push({ type: "MODIFIED", object: extension({}, [{ ...CONDITION, status: "False" }], "2") });
+  await until("the failure", () => registrations.discoveryFailed() === true);
+  assert.equal(reasonOf(registrations), undefined);
 });
 
 test("the settings are those of the one ExtensionConfig that leads here, or of several that agree", async (t) => {

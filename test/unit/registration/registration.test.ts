@@ -30,7 +30,8 @@ function raw(spec: object = {}, status: object = {}, name = "hookpolicy"): Recor
 }
 
 const registration = (...args: Parameters<typeof raw>): Registration => viewRegistration(raw(...args));
-const undiscovered = { conditions: [{ ...DISCOVERED, status: "False", message: "Error in discovery" }] };
+const failed = { conditions: [{ ...DISCOVERED, status: "False", message: "Error in discovery" }] };
+const undiscovered = { ...failed, handlers: [] };
 
 describe("the view", () => {
   test("of v1beta2", () => {
@@ -112,13 +113,14 @@ describe("a policy is not called", () => {
     "without an ExtensionConfig": [notCalled(own, [], {}), "NotRegistered"],
     "before it was discovered": [notCalled(own, [registration({}, undiscovered)], {}), "NotDiscovered"],
     "when discovery was never tried": [
-      notCalled(own, [registration({}, { conditions: [] })], {}),
+      notCalled(own, [registration({}, { conditions: [], handlers: [] })], {}),
       "NotDiscovered",
     ],
     "in a namespace that is left out": [notCalled(own, [selecting], {}), "NamespaceNotSelected"],
     "in a namespace without labels": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
     "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],
     "– but it is when discovered": [notCalled(own, [registration()], undefined), undefined],
+    "– but it is when a later discovery has failed": [notCalled(own, [registration({}, failed)], {}), undefined],
     "– but it is in a selected namespace": [notCalled(own, [selecting], yes), undefined],
     "– but one of several is enough": [
       notCalled(own, [registration({}, undiscovered), selecting, registration({}, {}, "b")], {}),
@@ -145,11 +147,17 @@ describe("a policy is not called", () => {
     assert.deepEqual(found, notCalled(own, [a, b], {}));
     assert.match(messageOf(found), /ExtensionConfig a, b$/);
     const message = "requestHook h/BeforeWorkersUpgrade is not in the Runtime SDK catalog";
-    const refused = { conditions: [{ ...DISCOVERED, status: "False", message }] };
+    const refused = { conditions: [{ ...DISCOVERED, status: "False", message }], handlers: [] };
     assert.match(
       messageOf(notCalled(own, [registration({}, refused)], {})),
       /set the operator's --capi-version/,
     );
-    assert.match(messageOf(notCalled(create, [registration()], {})), /no handler for BeforeClusterCreate/);
+    const missing = /no handler for BeforeClusterCreate: /;
+    for (const [status, cure] of [
+      [{}, /annotate it with anything/],
+      [failed, /the last discovery has failed, see its condition Discovered$/],
+    ] as const)
+      for (const text of [missing, cure])
+        assert.match(messageOf(notCalled(create, [registration({}, status)], {})), text);
   });
 });

@@ -10,7 +10,11 @@ import { replicaOf } from "../rollouts/rollout-fixture.ts";
 
 type Given = Pick<Coverage, "store" | "clusters" | "notCalled"> & Partial<Coverage>;
 
-const NO_ROLLOUTS = { rollouts: { entries: () => [] }, hookNotCalled: () => undefined };
+const NO_ROLLOUTS = {
+  rollouts: { entries: () => [] },
+  hookNotCalled: () => undefined,
+  discoveryFailed: () => undefined,
+};
 
 async function scraped(coverage: Given): Promise<Record<string, number>> {
   const metrics = createMetrics({ capiVersion: "1.14" });

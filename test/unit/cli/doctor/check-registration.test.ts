@@ -62,14 +62,18 @@ describe("registered", () => {
         ),
       },
       error:
-        /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not call it/,
+        /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not reach it/,
     },
   });
   table("discovery", {
     "but never looked at": { given: says([]), error: /Discovered is missing/ },
     "but not discovered": {
       given: says([{ type: "Discovered", status: "False", message: "no such host" }]),
-      error: /Discovered is False: no such host/,
+      error: /Discovered is False: no such host \(Cluster API calls what it knew before; if its calls fail, too, no/,
+    },
+    "and never was": {
+      given: { registrations: registrations(extension({}, { conditions: [], handlers: [] })) },
+      error: /Discovered is missing \(it has never been discovered, so nothing is held\)/,
     },
     "but refused for a hook that Cluster API does not know": {
       given: refused,
