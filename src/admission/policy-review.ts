@@ -53,7 +53,7 @@ function checkSpec(
   if (served === undefined) return checkRules(rules, schemaErrors);
   const { kind, spec } = object;
   const owner = { kind, ...(namespace !== undefined && { namespace }) };
-  const checks = { served, max: ENOUGH_ERRORS, mode: spec.mode, owner };
+  const checks = { max: ENOUGH_ERRORS, mode: spec.mode, owner };
   const { errors, warnings } = checkRules(rules, schemaErrors, checks);
   const { left } = acceptWarnings(annotations, rules, warnings);
   return { errors, warnings: [...compilePolicy(kind, object, served).notEnforceable, ...left] };

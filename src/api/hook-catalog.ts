@@ -13,8 +13,6 @@ export interface ServedHooks {
    * computeControlPlaneVersion).
    */
   readonly marksUpgrades: boolean;
-  /** Whether the status of a Cluster shows the versions of its control plane and workers: since Cluster API 1.14. */
-  readonly showsVersions: boolean;
 }
 
 interface CatalogEntry {
@@ -52,7 +50,6 @@ export function servedHooks(capiMinor: number): ServedHooks {
     advertised: new Set(served),
     blocking: new Set(served.filter((hook) => (CATALOG[hook].blocksSince ?? Infinity) <= capiMinor)),
     marksUpgrades: capiMinor >= 12,
-    showsVersions: capiMinor >= 14,
   };
 }
 

@@ -64,9 +64,12 @@ function upgradeOf(before: Cluster, after: Cluster): Attempt | undefined {
   return { call: isVersion(to) ? about(call, to) : call, cluster: after };
 }
 
-/** The version that the Cluster runs: while an upgrade is held or under way, its spec has another one. */
+/**
+ * The version that the Cluster runs. While an upgrade is held or under way, its spec has another one, and the status may
+ * name it as kubelets do.
+ */
 function currentVersion({ progress, topology }: Cluster): string | undefined {
-  return progress?.version ?? (progress?.reconciled === true ? topology?.version : undefined);
+  return progress?.reconciled === true ? topology?.version : progress?.version;
 }
 
 /** What a request to the API server would begin: each is reviewed by itself. */

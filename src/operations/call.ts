@@ -13,8 +13,8 @@ export function shownCall(hook: HookName, cluster: Cluster): HookCall {
 
 /**
  * The call that Cluster API would make: about `version`, else about the version that the Cluster shows, else about the
- * version of its topology. Before Cluster API 1.14, a Cluster does not show the version that an upgrade comes from, and it
- * never shows the settings: expressions that read them are not evaluable.
+ * version of its topology. A Cluster may not show the version that an upgrade comes from, and it never shows the settings:
+ * expressions that read them are not evaluable.
  */
 export function expectedCall(hook: HookName, cluster: Cluster, version?: string): HookCall {
   const shown = shownCall(hook, cluster);

@@ -115,7 +115,7 @@ function compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const semantics = checkRules(rules, schemaErrors, { served, max: ENOUGH_ERRORS, owner: ref });
+  const semantics = checkRules(rules, schemaErrors, { max: ENOUGH_ERRORS, owner: ref });
   const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
   const outside = errors.filter(({ path }) => !path.startsWith("spec.rules["));

@@ -212,7 +212,6 @@ function checkSpec(
   const { rules: given, mode } = fieldsOf(spec);
   const rules: readonly RuleSpec[] = Array.isArray(given) ? given : [];
   const { errors, warnings } = checkRules(rules, schemaErrors, {
-    served,
     mode,
     owner: { kind, ...(namespace !== undefined && { namespace }) },
   });

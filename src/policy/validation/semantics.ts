@@ -9,7 +9,7 @@ import {
   type ExpressionWarning,
 } from "../cel/expression.ts";
 import { atPosition, positionAfter } from "../cel/syntax.ts";
-import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
+import { STEP_HOOKS } from "../../api/hook-catalog.ts";
 import type { FieldError } from "./schema.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type GateField, type SoundRule, soundRules } from "./sound-parts.ts";
@@ -40,13 +40,12 @@ const MAX_POLICY_ASKS = 16_000;
 const MAX_PATTERN_WEIGHT = 8000;
 
 /**
- * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` is absent for any version of
- * Cluster API. `mode`: `spec.mode`, which may be invalid.
+ * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `mode`: `spec.mode`, which may be invalid.
  */
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  { mode, ...limits }: Pick<RuleSet, "served" | "max" | "owner"> & { readonly mode?: unknown } = {},
+  { mode, ...limits }: Pick<RuleSet, "max" | "owner"> & { readonly mode?: unknown } = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
   const { errors, warnings } = checkRuleSet({
@@ -66,7 +65,6 @@ export interface RuleSet {
   readonly health?: readonly ExpressionField[];
   /** How to get below a limit. */
   readonly remedy: string;
-  readonly served?: ServedHooks | undefined;
   /** A rule with this many errors is not checked any further. */
   readonly max?: number | undefined;
   /** Absent: of any kind, and in any namespace. */
@@ -76,7 +74,7 @@ export interface RuleSet {
 type Findings = Record<"errors" | "warnings", FieldError[]> & { patternWeight: number };
 
 export function checkRuleSet(together: RuleSet): Semantics {
-  const { path: whole, rules, health = [], remedy, served } = together;
+  const { path: whole, rules, health = [], remedy } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
@@ -88,9 +86,7 @@ export function checkRuleSet(together: RuleSet): Semantics {
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
   for (const each of rules) {
-    const { rule, path } = each;
     checkRule(each, findings, together);
-    if (served !== undefined) findings.warnings.push(...unshown(rule, path, served));
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   for (const expression of health) {
@@ -162,6 +158,7 @@ function checkRule(
   findings.errors.push(...taskErrors(rule, path, owner));
   findings.warnings.push(
     ...midUpgrade(rule, path),
+    ...unshown(rule, path),
     ...contradictions(rule, path),
     ...passedDeadline(rule, path),
   );
@@ -222,16 +219,16 @@ function midUpgrade({ hooks, until }: RuleSpec, path: string): FieldError[] {
 const SHOWN_BY_STATUS: readonly HookName[] = ["BeforeClusterUpgrade", "BeforeWorkersUpgrade"];
 
 /** Timers count from what the Cluster shows, so they never begin for a rule that needs more of the call. */
-function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: ServedHooks): FieldError[] {
+function unshown(rule: RuleSpec, path: string): FieldError[] {
   const { hooks, until, deadline } = rule;
   const index = hooks.findIndex((hook) => SHOWN_BY_STATUS.includes(hook));
   const hasClock = deadline !== undefined || until?.some(({ wait }) => wait !== undefined) === true;
-  if (showsVersions || index < 0 || !hasClock) return [];
+  if (index < 0 || !hasClock) return [];
   const readsFrom = expressionsOf(rule, path).some(({ source, use }) =>
     compileExpression(source, use).expression?.requestFields.has("fromKubernetesVersion"),
   );
   if (!readsFrom) return [];
-  const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
+  const message = `a Cluster may not show request.fromKubernetesVersion of ${hooks[index]} (before Cluster API 1.14, without workers, or if its control plane reports no status.versions): between calls the rule is then not evaluable, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it`;
   return [{ path: `${path}.hooks[${index}]`, id: "from-version-not-shown", message }];
 }
 
