@@ -135,13 +135,6 @@ describe("nothing to correct", () => {
     assert.deepEqual(await versions(objects), earlier);
     await operator.daemon.stop();
   });
-
-  test("Helm leaves the CRDs as they are, where the way back is taken without them", async () => {
-    const definitions = await kustomize(join(ROOT, "crds"));
-    const earlier = await versions([...definitions, git]);
-    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE, "--set", "crds.enabled=false");
-    assert.deepEqual(await versions([...definitions, git]), earlier);
-  });
 });
 
 interface ManagedFields {

@@ -14,6 +14,7 @@ import { promisify } from "node:util";
 import { parse, stringify } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
 import { FLAGS } from "../../src/operator/options.ts";
+import { commandsOf } from "../capi/pages.ts";
 import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
@@ -196,6 +197,11 @@ describe("what docs/install.md says", () => {
     assert.ok(await cp.find(extensionRef("hookpolicy")));
   }
 
+  async function isForOlderClusterApi(): Promise<void> {
+    const args = await sh("kubectl get deployment -n hookpolicy-system -o jsonpath={..args}");
+    assert.match(args, /--capi-version=1\.12/);
+  }
+
   /** Everything that the page gives in the end. */
   async function nothingIsLeft(): Promise<void> {
     for (const command of section("Uninstalling").commands.filter((each) =>
@@ -243,8 +249,7 @@ describe("what docs/install.md says", () => {
   test("with kubectl, from a kustomization", async () => {
     await sh(typed("With kubectl", "kubectl apply -k"), mine);
     await isInstalled();
-    const args = await sh("kubectl get deployment -n hookpolicy-system -o jsonpath={..args}");
-    assert.match(args, /--capi-version=/);
+    await isForOlderClusterApi();
   });
 
   test("see that it works", async () => {
@@ -296,6 +301,15 @@ describe("what docs/install.md says", () => {
     assert.match(await sh(upgrade), /REVISION: 2/);
   });
 
+  test("back to an older chart with Helm, which leaves the values and the CRDs as they are", async () => {
+    const versions = "kubectl get crd -o jsonpath={.items[*].metadata.resourceVersion}";
+    const before = await sh(versions);
+    const [back = ""] = commandsOf("docs/upgrade.md").filter((each) => each.startsWith("helm upgrade "));
+    assert.match(await sh(back.replace("OLDER", metadata.version)), /REVISION: 3/);
+    assert.equal(await sh(versions), before);
+    await isForOlderClusterApi();
+  });
+
   test("uninstalled with Helm", async () => {
     const command = typed("Uninstalling", "helm uninstall");
     await Promise.all([sh(command), runUninstallJob(cp)]);
@@ -334,6 +348,7 @@ describe("what docs/install.md says", () => {
   test("with clusterctl", async () => {
     await sh(section("With clusterctl").commands.join("\n"));
     await isInstalled();
+    await isForOlderClusterApi();
     await noTestNamespace(cp);
     const plan = await sh("clusterctl upgrade plan");
     assert.match(plan, new RegExp(`runtime-extension-hookpolicy +${NAMESPACE}`));
