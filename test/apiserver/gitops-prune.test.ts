@@ -1,13 +1,14 @@
-/** How Argo CD and Flux delete a Cluster that has left Git, by their own code, where deletions in the foreground are refused. */
+/** How Argo CD and Flux delete what has left Git, by their own code: Clusters, whose deletion in the foreground is refused, and CRDs. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { KubeObject } from "../controlplane/client.ts";
+import { type KubeObject, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
 import { prune, type PruneOptions, type ObjectStatus } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { template } from "../install/chart.ts";
 import { ROOT } from "../install/tools.ts";
 
 const NAMESPACE = "team-a";
@@ -65,4 +66,15 @@ describe("a Cluster that has left Git", () => {
     assert.equal(said.status, "deleted", said.message);
     assert.equal(left, undefined);
   });
+});
+
+test("the chart's CRDs are not pruned by Argo CD, which does not know Helm's annotation", async () => {
+  const crds = (await template()).filter(({ kind }) => kind === "CustomResourceDefinition");
+  assert.equal(crds.length, 5);
+  await cp.apply(crds);
+  for (const ref of crds.map(refOf)) {
+    const said = await prune(await cp.get(ref), { tool: "argo", kubeconfig: cp.adminKubeconfig });
+    assert.notEqual(said.status, "Pruned", ref.name);
+    assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
+  }
 });

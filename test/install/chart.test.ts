@@ -22,10 +22,18 @@ const RELEASE_LABELS = [
 
 const isHook = ({ metadata: { annotations = {} } }: KubeObject): boolean => "helm.sh/hook" in annotations;
 
-/** Without what Helm itself adds, and those labels. */
+/** By which each tool leaves the CRDs where they are. */
+const KEPT = {
+  "helm.sh/resource-policy": "keep",
+  "argocd.argoproj.io/sync-options": "Delete=false,Prune=false",
+  "kustomize.toolkit.fluxcd.io/prune": "disabled",
+};
+
+/** Without what the chart alone adds, and those labels. */
 function plain(object: KubeObject, ignored: readonly string[]): unknown {
   const { labels = {}, annotations = {}, ...rest } = object.metadata;
-  const own = Object.entries(annotations).filter(([key]) => key !== "helm.sh/resource-policy");
+  const keeps = object.kind === "CustomResourceDefinition" ? Object.keys(KEPT) : ["helm.sh/resource-policy"];
+  const own = Object.entries(annotations).filter(([key]) => !keeps.includes(key));
   const kept = Object.entries(labels).filter(([key]) => !ignored.includes(key));
   return {
     ...object,
@@ -375,10 +383,9 @@ test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of tha
 test("CRDs stay when the chart goes, unless told otherwise, and can be left out", async () => {
   const crds = async (...args: string[]): Promise<KubeObject[]> =>
     (await template(...args)).filter(({ kind }) => kind === "CustomResourceDefinition");
-  const policyOf = ({ metadata: { annotations = {} } }: KubeObject): string | undefined =>
-    annotations["helm.sh/resource-policy"];
-  assert.deepEqual((await crds()).map(policyOf), Array(5).fill("keep"));
-  assert.deepEqual((await crds("--set", "crds.keep=false")).map(policyOf), Array(5).fill(undefined));
+  const annotationsOf = ({ metadata: { annotations } }: KubeObject): unknown => annotations;
+  assert.deepEqual((await crds()).map(annotationsOf), Array(5).fill(KEPT));
+  assert.deepEqual((await crds("--set", "crds.keep=false")).map(annotationsOf), Array(5).fill(undefined));
   assert.deepEqual(await crds("--set", "crds.enabled=false"), []);
 });
 
