@@ -10,12 +10,13 @@ import { type ControlPlane, startControlPlane } from "../controlplane/control-pl
 import { createCluster } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
 import { approvalRule, policyRef } from "../controlplane/policies.ts";
-import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { CHART, extensionConfigCrd, helmIn, kustomize, NAMESPACE, ROOT } from "../install/tools.ts";
 
 const TEAM = "team-a";
 const FINALIZER = "hookpolicy.dev/hold-clusters";
 const MANIFESTS = join(ROOT, "manifests");
+/** As docs/install.md has it. */
+const TAKE = ["--take-ownership", "--force-conflicts"];
 
 describe("nothing to correct", () => {
   const policy = policyRef(TEAM, "protect");
@@ -113,25 +114,18 @@ describe("nothing to correct", () => {
     assert.ok(!ownersOf("spec", "rules").some((owner) => owner.startsWith("hookpolicy ")));
   });
 
-  test("for Helm", async () => {
-    await cp.kubectl("delete", "-k", MANIFESTS, "--wait=false");
-    await cp.patch(policy, { metadata: { finalizers: null } });
-    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
-    const going = [namespace, ...(await kustomize(join(ROOT, "crds")))];
-    const areGone = async (): Promise<boolean> => {
-      const found = await Promise.all(going.map((each) => cp.find({ ...each, name: each.metadata.name })));
-      return found.every((each) => each === undefined);
-    };
-    await cp.waitFor("the namespace and the definitions to be gone", areGone, DEFINITION_GONE_MS);
-    await helmIn(cp, "install", "hookpolicy", CHART, "--namespace", NAMESPACE, "--create-namespace");
-    await cp.kubectl("wait", "--for=condition=Established", "crd", "hookpolicies.hookpolicy.dev");
+  test("for Helm, which takes over what kubectl has installed", async () => {
+    const { uid } = (await cp.get(policy)).metadata;
+    const release = ["hookpolicy", CHART, "--namespace", NAMESPACE];
+    await helmIn(cp, "install", ...release, "--set", "capiVersion=1.12", ...TAKE);
     await cp.kubectl("apply", "-f", file);
     const operator = await operatorHasWritten("helm");
+    assert.equal((await cp.get(policy)).metadata.uid, uid);
     const manifest = await helmIn(cp, "get", "manifest", "hookpolicy", "--namespace", NAMESPACE);
     const objects = [...objectsOf(manifest), git];
     const earlier = await versions(objects);
-    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE);
-    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE);
+    await helmIn(cp, "upgrade", ...release, "--reset-then-reuse-values");
+    await helmIn(cp, "upgrade", ...release, "--reset-then-reuse-values");
     assert.deepEqual(await versions(objects), earlier);
     await operator.daemon.stop();
   });
