@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { diagnose } from "../../src/cli/doctor/command.ts";
 import { type KubeObject, objectsOf, type Ref, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
@@ -136,6 +137,28 @@ describe("with helm", () => {
       helmIn(cp, "install", "other", CHART, "--namespace", "elsewhere", "--create-namespace"),
       /CustomResourceDefinition "\w+\.hookpolicy\.dev" .*invalid ownership metadata/s,
     );
+  });
+
+  test("a second release takes the registration and the rights from the first, which can take them back", async () => {
+    const bound: Ref = {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      name: "hookpolicy",
+    };
+    const places = async (): Promise<unknown[]> => [
+      (await cp.get(EXTENSION))["spec"].clientConfig.service.namespace,
+      ...(await cp.get(bound))["subjects"].map(({ namespace }: KubeObject["metadata"]) => namespace),
+    ];
+    const second = ["other", CHART, "--namespace", "elsewhere", "--create-namespace"];
+    await helmIn(cp, "install", ...second, "--take-ownership");
+    assert.deepEqual(await places(), ["elsewhere", "elsewhere"]);
+    const found = async (): Promise<string | undefined> =>
+      (await diagnose({ kubeconfig: cp.adminKubeconfig })).find(({ name }) => name === "operator")?.detail;
+    assert.match(String(await found()), /^2 Deployments .*: elsewhere\/hookpolicy, hookpolicy-system\//);
+    await helmIn(cp, "upgrade", ...RELEASE, CHART, "--take-ownership");
+    await cp.delete({ ...DEPLOYMENT, namespace: "elsewhere" });
+    assert.deepEqual(await places(), [NAMESPACE, NAMESPACE]);
+    assert.equal(await found(), "Deployment hookpolicy-system/hookpolicy: 0 of 2 available");
   });
 
   test("an upgrade that changes nothing changes no object", async () => {

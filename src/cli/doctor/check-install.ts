@@ -115,27 +115,29 @@ export function flagOf({ args }: Pick<Program, "args">, name: string): string | 
 
 export function operator(examined: DoctorInput): Finding {
   known(examined.deployments);
-  const found = operators(examined);
-  if (found.length === 0) {
+  const [found, ...others] = operators(examined);
+  if (found === undefined) {
     return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
   }
-  const short = found.find(({ wanted, available }) => wanted === 0 || available < wanted);
-  const [running] = found.filter(({ wanted, available }) => wanted > 0 && available > 0);
+  if (others.length > 0) return moreThanOne([found, ...others]);
+  const { namespace, name, wanted, available } = found;
   const { operatorSilence } = examined;
-  if (operatorSilence !== undefined && running !== undefined) return silent(operatorSilence, running);
-  if (short === undefined) {
-    return ok(
-      found
-        .map((p) => `Deployment ${p.namespace}/${p.name}: ${p.available} of ${p.wanted} available`)
-        .join("; "),
-    );
-  }
-  const { namespace, name, wanted, available } = short;
+  if (operatorSilence !== undefined && wanted > 0 && available > 0) return silent(operatorSilence, found);
   const detail = `Deployment ${namespace}/${name}: ${available} of ${wanted} available`;
   if (wanted === 0)
     return error(detail, run(`kubectl scale deployment -n ${namespace} ${name} --replicas=2`));
+  if (available >= wanted) return ok(detail);
   const remedy = run(`kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`);
   return available === 0 ? error(detail, remedy) : warning(detail, remedy);
+}
+
+/** The cluster-wide objects of each have the same names, so only the one that was applied last has rights and is called. */
+function moreThanOne(found: readonly Program[]): Finding {
+  const names = firstNames(found.map(({ namespace, name }) => `${namespace}/${name}`));
+  return error(
+    `${found.length} Deployments of the operator, of which only the one that was applied last has rights and is called: ${names}`,
+    "apply the one that you keep again; then delete the Deployment of the other, and nothing else of it",
+  );
 }
 
 /** A Deployment can still count as available when its Pods do nothing any more. */

@@ -56,9 +56,10 @@ export function registered(examined: DoctorInput): Finding {
       advice`apply it as you installed it; if that was with the manifests as they are: ${run("kubectl apply -f manifests/extensionconfig.yaml")}`,
     );
   }
-  const place = operators(examined)[0]?.namespace;
+  const deployed = operators(examined);
+  const [place] = deployed.length === 1 ? deployed : [];
   const { serviceName } = examined;
-  const elsewhere = place === undefined ? undefined : misplaced(found, { serviceName, namespace: place });
+  const elsewhere = place && misplaced(found, { serviceName, namespace: place.namespace });
   if (elsewhere !== undefined) return error(elsewhere, MOVE);
   if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);

@@ -113,8 +113,8 @@ export function rightsOf(operator: Program): NeededRight[] {
 export function rights(examined: DoctorInput): Finding {
   // A Deployment names the operator's ServiceAccount.
   known(examined.deployments);
-  const [operator] = operators(examined);
-  if (operator === undefined)
+  const [operator, another] = operators(examined);
+  if (operator === undefined || another !== undefined)
     return unknown("whose they would be is not known", "do first what the check operator says");
   const account = `ServiceAccount ${operator.namespace}/${operator.serviceAccount}`;
   const lacking = examined.rights.filter(({ granted }) => granted.ok && !granted.value);

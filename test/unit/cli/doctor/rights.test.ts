@@ -71,10 +71,11 @@ test("doctor reviews the rights of the ServiceAccount that the Deployment names"
   assert.equal(own.length, 8, "the Lease and two Secrets are the operator's own");
 });
 
-test("doctor does not know the rights if the user may not review them, or if no operator is found", async (t) => {
+test("doctor does not know the rights if the user may not review them, or if there is no operator, or more than one", async (t) => {
   assert.equal((await rightsBy(t, FORBIDDEN)).state, "unknown");
   assert.equal((await rightsBy(t, { status: { allowed: true } })).state, "ok");
   assert.equal(check("rights", { deployments: found([]) }).state, "unknown");
+  assert.equal(check("rights", { deployments: found([{ ...SHIPPED }, { ...SHIPPED }]) }).state, "unknown");
   assert.equal(check("rights", { deployments: forbidden }).state, "unknown");
 });
 
