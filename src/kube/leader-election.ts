@@ -27,12 +27,12 @@ export interface LeaderElectionOptions {
   readonly log: Logger;
 }
 
-/** Only tests set them. */
+/** Only tests set the others. */
 export interface LeaseSurroundings {
   readonly tuning: Partial<LeaseTuning>;
   /** Milliseconds of a clock that never jumps. */
   readonly now: () => number;
-  /** The wall clock, for people who read the Lease. */
+  /** For who reads the Lease: the command line compares it with the API server's clock. */
   readonly date: () => Date;
   readonly random: () => number;
 }

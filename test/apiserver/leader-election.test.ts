@@ -8,6 +8,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/control-pl
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, NAMESPACE, type Operator, startOperator } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { shiftedClock } from "../controlplane/shifted-clock.ts";
 import { asClusterApi } from "./operator-lab.ts";
 import { approvalRule, policyRow, policyRef, statusOf } from "../controlplane/policies.ts";
 
@@ -29,12 +30,12 @@ let cp: ControlPlane;
 const replicas: Replica[] = [];
 const proxies: Proxy[] = [];
 
-async function startReplica(name: string): Promise<Replica> {
+async function startReplica(name: string, nodeFlags: readonly string[] = []): Promise<Replica> {
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   proxies.push(proxy);
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
   const flags = { "leader-elect": "true" };
-  const operator = asClusterApi(cp, await startOperator(cp, { kubeconfig, name, flags }));
+  const operator = asClusterApi(cp, await startOperator(cp, { kubeconfig, name, flags, nodeFlags }));
   const replica = { operator, proxy };
   replicas.push(replica);
   return replica;
@@ -160,4 +161,13 @@ test("a leader that dies is followed when its Lease ends", async () => {
   const { spec } = await cp.get(LEASE);
   assert.notEqual(spec.holderIdentity, held.holderIdentity);
   assert.equal(spec.leaseTransitions, held.leaseTransitions + 1);
+});
+
+test("a leader whose clock is behind renews the Lease by the API server's", async () => {
+  const slow = await startReplica("replica-4", shiftedClock(-120_000));
+  const others = replicas.filter((each) => each !== slow);
+  for (const other of others) await end(other, "SIGTERM");
+  await theLeader();
+  const { spec } = await cp.get(LEASE);
+  assert.ok(Date.parse(spec.renewTime) > Date.now() - 60_000, spec.renewTime);
 });

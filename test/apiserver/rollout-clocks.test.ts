@@ -4,24 +4,13 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { applyRollout, rolloutStatus } from "../capi/rollout-fleet.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { shiftedClock } from "../controlplane/shifted-clock.ts";
 import { beginUpgrade, startLab } from "./operator-lab.ts";
-
-/** SIGUSR2 sets the process's clock two hours ahead, and right again. */
-const CLOCK = `
-let ahead = 0;
-const Real = Date;
-globalThis.Date = class Date extends Real {
-  constructor(...given) { given.length === 0 ? super(Real.now() + ahead) : super(...given); }
-  static now() { return Real.now() + ahead; }
-};
-process.on("SIGUSR2", () => { ahead = ahead === 0 ? 2 * 3_600_000 : 0; });
-`;
 
 const lab = await startLab();
 after(async () => await lab.stop());
 const { cp } = lab;
-const nodeFlags = ["--import", `data:text/javascript,${encodeURIComponent(CLOCK)}`];
-await lab.start({ nodeFlags });
+await lab.start({ nodeFlags: shiftedClock(0, 2 * 3_600_000) });
 
 describe("an operator whose clock is ahead", () => {
   async function begins(namespace: string, name: string): Promise<void> {

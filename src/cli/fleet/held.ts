@@ -73,7 +73,7 @@ export function silentSince(
 }
 
 export function signOfLife(seen: Date, now: Date): string {
-  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
+  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run, or cannot write`;
 }
 
 /** Policies whose status the operator should have written by now, so that their rows can be out of date. */

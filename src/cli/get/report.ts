@@ -199,7 +199,7 @@ export function ageNotes(fleet: HeldFleet, now: Date): Advice[] {
   const [first, ...others] = overdue(fleet, now);
   if (first !== undefined) {
     const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more policy")})`;
-    const silence = operatorSeen === undefined ? ": it seems not to run" : "";
+    const silence = operatorSeen === undefined ? ": it seems not to run, or cannot write" : "";
     return [
       advice`the operator should have updated the status of ${policyName(first.policy)} ${since(first.since, now)} ago${more}${silence}, and these rows can be out of date; ${SEE_DOCTOR}`,
     ];

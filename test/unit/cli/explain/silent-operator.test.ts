@@ -62,7 +62,7 @@ test("explain says first that calls fail, or that no operator runs", async (t) =
   const long = { conditions: [{ type: "TopologyReconciled", status: "False", message }] };
   assert.ok((await firstLine(t, long, [renewed(now)])).endsWith(`: ${cause}; ${doctor}`));
   const silent =
-    /^note: the operator's last sign of life is \S+ old: it seems not to run; while none runs, Cluster API's calls fail/;
+    /^note: the operator's last sign of life is \S+ old: it seems not to run, or cannot write; while none runs, Cluster API's calls fail/;
   assert.match(await firstLine(t, {}, [renewed("2020-01-01T00:00:00Z")]), silent);
   assert.match(await firstLine(t, {}, []), /^Allowed: /, "one without --leader-elect has no Lease");
   assert.match(

@@ -154,7 +154,7 @@ test("rows are out of date where the operator has shown no sign of life since", 
   const silent = seen("2026-11-21T11:30:00Z");
   assert.match(
     heldText(silent, view()),
-    /^the operator's last sign of life is 30m old: it seems not to run, and these rows can be out of date; .*doctor'$/m,
+    /^the operator's last sign of life is 30m old: it seems not to run, or cannot write, and these rows can be out of date; .*doctor'$/m,
   );
   assert.doesNotMatch(heldText(silent, view()), /should have updated/);
   assert.equal(JSON.parse(JSON.stringify(heldJson(silent, NOW))).operatorSeen, "2026-11-21T11:30:00Z");

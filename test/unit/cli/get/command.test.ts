@@ -69,7 +69,7 @@ describe("what the operator has written can be out of date:", () => {
         return (await hookpolicy([...args, "--kubeconfig", kubeconfig])).stderr;
       };
       const old =
-        /^warning: the operator's last sign of life is 10m old: it seems not to run, and this can be out of date; see 'hookpolicy doctor --kubeconfig \S+'$/m;
+        /^warning: the operator's last sign of life is 10m old: it seems not to run, or cannot write, and this can be out of date; see 'hookpolicy doctor --kubeconfig \S+'$/m;
       assert.match(await run(served), old);
       const { "GET /apis/coordination.k8s.io/v1/leases": _, ...unread } = served;
       assert.doesNotMatch(await run(unread), /warning/);

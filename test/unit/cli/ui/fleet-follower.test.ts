@@ -30,7 +30,7 @@ test(
     const words = { program: "hookpolicy", connection: " --context prod" };
     await followFleet(client, feed, { holders, words, signal: end.signal });
     assert.deepEqual(notes, [
-      "the operator's last sign of life is 60m old: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor --context prod'",
+      "the operator's last sign of life is 60m old: it seems not to run, or cannot write, and these rows can be out of date; see 'hookpolicy doctor --context prod'",
     ]);
     assert.deepEqual(
       rollouts.map(({ state }) => state),
