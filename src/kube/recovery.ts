@@ -1,4 +1,4 @@
-import type { Logger } from "../lib/logger.ts";
+import { type Logger, SayOnce } from "../lib/logger.ts";
 import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { isGone, isNotFound, isThrottled, type KubeError } from "./kube-error.ts";
 
@@ -55,7 +55,7 @@ export class Recovery {
   /** Lists without a working watch between them: pauses between them prevent a storm when a 410 follows each list. */
   #relists = 0;
   #fruitless = 0;
-  #warnedOf: string | undefined;
+  readonly #trouble = new SayOnce();
   #contactAt: number;
   #nextListAt = -Infinity;
   #openedAt = Infinity;
@@ -84,7 +84,7 @@ export class Recovery {
   watchOpened(): void {
     if (this.failure !== undefined) this.#options.log.info("In contact with the API server again");
     this.failure = undefined;
-    this.#warnedOf = undefined;
+    this.#trouble.reset();
     this.#openedAt = this.#options.now();
   }
 
@@ -118,7 +118,7 @@ export class Recovery {
   }
 
   /**
-   * Warns once of each reason. A first "too many requests" causes no warning: the API server asks to come later when it is
+   * The same reason is the same trouble. A first "too many requests" causes no warning: the API server asks to come later when it is
    * busy, and for a kind that has just been installed, until it has read its storage.
    */
   #report(error: KubeError): void {
@@ -126,8 +126,7 @@ export class Recovery {
     const { reason, message } = error;
     if (isThrottled(error) && (this.failure === undefined || isNotFound(this.failure)))
       return log.info("The API server asks to come later", { error: message });
-    log[this.#warnedOf === reason ? "debug" : "warn"]("Lost contact with the API server", { error: message });
-    this.#warnedOf = reason;
+    this.#trouble.warn(log, "Lost contact with the API server", { error: message }, reason);
   }
 }
 

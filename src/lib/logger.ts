@@ -28,17 +28,20 @@ export function rateLimited(log: Logger, level: "warn" | "error" = "warn"): Logg
   };
 }
 
-/** Warns of the trouble of repeated attempts only once, until it is over or a different trouble occurs. */
+/** A trouble that lasts is in the log of the last hour, which the runbook reads. */
+const REPEAT_MS = 30 * 60_000;
+
+/** Warns of the trouble of repeated attempts once each half hour, until it is over or a different trouble occurs. */
 export class SayOnce {
   #said: string | undefined;
+  #saidAt = -Infinity;
 
-  warn(log: Logger, message: string, fields: LogFields): void {
-    const texts = Object.values(fields).map((value) =>
-      value instanceof Error ? errorText(value) : JSON.stringify(value),
-    );
-    const trouble = [message, ...texts].join(" ");
-    if (trouble === this.#said) return;
+  /** `trouble`: what makes it a different one; else the message and its fields. */
+  warn(log: Logger, message: string, fields: LogFields, trouble = textOf(message, fields)): void {
+    const isSaid = trouble === this.#said && performance.now() - this.#saidAt < REPEAT_MS;
+    if (isSaid) return log.debug(message, fields);
     this.#said = trouble;
+    this.#saidAt = performance.now();
     log.warn(message, fields);
   }
 
@@ -46,4 +49,11 @@ export class SayOnce {
   reset(): void {
     this.#said = undefined;
   }
+}
+
+function textOf(message: string, fields: LogFields): string {
+  const texts = Object.values(fields).map((value) =>
+    value instanceof Error ? errorText(value) : JSON.stringify(value),
+  );
+  return [message, ...texts].join(" ");
 }

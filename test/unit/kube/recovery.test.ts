@@ -117,3 +117,14 @@ test("an API server that asks to come later is warned of when it asks again", ()
   }
   assert.deepEqual(log.messages("warn"), ["Lost contact with the API server"]);
 });
+
+test("a loss of contact that lasts is warned of again, though its words change", (t) => {
+  let now = 0;
+  t.mock.method(performance, "now", () => now);
+  const { recovery, log } = lab();
+  for (now of [0, 60_000, 3_600_000]) {
+    recovery.after(RESET, true);
+    recovery.after(new KubeError("list x", { code: 0, reason: "ConnectionReset" }), false);
+  }
+  assert.deepEqual(log.messages("warn"), Array(2).fill("Lost contact with the API server"));
+});
