@@ -108,10 +108,12 @@ export class Confirmer {
   readonly #options: ConfirmationOptions;
   readonly #reads: LiveReads;
   readonly #logFailure: Logger["error"];
+  readonly #logUnread: Logger["warn"];
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
     this.#logFailure = rateLimited(options.log, "error");
+    this.#logUnread = rateLimited(options.log);
     this.#reads = new LiveReads(options.reader, options.log);
   }
 
@@ -120,7 +122,7 @@ export class Confirmer {
     request: DecisionRequest,
     { rollouts, unstored = [], budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
-    const { store, reader, log, ownBudgetMs = BUDGET_MS } = this.#options;
+    const { store, reader, ownBudgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: store.decider.shareOf(request), over: false };
     try {
       const late: Confirmation = { ok: false, reason: "Timeout" };
@@ -132,14 +134,22 @@ export class Confirmer {
       );
     } catch (error) {
       const reason = error instanceof DefinitionReplaced ? "DefinitionChanging" : reader.reasonOf(error);
-      // A bug, or gates whose objects take too many steps to find.
-      if (reason === "InternalError") this.#logFailure("Failed to confirm a decision", { error });
-      // Only a user can grant what is missing, and the error names it.
-      else log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
+      this.#report(reason, error);
       return { ok: false, reason };
     } finally {
       underWay.over = true;
     }
+  }
+
+  #report(reason: string, error: unknown): void {
+    const { log } = this.#options;
+    // A bug, or gates whose objects take too many steps to find.
+    if (reason === "InternalError") return this.#logFailure("Failed to confirm a decision", { error });
+    const message = "Failed to read the present state";
+    // Only users can cure these, and the error names what is missing or broken.
+    if (reason === "Forbidden") log.warn(message, { error });
+    else if (reason === "ApiServerUnavailable") this.#logUnread(message, { error });
+    else log.debug(message, { error });
   }
 
   /**

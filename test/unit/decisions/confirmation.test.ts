@@ -219,10 +219,14 @@ describe("a release is not confirmed", () => {
   });
 });
 
-test("a failed read is told at debug, and a bug as an error, once a minute", async () => {
+test("a conflict is told at debug; an API server that fails and a bug are told once a minute", async () => {
   const log = new MemoryLogger();
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
-  const reasons = { "connection refused": "ApiServerUnavailable", "a bug": "InternalError" } as const;
+  const reasons = {
+    "written meanwhile": "Conflict",
+    "conversion webhook failed": "ApiServerUnavailable",
+    "a bug": "InternalError",
+  } as const;
   for (const [message, reason] of Object.entries(reasons)) {
     const namespaceOf = async (): Promise<never> => await Promise.reject(new Error(message));
     const reader = readerOfLive({}, { namespace: namespaceOf, reasonOf: () => reason });
@@ -234,6 +238,7 @@ test("a failed read is told at debug, and a bug as an error, once a minute", asy
     [
       "debug: Failed to read the present state",
       "debug: Failed to read the present state",
+      "warn: Failed to read the present state",
       "error: Failed to confirm a decision",
     ],
   );
