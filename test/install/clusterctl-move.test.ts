@@ -13,6 +13,7 @@ import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cl
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { objectOf, isRefused } from "../controlplane/client.ts";
+import { MANAGER, managerDeployment } from "../controlplane/deployments.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import {
@@ -144,11 +145,20 @@ describe("clusterctl move", () => {
 
   test("each other command of the page does what it says", async () => {
     const others = COMMANDS.filter((line) => !line.startsWith("kubectl label crd "));
-    const [restart = "", wait = "", look = ""] = others;
-    assert.deepEqual(others, [restart, wait, look]);
+    const [stop = "", restart = "", start = "", wait = "", look = ""] = others;
+    assert.deepEqual(others, [stop, restart, start, wait, look]);
     await source.apply(
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
     );
+    await source.apply([
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: MANAGER.namespace } },
+      managerDeployment("v1.14.2", ""),
+    ]);
+    const replicas = async (): Promise<unknown> => (await source.get(MANAGER))["spec"].replicas;
+    await source.kubectl(...wordsOf(stop));
+    assert.equal(await replicas(), 0);
+    await source.kubectl(...wordsOf(start));
+    assert.equal(await replicas(), 1);
     assert.match(await source.kubectl(...wordsOf(restart)), /^deployment\.apps\/hookpolicy restarted$/m);
     await storeOverride(source, "moved", {
       clusterRef: { namespace: TEAM, name: CLUSTER.name },
