@@ -28,7 +28,7 @@ import {
   worse,
 } from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
-import { capiVersion, CORE_PODS, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import { capiVersion, CORE_PODS, flagOf, lookAt, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
@@ -195,11 +195,11 @@ export function trust(examined: DoctorInput): Finding {
     .reduce((a, b) => (worse(b, a) < 0 ? b : a));
 }
 
-function trusts(registration: Registration, { secrets, now }: DoctorInput): Finding {
+function trusts(registration: Registration, examined: DoctorInput): Finding {
   const { metadata, caBundle } = registration;
   const { name } = metadata;
   const key = secretOf(registration);
-  const secret = secrets.get(key ?? "");
+  const secret = examined.secrets.get(key ?? "");
   const inject = annotation(name, `${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`);
   if (caBundle === undefined) {
     return error(
@@ -223,7 +223,7 @@ function trusts(registration: Registration, { secrets, now }: DoctorInput): Find
       isSigned(leaf, pem["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
     );
   }
-  return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, now);
+  return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, examined);
 }
 
 function nameProblem({ service }: Registration, leaf: X509Certificate, key: string): Finding | undefined {
@@ -235,9 +235,17 @@ function nameProblem({ service }: Registration, leaf: X509Certificate, key: stri
   );
 }
 
-function lifetime({ validFromDate, validToDate }: X509Certificate, key: string, now: Date): Finding {
+function lifetime(
+  { validFromDate, validToDate }: X509Certificate,
+  key: string,
+  examined: DoctorInput,
+): Finding {
+  const { now } = examined;
   const end = validToDate.toISOString();
-  const renew = `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
+  const issuer = operators(examined).find((each) => flagOf(each, "cert-management") === "Self");
+  const renew = issuer
+    ? advice`the operator should have renewed it, and its log says why it did not: ${lookAt(issuer)}`
+    : `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
   if (validToDate <= now) return error(`the certificate in Secret ${key} ended at ${end}`, renew);
   if (warningOf({ notBefore: validFromDate, notAfter: validToDate }) <= now)
     return warning(`the certificate in Secret ${key} ends at ${end} and has not been renewed`, renew);

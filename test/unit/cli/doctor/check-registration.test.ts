@@ -10,6 +10,7 @@ import {
   found,
   absent,
   forbidden,
+  deployment,
   extension,
   authority,
   leaf,
@@ -19,6 +20,7 @@ import {
   registrations,
   table,
   other,
+  OURS,
 } from "./evidence-fixture.ts";
 describe("registered", () => {
   const says = (conditions: object[]): Partial<Evidence> => ({
@@ -139,9 +141,14 @@ describe("the certificate", () => {
       error: /is not for hookpolicy-webhook-service/,
     },
     "that has ended": { settings: later(20), error: /ended at/ },
+    "that the operator should have renewed": {
+      given: { deployments: found([deployment(OURS, "", ["--cert-management=Self"])]) },
+      settings: later(20),
+      error: /ended at .* → the operator should have renewed it.*; kubectl logs -n ns deployment\/d$/,
+    },
     "that should have been renewed": {
       settings: { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },
-      warning: /ends at .* and has not been renewed/,
+      warning: /ends at .* and has not been renewed → renew tls\.crt/,
     },
     "that is nowhere": { given: { secrets: new Map([[KEY, absent]]) }, unknown: /issued elsewhere/ },
     "that the user may not read": { given: { secrets: new Map([[KEY, forbidden]]) }, unknown: /may not/ },
