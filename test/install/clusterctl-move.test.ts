@@ -151,7 +151,7 @@ describe("clusterctl move", () => {
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
     );
     await source.apply([
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: MANAGER.namespace } },
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system" } },
       managerDeployment("v1.14.2", ""),
     ]);
     const replicas = async (): Promise<unknown> => (await source.get(MANAGER))["spec"].replicas;

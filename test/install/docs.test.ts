@@ -303,10 +303,10 @@ describe("what docs/install.md says", () => {
 
   test("back to an older chart with Helm, which leaves the values and the CRDs as they are", async () => {
     const versions = "kubectl get crd -o jsonpath={.items[*].metadata.resourceVersion}";
-    const before = await sh(versions);
+    const earlier = await sh(versions);
     const [back = ""] = commandsOf("docs/upgrade.md").filter((each) => each.startsWith("helm upgrade "));
     assert.match(await sh(back.replace("OLDER", metadata.version)), /REVISION: 3/);
-    assert.equal(await sh(versions), before);
+    assert.equal(await sh(versions), earlier);
     await isForOlderClusterApi();
   });
 

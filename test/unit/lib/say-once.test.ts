@@ -24,6 +24,7 @@ test("a trouble that lasts is warned of every half hour, and told at debug betwe
 test("it can be told what makes a trouble a different one", () => {
   const log = new MemoryLogger();
   const trouble = new SayOnce();
-  for (const error of ["list: refused", "watch: refused"]) trouble.warn(log, "Lost contact", { error }, "refused");
+  for (const error of ["list: refused", "watch: refused"])
+    trouble.warn(log, "Lost contact", { error }, "refused");
   assert.deepEqual(log.messages("warn"), ["Lost contact"]);
 });

@@ -73,10 +73,10 @@ describe("installed", () => {
         /last sign of life is 74s old.*2 of 2 available → kubectl get pods -n ns .*; kubectl logs -n ns deployment\/d$/,
     },
     "a second operator, which has the first one's rights and registration": {
-      given: runs(
-        deployment(OURS, "", []),
-        { ...deployment(OURS, "", []), metadata: { namespace: "another", name: "d", labels: OURS } },
-      ),
+      given: runs(deployment(OURS, "", []), {
+        ...deployment(OURS, "", []),
+        metadata: { namespace: "another", name: "d", labels: OURS },
+      }),
       error: /^2 Deployments .*: another\/d, ns\/d → apply the one that you keep again; then delete/,
     },
     "an operator that was scaled to nothing": {
