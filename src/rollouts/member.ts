@@ -11,18 +11,8 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/hook-lives.ts";
 import { labelsOfNamespace, lookup, selected, type Selected, SELECTS_ALL } from "../api/selector.ts";
 import { isVersion } from "../api/target-version.ts";
-import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
-
-/** The hook whose answer releases the operation. */
-export const BEGINS: Readonly<Record<Operation, HookName>> = {
-  Create: "BeforeClusterCreate",
-  Upgrade: "BeforeClusterUpgrade",
-  Delete: "BeforeClusterDelete",
-};
-
-export function operationOf(hook: HookName): Operation | undefined {
-  return (["Create", "Upgrade", "Delete"] as const).find((operation) => BEGINS[operation] === hook);
-}
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import type { Operation } from "../operations/beginnings.ts";
 
 /** A Cluster that the rollout selects, as its metadata shows it. */
 export interface Member {

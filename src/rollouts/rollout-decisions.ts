@@ -25,7 +25,8 @@ import {
 } from "../policy/decision.ts";
 import { asksMidway, isBegun, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
-import { type Member, memberOf, operationOf, readsNamespaceLabels, targetOf } from "./member.ts";
+import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
+import { operationOf } from "../operations/beginnings.ts";
 import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";

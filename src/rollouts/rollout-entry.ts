@@ -33,7 +33,8 @@ import {
 import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
-import { BEGINS, type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
+import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
+import { BEGINS } from "../operations/beginnings.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { unmetGate } from "./promotion.ts";
 import type { RolloutApi } from "./rollout-api.ts";

@@ -25,7 +25,8 @@ import {
 import { isMarkOf } from "./claim.ts";
 import { type Health, healthOf, isAsNew, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
-import { type CompiledRollout, type Operation, scopeOf } from "./rollout.ts";
+import { type CompiledRollout, scopeOf } from "./rollout.ts";
+import type { Operation } from "../operations/beginnings.ts";
 import { UNCLAIMED } from "./slots.ts";
 import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";

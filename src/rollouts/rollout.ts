@@ -8,6 +8,7 @@ import type {
   RolloutSpreadSpec,
   RolloutStageSpec,
 } from "../api/hook-policy.ts";
+import type { Operation } from "../operations/beginnings.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
@@ -21,8 +22,6 @@ import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { isSound } from "../policy/validation/sound-parts.ts";
 import type { Limit } from "./limit.ts";
-
-export type Operation = HookRolloutSpec["operation"];
 
 export interface CompiledRollout {
   readonly name: string;

@@ -20,7 +20,8 @@ import {
 } from "./finding.ts";
 import { ours } from "./check-registration.ts";
 import { isCalled } from "../../registration/registration.ts";
-import { BEGINS, memberOf } from "../../rollouts/member.ts";
+import { memberOf } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 
 const NONE = ok("there is no HookRollout");
 

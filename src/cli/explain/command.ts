@@ -12,7 +12,7 @@ import {
   version,
   type Printing,
 } from "../command.ts";
-import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
+import { OPERATIONS, type Operation } from "../../operations/beginnings.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
@@ -27,7 +27,7 @@ const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags, Omit<ExplainWish, "request">, Printing<typeof FORMATS> {
   readonly all?: true;
-  readonly admission?: RequestName;
+  readonly admission?: Operation;
   readonly filename?: readonly string[];
   readonly capiVersion?: string;
   readonly namespace?: string;
@@ -60,7 +60,7 @@ export function addExplain(program: Command): void {
         "--admission <request>",
         "what the API server would answer to this request, because of rules with admission",
       )
-        .choices(REQUESTS)
+        .choices(OPERATIONS)
         .conflicts("hook"),
     )
     .option("--all", "show each policy that does not match the Cluster, and why")

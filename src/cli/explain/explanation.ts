@@ -14,7 +14,7 @@ import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
-import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
+import { type Operation, operationOf } from "../../operations/beginnings.ts";
 import {
   heldByClusterAPI,
   kubectl,
@@ -43,7 +43,7 @@ export interface ExplainWish {
   /** Absent, like `request`: the operations that wait now. */
   readonly hook?: HookName | undefined;
   /** The request that a user would send to the API server. */
-  readonly request?: RequestName | undefined;
+  readonly request?: Operation | undefined;
   readonly at?: Date | undefined;
   readonly toVersion?: string | undefined;
   readonly fromVersion?: string | undefined;
@@ -80,7 +80,7 @@ export interface Explanation {
 export interface ExplainedOperation extends WayOut {
   readonly hook: HookName;
   /** A request to the API server; absent: a call of the hook. */
-  readonly request?: RequestName | undefined;
+  readonly request?: Operation | undefined;
   /** Admission's answer to the request that would begin the operation; absent: no rule speaks there. */
   readonly admission?: AdmissionDecision["verdict"] | undefined;
   readonly targetVersion: string | undefined;
@@ -345,8 +345,8 @@ function admissionOf(
   options: ExplainOptions,
 ): AdmissionDecision["verdict"] | undefined {
   const { cluster, now, at = now, fromVersion: from } = options;
-  const request = (["Delete", "Upgrade"] as const).find((each) => REQUEST_HOOKS[each] === call.hook);
-  if (isPending || request === undefined || lacksPolicies(options)) return undefined;
+  const request = operationOf(call.hook);
+  if (isPending || request === undefined || request === "Create" || lacksPolicies(options)) return undefined;
   const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
   if ("why" in attempt) return undefined;
   const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);

@@ -13,7 +13,7 @@ import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { World } from "../../policy/world.ts";
 import type { Fleet } from "./fleet.ts";
-import type { RequestName } from "./request-names.ts";
+import type { Operation } from "../../operations/beginnings.ts";
 
 interface Versions {
   readonly to?: string | undefined;
@@ -27,7 +27,7 @@ interface NoReview {
 }
 
 export function requestOf(
-  name: RequestName,
+  name: Operation,
   cluster: Cluster,
   { to = "", from }: Versions = {},
 ): Attempt | NoReview {
@@ -37,7 +37,7 @@ export function requestOf(
   return { ...attempt, call: comingFrom(attempt.call, from) };
 }
 
-function changeOf(name: RequestName, cluster: Cluster, version: string): Change {
+function changeOf(name: Operation, cluster: Cluster, version: string): Change {
   if (name === "Delete") return { before: cluster };
   if (name === "Create") return { after: newborn(cluster) };
   return { before: cluster, after: wanting(cluster, version) };

@@ -16,7 +16,7 @@ import { placesOf } from "../../policy/gates/gates.ts";
 import { type MarkPlace, type MarkReaders, whyNotSettable } from "../../policy/mark.ts";
 import { markReaders } from "../../policy/mark-readers.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import { ageText } from "../../lib/age.ts";
 import { holderRef, platformIn, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 

@@ -9,7 +9,7 @@ import { expectedCall } from "../../operations/call.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { isAwaited } from "../../operations/hook-lives.ts";
 import { readTimestamp } from "../../lib/instant.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
 interface RolloutContext {

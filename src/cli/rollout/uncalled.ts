@@ -6,7 +6,7 @@ import { extensionConfigs } from "../../kube/extension-configs.ts";
 import { isNotFound, KubeError } from "../../kube/kube-error.ts";
 import { FLAGS } from "../../operator/options.ts";
 import { isCalled, isOurs, type Registration, viewRegistration } from "../../registration/registration.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import { listTyped } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
 import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";

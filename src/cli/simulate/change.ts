@@ -2,7 +2,7 @@
 
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { SimulatedEffect } from "../../page/wire.ts";
-import type { RequestName } from "../fleet/request-names.ts";
+import type { Operation } from "../../operations/beginnings.ts";
 import type { Doubt, SimulatedAnswer } from "./answer.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
@@ -13,7 +13,7 @@ export interface Change {
   readonly cluster: string;
   readonly hook: HookName;
   /** Set for a request at admission, which is judged by the rules on this hook. */
-  readonly request?: RequestName;
+  readonly request?: Operation;
   readonly before: SimulatedAnswer;
   readonly after: SimulatedAnswer;
   /** The first instant of the change within a time range. */

@@ -7,7 +7,7 @@ import { walk } from "../../operations/timeline.ts";
 import { denying, warning } from "../../policy/admission.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
+import { BEGINS, type Operation, OPERATIONS } from "../../operations/beginnings.ts";
 import { answerOf } from "./answer.ts";
 import { distinct, type AnswerTurn, turnWith } from "./turns.ts";
 
@@ -30,13 +30,13 @@ export function requestsOf(
   { metadata: { namespace = "" } }: Cluster,
   sides: readonly Fleet[],
   { hooks, version }: SimulationOptions,
-): readonly RequestName[] {
-  const names = REQUESTS.filter((name) => name !== "Upgrade" || version !== undefined);
+): readonly Operation[] {
+  const names = OPERATIONS.filter((name) => name !== "Upgrade" || version !== undefined);
   const rules = sides
     .flatMap((fleet) => fleet.policiesFor(namespace))
     .flatMap((policy) => policy.rules.filter(({ admission }) => admission !== undefined));
   return names.filter((name) => {
-    const hook = REQUEST_HOOKS[name];
+    const hook = BEGINS[name];
     return hooks.includes(hook) && rules.some((rule) => rule.hooks.has(hook));
   });
 }
@@ -44,7 +44,7 @@ export function requestsOf(
 /** `undefined`: the API server sends no review for the request. */
 export function requestTurns(
   fleet: Fleet,
-  name: RequestName,
+  name: Operation,
   cluster: Cluster,
   options: SimulationOptions,
 ): readonly AnswerTurn[] | undefined {

@@ -10,13 +10,12 @@ import { earliest } from "../../lib/instant.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { type Fleet, nameOf } from "../fleet/fleet.ts";
 import { rolloutEdges } from "../fleet/rollout-state.ts";
-import { REQUEST_HOOKS } from "../fleet/request-names.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import type { Doubt, SimulatedAnswer } from "./answer.ts";
 import { type Change } from "./change.ts";
 import { type OperationAnswers, differences } from "./comparison.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { requestsOf, requestTurns, type SimulationOptions, sampleSeconds } from "./request-turns.ts";
@@ -190,7 +189,7 @@ class Comparison {
       this.totals.requests += 1;
       this.totals.deniedBefore += Number(before[0]?.answer.holds === true);
       this.totals.deniedAfter += Number(after[0]?.answer.holds === true);
-      const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
+      const subject = { hook: BEGINS[request], request, cluster: clusterKey(cluster) };
       this.#addChanges(before, after, subject);
     }
   }

@@ -6,7 +6,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
 import { lookup } from "../../api/selector.ts";
 import { markOfOperation } from "../../rollouts/member.ts";
-import type { Operation } from "../../rollouts/rollout.ts";
+import type { Operation } from "../../operations/beginnings.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { merged } from "../fleet/merge-patch.ts";
 

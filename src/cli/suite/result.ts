@@ -2,7 +2,7 @@
 
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { RequestName } from "../fleet/request-names.ts";
+import type { Operation } from "../../operations/beginnings.ts";
 import type { PolicyCoverage } from "./coverage.ts";
 import type { StepAnswer, FieldComparison } from "./expect.ts";
 
@@ -43,7 +43,7 @@ interface StepCall {
   readonly hook: HookName;
   readonly cluster: string;
   /** Set for a request to the API server, which is judged by the rules on this hook. */
-  readonly admission?: RequestName | undefined;
+  readonly admission?: Operation | undefined;
 }
 
 export function callText({ hook, cluster, admission }: StepCall): string {

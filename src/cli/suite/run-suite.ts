@@ -2,7 +2,7 @@
 
 import { parseDuration } from "../../lib/duration.ts";
 import { after, timestamp } from "../../lib/instant.ts";
-import { REQUEST_HOOKS } from "../fleet/request-names.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { problemAt } from "../validate/kind-problems.ts";
@@ -80,7 +80,7 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   const { cluster } = call;
   const known =
     "admission" in call
-      ? { hook: REQUEST_HOOKS[call.admission], cluster, admission: call.admission }
+      ? { hook: BEGINS[call.admission], cluster, admission: call.admission }
       : { hook: call.hook, cluster };
   return { index, name: step.name ?? callText(known), call: known };
 }

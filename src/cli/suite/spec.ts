@@ -1,7 +1,7 @@
 /** What the schema of a HookPolicyTest and its types (spec.gen.ts) take from here. */
 
 import type { HookCall } from "../../api/runtime-hooks.ts";
-import type { RequestName } from "../fleet/request-names.ts";
+import type { Operation } from "../../operations/beginnings.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 /** Paths and inline objects. */
@@ -14,7 +14,7 @@ export interface CallSpec extends HookCall {
 
 /** A request to the API server, about which admission is asked. */
 export interface RequestSpec extends Omit<CallSpec, "hook"> {
-  readonly admission: RequestName;
+  readonly admission: Operation;
 }
 
 /** The Events that a suite can cause. */

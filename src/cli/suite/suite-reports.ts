@@ -16,7 +16,7 @@ import type { Sample } from "../../report/metric-makers.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { MAX_LOOKS, TooManyChanges } from "../../operations/timeline.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";

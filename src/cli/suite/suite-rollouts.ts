@@ -20,9 +20,10 @@ import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { after } from "../../lib/instant.ts";
 import { type Health, healthOf } from "../../rollouts/health.ts";
-import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
+import { memberOf, showsMark } from "../../rollouts/member.ts";
+import { type Operation, operationOf, OPERATIONS } from "../../operations/beginnings.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
-import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import type { RolloutApi } from "../../rollouts/rollout-api.ts";
 import { viewRollout } from "../fleet/kinds.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
@@ -373,6 +374,6 @@ function withoutBasis({ basis: _, ...decision }: Decision): Decision {
 
 /** The running operation, or else an ended upgrade, whose Cluster can still become unhealthy, or healthy again. */
 function runningOperation(cluster: Cluster): Operation | undefined {
-  const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, cluster));
+  const running = OPERATIONS.findLast((each) => showsMark(each, cluster));
   return running ?? (cluster.progress?.reconciled === true ? "Upgrade" : undefined);
 }

@@ -3,7 +3,7 @@
 import { HOOK_NAMES, MAX_VERSION, VERSION_PATTERN } from "../../api/runtime-hooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
-import { REQUESTS } from "../fleet/request-names.ts";
+import { OPERATIONS } from "../../operations/beginnings.ts";
 import { EVENT_REASONS, METRIC_LABELS, TASK_PHASES } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
@@ -108,7 +108,7 @@ const CALL = record(
   {
     ...CALL_FIELDS,
     admission: word(
-      REQUESTS,
+      OPERATIONS,
       "Instead of hook: a request to the API server, which rules with admission refuse or warn about",
     ),
   },

@@ -11,7 +11,7 @@ import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
-import { operationOf } from "../../rollouts/member.ts";
+import { operationOf } from "../../operations/beginnings.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";

@@ -7,7 +7,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS, WINDOWS_CONFLICT } from "../../policy/validation/accepted.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS } from "../../operations/beginnings.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { clusterProblems, isPlace, type SourceError, type UnbuiltFiles } from "../fleet/cluster-files.ts";

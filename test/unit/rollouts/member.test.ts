@@ -8,7 +8,8 @@ import {
   OK_TO_DELETE_ANNOTATION,
   PENDING_HOOKS_ANNOTATION,
 } from "../../../src/api/meta.ts";
-import { memberOf, operationOf, showsMark, targetOf } from "../../../src/rollouts/member.ts";
+import { memberOf, showsMark, targetOf } from "../../../src/rollouts/member.ts";
+import { operationOf } from "../../../src/operations/beginnings.ts";
 import { clusterMeta, rolloutOf, waitingCluster } from "./fixtures.ts";
 
 const namespace = (labels: Readonly<Record<string, string>>): Namespace => ({

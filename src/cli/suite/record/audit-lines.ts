@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, isFields, listOf, parseJson, textOf } from "../.
 import { HOOK_NAMES } from "../../../api/runtime-hooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
 import { VERDICTS } from "../suite-schema.ts";
-import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../../fleet/request-names.ts";
+import { BEGINS, type Operation, operationOf } from "../../../operations/beginnings.ts";
 
 interface DecisionRecord {
   readonly verdict: Verdict;
@@ -16,8 +16,8 @@ interface DecisionRecord {
 export type RecordedAnswer = (AuditEntry & DecisionRecord) | (AuditRefusal & DecisionRecord);
 
 /** The refused request; `undefined`: an answer to Cluster API. */
-export function requestOf({ kind, hook }: RecordedAnswer): RequestName | undefined {
-  return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
+export function requestOf({ kind, hook }: RecordedAnswer): Operation | undefined {
+  return kind === "Answer" ? undefined : operationOf(hook);
 }
 
 /** The HookRollout that held what every policy released; "": none. */
@@ -39,7 +39,7 @@ export function readAuditLines(text: string): {
 
 const HOOKS: Readonly<Record<string, readonly string[]>> = {
   Answer: HOOK_NAMES,
-  Refusal: Object.values(REQUEST_HOOKS),
+  Refusal: Object.values(BEGINS),
 };
 const DECIDED: readonly string[] = VERDICTS;
 
