@@ -38,7 +38,9 @@ export function ready(examined: DoctorInput): Finding {
   const bad = problems("error", fleet.policies.flatMap(notReady), (n) => `${counted(n, "policy")} not Ready`);
   if (bad !== undefined) return bad;
   const all = counted(fleet.policies.length, "policy");
-  const gone = fleet.policies.filter(isGone);
+  const gone = fleet.policies.filter(
+    (each) => conditionOf(each, CONDITION.Ready)?.reason === REASON.OperatorGone,
+  );
   if (gone.length > 0) {
     const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${firstNames(gone.map(nameOf))}`;
     return error(detail, "do what the check operator says, or delete the policies");
@@ -77,14 +79,9 @@ function withoutPolicies({ rollouts }: Fleet): Finding {
 
 function notReady(policy: FleetPolicy): Problem[] {
   const { status, reason = "", message } = conditionOf(policy, CONDITION.Ready) ?? {};
-  if (status === undefined || status === "True" || isGone(policy)) return [];
+  if (status === undefined || status === "True" || reason === REASON.OperatorGone) return [];
   const remedy = CURES[reason]?.(policy) ?? edit(policy);
   return [{ detail: `${nameOf(policy)} (${reason}): ${message}`, remedy }];
-}
-
-/** An operator that runs again writes another condition. */
-function isGone(policy: FleetPolicy): boolean {
-  return conditionOf(policy, CONDITION.Ready)?.reason === REASON.OperatorGone;
 }
 
 const APPLY_ROLE = advice`apply the ClusterRole of this release: ${run("kubectl apply -k .")}`;

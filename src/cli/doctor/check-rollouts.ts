@@ -67,7 +67,9 @@ function unready(rollout: FleetRollout): Problem[] {
   const { name, problem, generation } = compiled;
   const ready = conditionOf(rollout, CONDITION.Ready);
   const isReady = ready?.status === "True";
-  const isCurrent = isGone(rollout) || (isReady && status.observedGeneration === generation);
+  // Other checks report that no operator runs.
+  const isGone = ready?.reason === REASON.OperatorGone;
+  const isCurrent = isGone || (isReady && status.observedGeneration === generation);
   if (problem === undefined && isCurrent) return [];
   const message = problem ?? (isReady ? undefined : ready?.message);
   const remedy =
@@ -167,9 +169,4 @@ function isEnforced({ compiled }: FleetRollout): boolean {
 
 function nameOf({ compiled }: FleetRollout): string {
   return compiled.name;
-}
-
-/** Other checks report that no operator runs. An operator that runs again writes another condition. */
-function isGone({ status }: FleetRollout): boolean {
-  return status.conditions?.some(({ reason }) => reason === REASON.OperatorGone) === true;
 }

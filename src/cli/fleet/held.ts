@@ -146,6 +146,7 @@ function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"
   return { spec, rows, omitted: heldOmitted, wouldBlock, due: undefined, ready };
 }
 
+/** An operator that runs again writes another condition. */
 function isGone({ ready }: Holder): boolean {
   return ready?.reason === REASON.OperatorGone;
 }
