@@ -1,5 +1,6 @@
 /** Compiles a HookRollout, valid or not: an invalid rollout holds every Cluster that it may select. */
 
+import { hash } from "node:crypto";
 import { isWithin } from "../lib/field-path.ts";
 import { withoutNulls } from "../lib/fields.ts";
 import type {
@@ -167,15 +168,9 @@ function soakMs(text = "0s"): number {
   return /^(0+[hms])+$/.test(text) ? 0 : durationOrNever(text);
 }
 
-/**
- * Identifies the set of members by the selectors: claims that were made under other selectors may be incomplete. FNV-1a, 32
- * bits. After a collision, the operator does not wait for claims that may be missing.
- */
+/** Identifies the set of members by the selectors: claims that were made under other selectors may be incomplete. */
 export function scopeOf({ mode, namespaceSelector, clusterSelector, stages = [] }: HookRolloutSpec): string {
   const selectors = stages.map((stage) => [stage.name, stage.namespaceSelector, stage.clusterSelector]);
   const text = JSON.stringify([mode, namespaceSelector, clusterSelector, selectors]);
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index += 1)
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
-  return hash.toString(16).padStart(8, "0");
+  return hash("sha256", text).slice(0, 16);
 }
