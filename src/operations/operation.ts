@@ -116,11 +116,13 @@ export function pendingDeletion(cluster: Cluster, served: ServedUpgrades): Pendi
   return begun && shownOperation("BeforeClusterDelete", cluster, { now: begun, served });
 }
 
+type Ending = Pick<PendingOperation, "clusterUID" | "call" | "step" | "marked">;
+
 /**
  * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the
  * marks, see Cluster API's core:internal/hooks/tracking.go and the topology reconcilers that call the hooks.
  */
-export function hasEnded(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
+export function hasEnded(operation: Ending, cluster: Cluster, served: ServedUpgrades): boolean {
   const { hook } = operation.call;
   if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
   const version = shownVersion(hook, cluster);
@@ -129,8 +131,12 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
   return showsEnd(operation, cluster, served);
 }
 
-/** The same for an operation that the Cluster as it is may be about: Cluster API does not call the hook for it any more. */
-export function showsEnd(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
+/** The same where step and version are known to be the Cluster's: Cluster API does not call the hook for it any more. */
+export function showsEnd(
+  operation: Pick<Ending, "call" | "marked">,
+  cluster: Cluster,
+  served: ServedUpgrades,
+): boolean {
   const { hook } = operation.call;
   if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return HOOK_LIVES[hook].ends(operation.marked, cluster, served);

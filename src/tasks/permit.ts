@@ -3,7 +3,7 @@
 import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
 import type { Cluster, StoredNamespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import { hasEnded, type PendingOperation } from "../operations/operation.ts";
+import { hasEnded } from "../operations/operation.ts";
 import { isBeingDeleted, isPending, isWanted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
 import { matches } from "../policy/decide.ts";
@@ -45,18 +45,9 @@ export function isOperationOver(
     return isBeingDeleted(cluster) || (isTaskSettled && !isPending(cluster, hook));
   // The version that the whole upgrade leads to.
   if (step !== undefined && cluster.topology?.version !== step) return true;
-  const operation: PendingOperation = {
-    clusterUID: clusterRef.uid,
-    namespace: clusterRef.namespace,
-    cluster: clusterRef.name,
-    call: callOf(spec),
-    // Only the hooks of a step have one in the HookTask.
-    step: stepOf(hook, cluster),
-    marked: true,
-    firstAsked: new Date(0),
-    rules: new Map(),
-  };
-  return hasEnded(operation, cluster, served);
+  // Only the hooks of a step have one in the HookTask.
+  const known = { clusterUID: clusterRef.uid, call: callOf(spec), step: stepOf(hook, cluster), marked: true };
+  return hasEnded(known, cluster, served);
 }
 
 /** The policy, as far as it still has the task. */
