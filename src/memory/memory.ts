@@ -10,14 +10,11 @@ import type { Cluster, OwnedPart, StoredNamespace } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { PendingOperations } from "../operations/operation.ts";
 import type { ObjectReader } from "../policy/watched-objects.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
 import type { NamespaceLister, OperationState, World } from "../policy/world.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
 import type { OverrideSet } from "./override-set.ts";
-import type { PolicyEntry } from "./policy-entry.ts";
-import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
-import { isSameSpec } from "./same-object.ts";
+import type { PolicySet } from "./policy-set.ts";
 
 /** The read side of an informer. */
 export interface Lister<T> {
@@ -118,38 +115,6 @@ export function withSettings(
 ): HookCall {
   const settings = options.settings?.(namespace);
   return settings === undefined ? call : { ...call, settings };
-}
-
-type Policies = Pick<Memory, "policies" | "operations">;
-
-/**
- * Puts the policy in memory. With the same spec it keeps its compilation, and what is known about its Clusters; pending
- * operations forget what an edit makes void.
- */
-export function putPolicy(
-  { policies, operations }: Policies,
-  object: PolicyObject,
-  compile: () => CompiledPolicy,
-): PolicyEntry {
-  const { namespace, name } = object.metadata;
-  const key = policyKey(object.kind, object.kind === "HookPolicy" ? namespace : undefined, name);
-  const before = policies.get(key);
-  if (before !== undefined && isSameSpec(before.object, object))
-    return policies.set(key, object, before.compiled);
-  const compiled = compile();
-  if (before !== undefined && before.compiled.uid !== compiled.uid)
-    operations.forgetPolicy(before.compiled.uid);
-  if (before !== undefined) operations.policyEdited(compiled.uid, before.object.spec, object.spec);
-  return policies.set(key, object, compiled);
-}
-
-/** Removes every other policy from memory. */
-export function keepPolicies({ policies, operations }: Policies, kept: ReadonlySet<PolicyEntry>): void {
-  for (const entry of policies.entries()) {
-    if (kept.has(entry)) continue;
-    operations.forgetPolicy(entry.compiled.uid);
-    policies.delete(entry.key);
-  }
 }
 
 /** Objects can name Namespaces and Clusters that do not exist, so names are not kept for ever. */

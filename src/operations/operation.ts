@@ -132,11 +132,7 @@ export function hasEnded(operation: Ending, cluster: Cluster, served: ServedUpgr
 }
 
 /** The same where step and version are known to be the Cluster's: Cluster API does not call the hook for it any more. */
-export function showsEnd(
-  operation: Pick<Ending, "call" | "marked">,
-  cluster: Cluster,
-  served: ServedUpgrades,
-): boolean {
+export function showsEnd(operation: Ending, cluster: Cluster, served: ServedUpgrades): boolean {
   const { hook } = operation.call;
   if (isBeingDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return HOOK_LIVES[hook].ends(operation.marked, cluster, served);

@@ -26,9 +26,11 @@ import type { Override, World } from "../../policy/world.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand, type ObjectQuery } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import type { TaskReader } from "../../policy/tasks/task-record.ts";
-import { keepPolicies, type Lister, type Memory, putPolicy, type WorldSources } from "../../memory/memory.ts";
+import type { Lister, Memory, WorldSources } from "../../memory/memory.ts";
 import { OverrideSet } from "../../memory/override-set.ts";
-import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
+import type { PolicyEntry } from "../../memory/policy-entry.ts";
+import { policyKey, type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
+import { isSameSpec } from "../../memory/same-object.ts";
 import {
   identityOf,
   isCluster,
@@ -272,12 +274,35 @@ function fillPolicies(
     const kind = policyKind(raw);
     if (kind === undefined) return [];
     const object = viewPolicy(kind, raw);
-    const entry = putPolicy(memory, object, () => compilePolicy(kind, object, served));
+    const entry = putPolicy(memory, object, served);
     const status = isFields(raw["status"]) ? (object.status ?? {}) : {};
     return [{ entry, policy: { compiled: entry.compiled, object, status, raw } }];
   });
-  keepPolicies(memory, new Set(found.map(({ entry }) => entry)));
+  const kept = new Set(found.map(({ entry }) => entry));
+  for (const entry of memory.policies.entries()) {
+    if (kept.has(entry)) continue;
+    memory.operations.forgetPolicy(entry.compiled.uid);
+    memory.policies.delete(entry.key);
+  }
   return found.map(({ policy }) => policy);
+}
+
+/** With the same spec, a policy keeps its compilation; pending operations forget what an edit makes void. */
+function putPolicy(
+  { policies, operations }: FilledMemory,
+  object: PolicyObject,
+  served: ServedHooks,
+): PolicyEntry {
+  const { kind, metadata } = object;
+  const key = policyKey(kind, kind === "HookPolicy" ? metadata.namespace : undefined, metadata.name);
+  const before = policies.get(key);
+  if (before !== undefined && isSameSpec(before.object, object))
+    return policies.set(key, object, before.compiled);
+  const compiled = compilePolicy(kind, object, served);
+  if (before !== undefined && before.compiled.uid !== compiled.uid)
+    operations.forgetPolicy(before.compiled.uid);
+  if (before !== undefined) operations.policyEdited(compiled.uid, before.object.spec, object.spec);
+  return policies.set(key, object, compiled);
 }
 
 function fillOverrides(
