@@ -80,6 +80,9 @@ export interface Unavailable {
   readonly message: string;
 }
 
+/** Why Cluster API does not call; "Unknown": the operator does not know yet. */
+export type NotCalled = Unavailable | "Unknown" | undefined;
+
 /** The inputs of a decision about any Cluster. */
 export interface WorldSources extends Pick<Memory, "policies" | "overrides" | "objects" | "tasks"> {
   /** Without `list`, only some are known. */

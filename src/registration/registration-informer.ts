@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../lib/logger.ts";
 import type { StoredNamespace } from "../api/meta.ts";
 import { labelsOfNamespace } from "../api/selector.ts";
-import type { Lister, Unavailable } from "../memory/memory.ts";
+import type { Lister, NotCalled } from "../memory/memory.ts";
 import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { Informer } from "../kube/informer.ts";
@@ -66,18 +66,16 @@ export class Registrations {
    * "Unknown" until the first list, until a new ExtensionConfig is discovered, and where its selector decides and the labels of the
    * Namespace are unknown; `undefined` also if the operator may not read ExtensionConfigs.
    */
-  readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
+  readonly notCalled = (policy: CompiledPolicy): NotCalled => {
     const labels = this.#labelsOf(policy.ref.namespace ?? "");
     return this.#uncalled((ours) => notCalled(policy, ours, labels));
   };
 
   /** As notCalled(), in any namespace. */
-  readonly hookNotCalled = (hook: HookName): Unavailable | "Unknown" | undefined =>
+  readonly hookNotCalled = (hook: HookName): NotCalled =>
     this.#uncalled((ours) => hooksNotCalled([hook], ours));
 
-  #uncalled(
-    by: (ours: readonly Registration[]) => Unavailable | "Unknown" | undefined,
-  ): Unavailable | "Unknown" | undefined {
+  #uncalled(by: (ours: readonly Registration[]) => NotCalled): NotCalled {
     switch (this.state) {
       case "Unknown":
         return "Unknown";

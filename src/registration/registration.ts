@@ -5,7 +5,7 @@ import { handlerName } from "../api/hook-catalog.ts";
 import { REASON } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
-import type { Unavailable } from "../memory/memory.ts";
+import type { NotCalled, Unavailable } from "../memory/memory.ts";
 import { viewMetadata } from "../views/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import { compileSelector, type Labels, type Selected, selected } from "../api/selector.ts";
@@ -142,7 +142,7 @@ export function notCalled(
   policy: CompiledPolicy,
   ours: readonly Registration[],
   namespace: Labels | "unknown",
-): Unavailable | "Unknown" | undefined {
+): NotCalled {
   return hooksNotCalled(gatedHooks(policy), ours, (each) =>
     policy.selectsNamespace === undefined ? selectsNamespace(each, namespace) : "yes",
   );
@@ -153,7 +153,7 @@ export function hooksNotCalled(
   hooks: readonly HookName[],
   ours: readonly Registration[],
   selects: (registration: Registration) => Selected = () => "yes",
-): Unavailable | "Unknown" | undefined {
+): NotCalled {
   if (hooks.length === 0) return undefined;
   if (ours.length === 0) {
     const message =

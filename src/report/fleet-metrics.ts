@@ -5,15 +5,13 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { Lister, Unavailable } from "../memory/memory.ts";
+import type { Lister, NotCalled } from "../memory/memory.ts";
 import { BYPASSES, bypassesOf } from "../operations/bypasses.ts";
 import { clusterKey } from "../views/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";
 import type { Metrics, Sample } from "./metrics.ts";
-
-type NotCalled = Unavailable | "Unknown" | undefined;
 
 export interface Coverage {
   readonly store: DecisionStore;

@@ -32,7 +32,7 @@ import { opens, untilDue } from "./stages.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { MemberCluster } from "./asked-operation.ts";
 import type { HeldRows, RolloutEntry } from "./rollout-entry.ts";
-import type { NotCalled } from "../status/conditions.ts";
+import type { NotCalled } from "../memory/memory.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import type { MemberState } from "./rollout-progress.ts";
 import { computeRolloutStatus, type RolloutInput } from "./rollout-status.ts";

@@ -39,7 +39,8 @@ import {
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
-import { calls, type NotCalled, withTransitions } from "../status/conditions.ts";
+import { calls, withTransitions } from "../status/conditions.ts";
+import type { NotCalled } from "../memory/memory.ts";
 
 export interface RolloutInput extends Omit<ProgressInput, "soaksAnew">, HeldRows {
   /** The claims may be incomplete: nothing may begin yet. */

@@ -3,6 +3,7 @@ import type { Condition } from "../api/meta.ts";
 import { printable } from "../lib/printable.ts";
 import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../lib/truncate.ts";
+import type { NotCalled } from "../memory/memory.ts";
 
 export type ConditionFinding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
@@ -18,10 +19,7 @@ export function failing(
   ];
 }
 
-/** Why Cluster API does not call; "Unknown": the operator does not know yet, and what is stored stays. */
-export type NotCalled = Pick<ConditionFinding, "reason" | "message"> | "Unknown" | undefined;
-
-/** Whether Cluster API calls does not depend on a valid spec. */
+/** Whether Cluster API calls does not depend on a valid spec. While it is not known, what is stored stays. */
 export function calls(notCalled: NotCalled, stored: readonly Condition[] = []): ConditionFinding[] {
   if (notCalled === undefined) return [];
   if (notCalled === "Unknown") return stored.filter(({ type }) => type === CONDITION.NotCalled);

@@ -16,11 +16,11 @@ import { describeTooLarge } from "../views/too-large.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../lib/instant.ts";
-import { calls, failing, type ConditionFinding, type NotCalled, withTransitions } from "./conditions.ts";
+import { calls, failing, type ConditionFinding, withTransitions } from "./conditions.ts";
 import { clusterOfRow, type PolicyRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import { type RowSets, rowSetsOf } from "../memory/policy-entry.ts";
-import type { Unavailable } from "../memory/memory.ts";
+import type { Unavailable, NotCalled } from "../memory/memory.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;

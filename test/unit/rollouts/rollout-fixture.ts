@@ -3,14 +3,13 @@
 import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace, StoredNamespace } from "../../../src/api/meta.ts";
-import type { Lister } from "../../../src/memory/memory.ts";
+import type { Lister, NotCalled } from "../../../src/memory/memory.ts";
 import type { DecisionRequest, Override, World } from "../../../src/policy/world.ts";
 import type { RolloutApi } from "../../../src/rollouts/rollout-api.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
-import type { NotCalled } from "../../../src/status/conditions.ts";
 import { NOTHING_READ } from "../../../src/policy/watched-objects.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET, waitingCluster } from "./fixtures.ts";
 
