@@ -76,8 +76,7 @@ export function stagesOf(
     const known = before.find(({ name }) => name === stage.name);
     const own = slots.byStage.get(stage) ?? [];
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
-    const judged = countStage(own, slots, { version, stage, rollout, unknown });
-    const { needed: _needed, isMet, awaited, progress: _, ...counts } = judged;
+    const { counts, isMet, awaited } = countStage(own, slots, { version, stage, rollout, unknown });
     const { name } = stage;
     if (!isMet) {
       const waitsFor = mayWait ? awaited().slice(0, MAX_AWAITED) : [];
@@ -93,7 +92,8 @@ export function stagesOf(
 
 export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
 
-type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
+interface StageCount {
+  readonly counts: Pick<RolloutStageStatus, Progress | "members">;
   /** How many have to succeed. */
   readonly needed: number;
   /** Whether they have; a stage without Clusters only if its spec allows it. */
@@ -101,7 +101,7 @@ type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
   readonly progress: ReadonlyMap<MemberState, Progress>;
   /** Those that waiting alone does not bring there. */
   readonly awaited: () => readonly RolloutAwaited[];
-};
+}
 
 interface StageInput {
   readonly version: string;
@@ -119,7 +119,7 @@ export function countStage(
   own: readonly MemberState[],
   { running, failed }: SlotUsage,
   { version, stage, rollout, unknown }: StageInput,
-): Counts {
+): StageCount {
   const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
   const hasFailed = new Set(
     failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
@@ -134,7 +134,7 @@ export function countStage(
       return health === "Healthy" && !hasWorkersBehind(cluster, version) ? "succeeded" : "waiting";
     return targetOf("Upgrade", cluster) === version ? "waiting" : "notAsked";
   };
-  const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+  const counts = { members: own.length, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
   const progress = new Map(own.map((state) => [state, progressOf(state)]));
   for (const each of progress.values()) counts[each] += 1;
   const members = new Set(own.map(({ member }) => member.metadata.uid));
@@ -146,8 +146,7 @@ export function countStage(
   const judged = own.length - ignored - Math.min(counting, tolerated);
   const needed = neededOf(stage.minSucceeded, Math.max(0, judged) + unknown);
   return {
-    members: own.length,
-    ...counts,
+    counts,
     needed,
     isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
     progress,

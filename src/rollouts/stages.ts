@@ -139,7 +139,8 @@ export function untilDue(
   const soaks = targets
     .flatMap((target) => target.stages.filter(({ passed }) => !passed))
     .map((known) => soakedAt(rollout, known));
-  // What never comes is no number.
-  const due = [...deadlines, ...soaks].map((at = new Date(NaN)) => at.getTime() - now.getTime());
+  const due = [...deadlines, ...soaks].flatMap((at) =>
+    at === undefined ? [] : at.getTime() - now.getTime(),
+  );
   return Math.min(...due.filter((ms) => ms > 0));
 }

@@ -199,10 +199,15 @@ function toTarget(start: Start, version: string): FleetState {
       );
       for (const each of ahead) pinned.add(namespacedName(each));
       const waitsFor = [...stands, ...ahead];
-      const { needed, succeeded } = judged;
+      const { needed, counts } = judged;
       return [
         stage.name,
-        { needed, succeeded, waitsFor, ...soakOf(stage, { stored, status }, version, wish) },
+        {
+          needed,
+          succeeded: counts.succeeded,
+          waitsFor,
+          ...soakOf(stage, { stored, status }, version, wish),
+        },
       ];
     }),
   );
