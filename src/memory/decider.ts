@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Cluster, StoredNamespace } from "../api/meta.ts";
+import { HOUR_MS } from "../lib/duration.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { answering, hasEnded, operationKey } from "../operations/operation.ts";
@@ -36,7 +37,6 @@ type Options = Pick<StoreOptions, "served" | "settings"> & Partial<Pick<StoreOpt
 
 /** One bug can concern every rule: after so many, none is told again within an hour. */
 const MAX_TOLD = 1000;
-const FORGET_MS = 3_600_000;
 
 export class Decider {
   readonly #memory: Memory;
@@ -66,7 +66,7 @@ export class Decider {
   #tellBug(rule: string, error: unknown): void {
     if (this.#told.has(rule)) return;
     if (this.#told.size >= MAX_TOLD) {
-      if (performance.now() - this.#forgotAt < FORGET_MS) return;
+      if (performance.now() - this.#forgotAt < HOUR_MS) return;
       this.#forgotAt = performance.now();
       this.#told.clear();
     }

@@ -1,15 +1,15 @@
 /** When the objects of tasks are looked at: seldom once an attempt is old, and at a limited rate, namespaces in turns. */
 
+import { MINUTE_MS } from "../lib/duration.ts";
 import { FairQueue } from "../turns/fair-queue.ts";
 
 /** Between two looks. */
 const EVERY_MS = 50;
-const [MINUTE_MS, ELEVEN_MINUTES_MS] = [60_000, 660_000];
 
 /** The pause after a look at an attempt of this age. */
 export function pollAfterMs(ageMs: number): number {
   if (ageMs < MINUTE_MS) return 2000;
-  return ageMs < ELEVEN_MINUTES_MS ? 10_000 : 30_000;
+  return ageMs < 11 * MINUTE_MS ? 10_000 : 30_000;
 }
 
 export class Polls {

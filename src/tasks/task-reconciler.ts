@@ -7,7 +7,7 @@ import { namespacedName } from "../lib/keys.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
-import { durationOrNever } from "../lib/duration.ts";
+import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, nextAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
@@ -65,7 +65,6 @@ const AGAIN_MS = 10_000;
 const GRACE_MS = 60_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
 const MAX_STEPS = 12;
-const MAX_TIMER_MS = 3_600_000;
 
 /** What a step has led to: the HookTask to go on with, or when to look again. */
 type StepResult = { readonly task: HookTask } | Requeue;
@@ -357,7 +356,7 @@ function mayCount({ phase, over }: StoredTask): boolean {
 }
 
 function restFor({ forMs }: { readonly forMs?: number }): Requeue {
-  return forMs === undefined ? {} : { requeueAfterMs: Math.min(Math.max(forMs, 50), MAX_TIMER_MS) };
+  return forMs === undefined ? {} : { requeueAfterMs: Math.min(Math.max(forMs, 50), HOUR_MS) };
 }
 
 /** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
