@@ -1,5 +1,6 @@
 /** A compiled HookPolicy or ClusterHookPolicy, made once per generation by compile.ts. */
 
+import { CATALOG } from "../api/hook-catalog.ts";
 import type { TaskAccount } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { CommandLine } from "../lib/shell-quote.ts";
@@ -80,7 +81,7 @@ export function canHoldAt(rule: CompiledRule, hook: HookName): boolean {
 
 /** Cluster API waits for no answer there: tasks begin, and hold nothing. */
 function holds(hook: HookName): boolean {
-  return hook !== "AfterControlPlaneInitialized";
+  return CATALOG[hook].blocksSince !== undefined;
 }
 
 export interface Wait {
