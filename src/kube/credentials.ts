@@ -1,9 +1,8 @@
 import type { RequestOptions } from "node:https";
 import tls from "node:tls"; // the check of the version runs before a name that an older Node.js lacks
-import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "../lib/thrown.ts";
 import type { PluginCredential } from "./exec-plugin.ts";
-import type { KubeUser } from "./kubeconfig.ts";
+import type { KubeConfig, KubeUser } from "./kubeconfig.ts";
 import { type Attempt, cleanLine, KubeError } from "./kube-error.ts";
 
 /** The TLS options that client-node can set. */

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from "undici";
-import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parseJson, textOf } from "../lib/fields.ts";
 import {
   type Credentials,
@@ -9,6 +8,7 @@ import {
   type TlsOptions,
   withTrust,
 } from "./credentials.ts";
+import type { KubeConfig } from "./kubeconfig.ts";
 import { type Limits, withDeadline } from "./deadline.ts";
 import { childOf } from "../lib/signals.ts";
 import { proxyOf } from "./proxy-environment.ts";
