@@ -72,7 +72,7 @@ export class Certificates {
     this.#own = options.certManagement === "Self" ? new OwnCertificates(own) : undefined;
     this.#serving = new Followed({
       what: "serving certificate",
-      read: async (signal) => await (this.#own?.read(signal) ?? readServingPair(options, now())),
+      read: async (signal) => await (this.#own?.currentPair(signal) ?? readServingPair(options, now())),
       onChange: (pair) => serving().forEach((server) => server.setCertificate(pair)),
       log,
       ...(this.#own && { intervalMs: SECRETS_INTERVAL_MS }),

@@ -38,7 +38,7 @@ export interface OwnCertificatesOptions {
   readonly onStep: (action: WriteAction, text: string) => void;
 }
 
-/** The result of the last look that completed. */
+/** Since when every caller was seen to trust the authority of this fingerprint. */
 interface AuthorityTrust {
   readonly fingerprint: string;
   readonly since: Date;
@@ -56,7 +56,7 @@ const TEXT: Readonly<Record<WriteAction, string>> = {
   DropOldAuthorities: "Published the certificate authority without the old one",
 };
 
-/** More steps than a start from nothing needs; then the loop stops until the next look. */
+/** More steps than a start from nothing needs; then the loop stops until the next call. */
 const MAX_STEPS = 4;
 
 /** A starting Pod may have to wait for the network; after this time a restart shows more than a longer wait. */
@@ -113,7 +113,7 @@ export class OwnCertificates {
     }
     const end = performance.now() + FIRST_PAIR_BUDGET_MS;
     for (;;) {
-      const cause: unknown = await this.look(signal).catch((error: unknown) => error);
+      const cause: unknown = await this.advance(signal).catch((error: unknown) => error);
       if (this.#pair !== undefined) return this.#pair;
       const remedy = isForbidden(cause) ? `; ${REMEDY}` : "";
       const message = `no serving certificate to start with (--cert-management=Self)${remedy}`;
@@ -123,8 +123,8 @@ export class OwnCertificates {
   }
 
   /** The stored pair, whichever process wrote it, after the steps that are due. Rejects if it cannot be served. */
-  async read(signal: AbortSignal): Promise<CheckedPair> {
-    await this.look(signal).catch((error: unknown) => {
+  async currentPair(signal: AbortSignal): Promise<CheckedPair> {
+    await this.advance(signal).catch((error: unknown) => {
       if (signal.aborted) return;
       const fields = { error: String(error), ...(isForbidden(error) && { remedy: REMEDY }) };
       this.#trouble.warn(this.#options.log, "Cannot look after the certificates", fields);
@@ -140,7 +140,7 @@ export class OwnCertificates {
   }
 
   /** Takes the steps that are due; rejects when the API server refuses one. */
-  async look(signal: AbortSignal): Promise<void> {
+  async advance(signal: AbortSignal): Promise<void> {
     for (let step = 0; step < MAX_STEPS; step++) {
       await this.#gather(signal);
       if (this.#isForeign()) return;
@@ -166,7 +166,7 @@ export class OwnCertificates {
     try {
       if (serving !== undefined) this.#checked(serving);
     } catch {
-      // Replaced by the next step, and read() says why it is not served.
+      // Replaced by the next step, and currentPair() says why it is not served.
     }
     const state = judge(this.#stored, this.#names, now());
     if (this.#leads() && nextStep(state, now()) === "AwaitTrust")

@@ -24,7 +24,7 @@ interface Started {
 async function started(): Promise<Started> {
   const lab = new Lab();
   const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   return { lab, keeper };
 }
 
@@ -44,13 +44,13 @@ test("from nothing: an authority that may sign servers, and a serving certificat
   assert.equal(lab.secrets.get(SERVING, "ca.crt"), lab.secrets.get(AUTHORITY, "tls.crt"));
   assert.equal(lab.secrets.get(SERVING, "ca.key"), "", "the authority's key stays in its own Secret");
   assert.equal(keeper.bundle, lab.secrets.get(SERVING, "ca.crt"));
-  assert.equal((await keeper.read(SIGNAL)).cert, lab.secrets.get(SERVING, "tls.crt"));
+  assert.equal((await keeper.currentPair(SIGNAL)).cert, lab.secrets.get(SERVING, "tls.crt"));
 });
 
 test("at rest nothing is written", async () => {
   const { lab, keeper } = await started();
   lab.secrets.beforeWrite = (name) => assert.fail(`wrote ${name}`);
-  for (let look = 0; look < 5; look++) await keeper.look(SIGNAL);
+  for (let look = 0; look < 5; look++) await keeper.advance(SIGNAL);
   assert.deepEqual(lab.log.messages("warn"), []);
 });
 
@@ -58,7 +58,7 @@ test("replicas that start at the same time agree on certificates, without a lead
   const lab = new Lab();
   lab.leading = false;
   const replicas = [lab.keeper(), lab.keeper(), lab.keeper()];
-  const pairs = await Promise.all(replicas.map(async (replica) => await replica.read(SIGNAL)));
+  const pairs = await Promise.all(replicas.map(async (replica) => await replica.currentPair(SIGNAL)));
   const cert = lab.secrets.get(SERVING, "tls.crt");
   assert.deepEqual(
     pairs.map((pair) => pair.cert),
@@ -75,10 +75,10 @@ test("renews in time, by the leader alone, under the same authority", async () =
   lab.actions();
   lab.pass(LEAF_LIFE_MS * 0.67);
   lab.leading = false;
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.equal(lab.secrets.get(SERVING, "tls.crt"), first);
   lab.leading = true;
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
   assert.notEqual(lab.secrets.get(SERVING, "tls.crt"), first);
   assert.equal(lab.secrets.get(SERVING, "ca.crt"), authority);
@@ -90,12 +90,12 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
   lab.follow();
   lab.secrets.kept.delete(AUTHORITY);
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["CreateAuthority", "PublishAuthority"]);
   assert.equal(parseCertificates(lab.secrets.get(SERVING, "ca.crt")).length, 2);
   assert.ok(lab.trusts());
   lab.pass(30 * 86_400_000);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), []);
   assert.ok(lab.trusts());
   assert.equal(lab.warnings().length, 1);
@@ -103,16 +103,16 @@ test("a deleted authority is a rotation: published, trusted by all for a while, 
   assert.match(said?.message ?? "", /^Waiting until the new certificate authority is trusted/);
   assert.deepEqual(said?.fields["waitingFor"], ["extensionconfigs.runtime.cluster.x-k8s.io hookpolicy"]);
   lab.follow();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.pass(SETTLE_MS - 1);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), []);
   lab.pass(1);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
   assert.ok(lab.trusts());
   lab.pass(KEEP_OLD_AUTHORITY_MS);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["DropOldAuthorities"]);
   assert.equal(lab.secrets.get(SERVING, "ca.crt"), lab.secrets.get(AUTHORITY, "tls.crt"));
   assert.ok(lab.trusts());
@@ -123,17 +123,17 @@ test("a client that falls back to the old authority during the wait restarts it"
   lab.follow();
   const old = lab.clientBundle;
   lab.secrets.kept.delete(AUTHORITY);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.follow();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.clientBundle = old;
   lab.pass(SETTLE_MS);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.follow();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.actions();
   lab.pass(SETTLE_MS - 1);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), []);
 });
 
@@ -142,9 +142,9 @@ async function waiting(): Promise<Started> {
   const { lab, keeper } = await started();
   lab.follow();
   lab.secrets.kept.delete(AUTHORITY);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.follow();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.actions();
   return { lab, keeper };
 }
@@ -152,13 +152,13 @@ async function waiting(): Promise<Started> {
 test("a new leader restarts the wait, because no replica has looked meanwhile", async () => {
   const { lab, keeper } = await waiting();
   lab.leading = false;
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.pass(SETTLE_MS);
   lab.leading = true;
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), []);
   lab.pass(SETTLE_MS);
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
 });
 
@@ -168,13 +168,13 @@ test("looks that fail do not count, and the wait begins again after them", async
     const failure = new Error("the API server is away");
     if (what === "trust") lab.trustFailure = failure;
     else lab.secrets.failure = failure;
-    await assert.rejects(keeper.look(SIGNAL), failure);
+    await assert.rejects(keeper.advance(SIGNAL), failure);
     lab.trustFailure = lab.secrets.failure = undefined;
     lab.pass(SETTLE_MS);
-    await keeper.look(SIGNAL);
+    await keeper.advance(SIGNAL);
     assert.deepEqual(lab.actions(), [], what);
     lab.pass(SETTLE_MS);
-    await keeper.look(SIGNAL);
+    await keeper.advance(SIGNAL);
     assert.deepEqual(lab.actions(), ["IssueLeaf"], what);
   }
 });
@@ -182,11 +182,11 @@ test("looks that fail do not count, and the wait begins again after them", async
 test("another authority, published by another replica between two looks, restarts the wait", async () => {
   const { lab, keeper } = await waiting();
   lab.secrets.kept.delete(AUTHORITY);
-  await lab.keeper().look(SIGNAL);
+  await lab.keeper().advance(SIGNAL);
   lab.follow();
   lab.pass(SETTLE_MS);
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), []);
   assert.ok(lab.trusts());
 });
@@ -203,9 +203,9 @@ test("never swaps without having looked at who calls", async () => {
   lab.secrets.kept.delete(AUTHORITY);
   lab.trustFailure = new Error("forbidden");
   const first = lab.secrets.get(SERVING, "tls.crt");
-  await assert.rejects(keeper.look(SIGNAL), /forbidden/);
+  await assert.rejects(keeper.advance(SIGNAL), /forbidden/);
   lab.pass(LEAF_LIFE_MS * 0.9);
-  await assert.rejects(keeper.look(SIGNAL), /forbidden/);
+  await assert.rejects(keeper.advance(SIGNAL), /forbidden/);
   assert.equal(lab.secrets.get(SERVING, "tls.crt"), first);
 });
 
@@ -213,7 +213,7 @@ test("a crash before or after any write is continued by another process, and the
   for (const when of ["beforeWrite", "afterWrite"] as const) {
     for (let crashAt = 1; crashAt <= 4; crashAt++) {
       const lab = new Lab();
-      await lab.keeper().look(SIGNAL);
+      await lab.keeper().advance(SIGNAL);
       lab.follow();
       lab.secrets.kept.delete(AUTHORITY);
       let writes = 0;
@@ -223,7 +223,7 @@ test("a crash before or after any write is continued by another process, and the
       };
       let keeper = lab.keeper();
       for (let look = 0; look < 8; look++) {
-        await keeper.look(SIGNAL).catch(() => (keeper = lab.keeper()));
+        await keeper.advance(SIGNAL).catch(() => (keeper = lab.keeper()));
         assert.ok(lab.trusts(), `${when} ${crashAt}, look ${look}`);
         lab.follow();
         lab.pass(look < 5 ? SETTLE_MS : KEEP_OLD_AUTHORITY_MS);
@@ -237,9 +237,9 @@ test("a crash before or after any write is continued by another process, and the
 
 test("other names are a new serving certificate at once", async () => {
   const lab = new Lab();
-  await lab.keeper().look(SIGNAL);
+  await lab.keeper().advance(SIGNAL);
   lab.follow();
-  await lab.keeper({ service: "other" }).look(SIGNAL);
+  await lab.keeper({ service: "other" }).advance(SIGNAL);
   assert.equal(lab.leaf().subjectAltName, "DNS:other.system.svc, DNS:other.system.svc.cluster.local");
   assert.ok(lab.trusts());
 });
@@ -251,10 +251,10 @@ test("a foreign certificate is served, left alone, and reported once", async () 
     lab.secrets.put(name, secretOf(pair), false);
     lab.secrets.beforeWrite = (written) => assert.fail(`wrote ${written}`);
     const keeper = lab.keeper();
-    for (let look = 0; look < 3; look++) await keeper.look(SIGNAL);
+    for (let look = 0; look < 3; look++) await keeper.advance(SIGNAL);
     assert.equal(lab.log.messages("warn").length, 1);
-    if (name === AUTHORITY) return await assert.rejects(keeper.read(SIGNAL), /was not read yet/);
-    const { cert, key } = await keeper.read(SIGNAL);
+    if (name === AUTHORITY) return await assert.rejects(keeper.currentPair(SIGNAL), /was not read yet/);
+    const { cert, key } = await keeper.currentPair(SIGNAL);
     assert.deepEqual({ cert, key }, pair);
   }
 });
@@ -263,7 +263,8 @@ test("a failing API server is said once with its remedy, and tried again", async
   const lab = new Lab();
   lab.secrets.failure = new KubeError("refused", { code: 403, reason: "Forbidden" });
   const keeper = lab.keeper();
-  for (let look = 0; look < 3; look += 1) await assert.rejects(keeper.read(SIGNAL), /was not read yet/);
+  for (let look = 0; look < 3; look += 1)
+    await assert.rejects(keeper.currentPair(SIGNAL), /was not read yet/);
   assert.equal(lab.log.messages("warn").length, 1);
   assert.match(String(lab.warnings()[0]?.fields["remedy"]), /^apply the Role and the ClusterRole/);
 });
@@ -271,10 +272,10 @@ test("a failing API server is said once with its remedy, and tried again", async
 test("what another replica has stored is served even if this one cannot take its own step", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
-  await keeper.read(SIGNAL);
+  await keeper.currentPair(SIGNAL);
   lab.secrets.kept.delete(AUTHORITY);
   lab.trustFailure = new Error("forbidden");
-  const { cert } = await keeper.read(SIGNAL);
+  const { cert } = await keeper.currentPair(SIGNAL);
   assert.equal(cert, lab.secrets.get(SERVING, "tls.crt"));
   assert.deepEqual(lab.log.messages("warn"), ["Cannot look after the certificates"]);
 });

@@ -21,9 +21,9 @@ test("replaces what is damaged in the operator's Secrets", async () => {
   for (const [name, damage] of Object.entries(damages)) {
     const lab = new Lab();
     const keeper = lab.keeper();
-    await keeper.look(SIGNAL);
+    await keeper.advance(SIGNAL);
     lab.secrets.put(SERVING, { ...lab.secrets.kept.get(SERVING)?.data, ...damage });
-    await keeper.look(SIGNAL);
+    await keeper.advance(SIGNAL);
     lab.follow();
     assert.ok(lab.trusts(), name);
     assert.ok(lab.leaf().checkHost(NAMES[0]), name);
@@ -33,26 +33,26 @@ test("replaces what is damaged in the operator's Secrets", async () => {
 test("a damaged authority is replaced, and rotated to", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.follow();
   lab.secrets.put(AUTHORITY, secretOf(await issue("no authority")));
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["ReplaceAuthority", "PublishAuthority"]);
   assert.ok(lab.trusts());
 });
 
 test("replaces at once what was issued by a clock that was ahead", async () => {
   const lab = new Lab();
-  await lab.keeper().look(SIGNAL);
+  await lab.keeper().advance(SIGNAL);
   const { now } = lab;
   lab.pass(LEAF_LIFE_MS * 0.7);
   const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.follow();
   lab.now = now;
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
   assert.ok(lab.leaf().validFromDate <= now && lab.trusts());
 });
@@ -62,10 +62,10 @@ test("an authority of a clock that was ahead is replaced with its serving certif
   const { now } = lab;
   lab.pass(LEAF_LIFE_MS);
   const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   lab.now = now;
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["ReplaceAuthority", "IssueLeaf"]);
   const authority = new X509Certificate(lab.secrets.get(AUTHORITY, "tls.crt"));
   assert.ok(authority.validFromDate <= now && lab.leaf().verify(authority.publicKey));
@@ -74,10 +74,10 @@ test("an authority of a clock that was ahead is replaced with its serving certif
 test("replaces at once a serving certificate whose authority is not valid yet", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   const signer = await createAuthority(new Date(lab.now.getTime() + LEAF_LIFE_MS));
   lab.secrets.put(SERVING, { ...secretOf(await issueLeaf(signer, NAMES, lab.now)), "ca.crt": signer.cert });
   lab.actions();
-  await keeper.look(SIGNAL);
+  await keeper.advance(SIGNAL);
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
 });
