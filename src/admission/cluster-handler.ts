@@ -54,7 +54,7 @@ export interface ClusterAdmissionDeps {
 /** Parsing a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
 /** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
-const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
+const BEHIND: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
 const PAUSES_MS = [50, 200, 500];
 /** For the whole review, from its arrival: the webhook times out after 5 s, and its user would not learn why. */
 const WITHIN_MS = 4500;
@@ -111,7 +111,7 @@ export async function caughtUp(
 ): Promise<AdmissionOutcome> {
   let outcome = await decide();
   for (const ms of PAUSES_MS) {
-    const isBehind = outcome.verdict === "NotConfirmed" && REASONS.has(outcome.reason);
+    const isBehind = outcome.verdict === "NotConfirmed" && BEHIND.has(outcome.reason);
     if (!isBehind || performance.now() - began + ms > LAST_BEGIN_MS) break;
     await sleep(ms);
     outcome = await decide();
