@@ -46,7 +46,7 @@ export interface CompiledRollout {
   readonly stages: readonly CompiledStage[];
   /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
-  /** Compiled of a stub: see policy/too-large.ts. */
+  /** Compiled of a stub: see views/too-large.ts. */
   readonly tooLarge?: true | undefined;
 }
 
