@@ -150,7 +150,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
 
   readonly isConflict = isConflict;
 
-  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
+  async getPolicy({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
     const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);
     return await unlessGone(read, (raw) => viewPolicy(ref.kind, raw));
   }
@@ -166,7 +166,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     return await unlessGone(this.#client.replaceStatus(OVERRIDES, withStatus(object, status)), viewOverride);
   }
 
-  async replaceStatus(
+  async replacePolicyStatus(
     { object }: PolicyEntry,
     status: PolicyObject["status"],
   ): Promise<PolicyObject | undefined> {

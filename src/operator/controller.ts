@@ -271,7 +271,7 @@ export class Controller {
     const reconciler = new PolicyReconciler({
       store,
       objects: this.#objects,
-      writer: api,
+      api,
       log,
       now: client.serverClock.now,
       onEvent,

@@ -26,17 +26,17 @@ export async function wantedFinalizers(
   policy: CompiledPolicy,
   metadata: ObjectMeta,
   matchedClusters: number,
-  reader: PolicyApi,
+  api: PolicyApi,
 ): Promise<readonly string[] | undefined> {
   if (!finalizerIsDue(policy, metadata, matchedClusters)) return undefined;
   const { namespace = "", deletionTimestamp, finalizers = [] } = metadata;
   const without = finalizers.filter((finalizer) => finalizer !== FINALIZER);
   if (deletionTimestamp !== undefined)
-    return (await mayGo(policy, namespace, matchedClusters, reader)) ? without : undefined;
+    return (await mayGo(policy, namespace, matchedClusters, api)) ? without : undefined;
   const holds = holdsDeletion(policy);
   const wants = holds && mayMatch(policy, matchedClusters);
   // Replicas whose memories differ would add and remove it in turn, and it would be missing at times.
-  if (holds && ((await reader.hasCluster(namespace, policy.clusterSelector)) ?? false) !== wants)
+  if (holds && ((await api.hasCluster(namespace, policy.clusterSelector)) ?? false) !== wants)
     return undefined;
   return wants ? [...finalizers, FINALIZER] : without;
 }
@@ -59,11 +59,11 @@ async function mayGo(
   policy: CompiledPolicy,
   namespace: string,
   matchedClusters: number,
-  reader: PolicyApi,
+  api: PolicyApi,
 ): Promise<boolean> {
-  const live = await reader.findNamespace(namespace);
+  const live = await api.findNamespace(namespace);
   if (live?.metadata.deletionTimestamp === undefined) return true;
-  const left = await reader.hasCluster(namespace, policy.clusterSelector);
+  const left = await api.hasCluster(namespace, policy.clusterSelector);
   // If the CRD of Clusters was deleted, memory gets no more events about them.
   return left === undefined || (!left && (policy.tooLarge === true || matchedClusters === 0));
 }

@@ -20,7 +20,7 @@ import { stubOverride } from "../memory/stored-views.ts";
 
 export async function reconcileOverride(
   key: string,
-  { store, writer, now }: { store: DecisionStore; writer: PolicyApi; now: () => Date },
+  { store, api, now }: { store: DecisionStore; api: PolicyApi; now: () => Date },
 ): Promise<Requeue> {
   const write = async (): Promise<Requeue> => {
     const entry = store.overrides.get(key);
@@ -28,15 +28,15 @@ export async function reconcileOverride(
     const at = now();
     const status = computeOverrideStatus(entry, at);
     if (!isDeepStrictEqual(status, entry.object.status))
-      learn(store, entry, await writer.replaceOverrideStatus(entry, status));
+      learn(store, entry, await api.replaceOverrideStatus(entry, status));
     const leftMs = +entry.compiled.expiresAt - +at;
     return leftMs > 0 ? { requeueAfterMs: leftMs } : {};
   };
   const read = async (): Promise<void> => {
     const entry = store.overrides.get(key);
-    if (entry !== undefined) learn(store, entry, await writer.getOverride(entry));
+    if (entry !== undefined) learn(store, entry, await api.getOverride(entry));
   };
-  return await despite((error) => writer.isConflict(error), write, read);
+  return await despite((error) => api.isConflict(error), write, read);
 }
 
 /** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */

@@ -16,8 +16,8 @@ export interface PolicyApi {
   getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
   replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
   isConflict(error: unknown): boolean;
-  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
-  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
+  getPolicy(entry: PolicyEntry): Promise<PolicyObject | undefined>;
+  replacePolicyStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   /** Rejects with a conflict if the policy has changed since `object`, from which the list was made. */
   setFinalizers(object: PolicyObject, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
 }

@@ -22,7 +22,7 @@ import { stubPolicy } from "../memory/stored-views.ts";
 
 export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
   readonly store: DecisionStore;
-  readonly writer: PolicyApi;
+  readonly api: PolicyApi;
   /** Why Clusters cannot be read, if the API server says so. */
   readonly clustersUnavailable: () => Unavailable | undefined;
   /** Why HookTasks cannot be read, if the API server says so. */
@@ -50,8 +50,8 @@ export class PolicyReconciler {
   }
 
   async reconcile(key: string): Promise<Requeue> {
-    const { store, writer, now, clustersUnavailable, onStatusWrite } = this.#options;
-    if (isOverrideKey(key)) return await reconcileOverride(key, { store, writer, now });
+    const { store, api, now, clustersUnavailable, onStatusWrite } = this.#options;
+    if (isOverrideKey(key)) return await reconcileOverride(key, { store, api, now });
     const entry = store.policies.get(key);
     if (entry === undefined) return {};
     // Before everything was read the finalizer can only be removed, which needs nothing from memory.
@@ -67,11 +67,11 @@ export class PolicyReconciler {
     // The event that ends this wait earlier makes the policy dirty.
     if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
     await despite(
-      (error) => writer.isConflict(error),
+      (error) => api.isConflict(error),
       async () => await this.#reconcileStatus(entry),
       async () => {
         onStatusWrite(entry.compiled.ref.kind, "conflict");
-        this.#learn(entry, await writer.get(entry));
+        this.#learn(entry, await api.getPolicy(entry));
       },
     );
     return finish(failure);
@@ -90,28 +90,28 @@ export class PolicyReconciler {
   }
 
   async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {
-    const { writer } = this.#options;
+    const { api } = this.#options;
     await despite(
-      (error) => writer.isConflict(error),
+      (error) => api.isConflict(error),
       async () => await this.#setFinalizers(entry),
-      async () => this.#learn(entry, await writer.get(entry)),
+      async () => this.#learn(entry, await api.getPolicy(entry)),
     );
   }
 
   async #setFinalizers(entry: PolicyEntry): Promise<void> {
     if (!this.#isCurrent(entry)) return;
-    const { writer, log } = this.#options;
+    const { api, log } = this.#options;
     const { compiled, object, matched } = entry;
-    const finalizers = await wantedFinalizers(compiled, object.metadata, matched.size, writer);
+    const finalizers = await wantedFinalizers(compiled, object.metadata, matched.size, api);
     if (finalizers === undefined) return;
     log.debug("Setting finalizers", { policy: entry.key, finalizers });
-    this.#learn(entry, await writer.setFinalizers(object, finalizers));
+    this.#learn(entry, await api.setFinalizers(object, finalizers));
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
     // After a conflict, which can mean that the spec was edited.
     if (!this.#isCurrent(entry) || this.#behindMs(entry) > 0) return;
-    const { writer, now, onStatusWrite, onEvent } = this.#options;
+    const { api, now, onStatusWrite, onEvent } = this.#options;
     const input = this.#statusInput(entry);
     const known = rowSetsOf(input.held, entry.held.keys());
     const status = computeStatus(input, now(), known);
@@ -120,7 +120,7 @@ export class PolicyReconciler {
       return;
     }
     const event = callsChanged(entry.compiled, entry.object.status, status);
-    const updated = await writer.replaceStatus(entry, status);
+    const updated = await api.replacePolicyStatus(entry, status);
     // Not before: what a write that failed did not take out of the counts would stay in them, as if another replica knew it.
     entry.known = known;
     onStatusWrite(entry.compiled.ref.kind, "written");

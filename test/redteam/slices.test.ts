@@ -233,7 +233,7 @@ test("a status waits for the forecasts of its rows", async () => {
   let writes = 0;
   const fixture = storeWith({ policies: [policy], clusters: [cluster({ deletionTimestamp })] });
   const reconciler = reconcilerOf(fixture, {
-    replaceStatus: async ({ object }, status) => {
+    replacePolicyStatus: async ({ object }, status) => {
       writes += 1;
       return { ...object, status };
     },

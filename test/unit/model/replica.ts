@@ -168,7 +168,7 @@ export class Replica {
     this.#reconciler = new PolicyReconciler({
       ...common,
       store: this.#store,
-      writer: adapter,
+      api: adapter,
       clustersUnavailable: () => undefined,
       tasksUnavailable: () => undefined,
       notCalled: () => undefined,

@@ -17,7 +17,7 @@ describe("the status", () => {
     while ((fixture.store.policies.get(keyOf(held))?.held.size ?? 0) < clusters.length) fixture.store.wake();
     const written: HookPolicyStatus[] = [];
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         written.push(status);
         return { ...withMeta(object, { resourceVersion: "300" }), status };
       },
@@ -55,16 +55,16 @@ describe("the status", () => {
     const NONE: FoundObjects = { ok: true, namespaced: true, objects: [] };
     const ready = (status: HookPolicyStatus | undefined): string | undefined =>
       status?.conditions?.find(({ type }) => type === "Ready")?.reason;
-    const scene = (writer: Partial<PolicyApi> = {}) => {
+    const scene = (api: Partial<PolicyApi> = {}) => {
       const found: { now: FoundObjects } = { now: UNREAD };
       const objects = { find: () => found.now };
       const fixture = storeWith({ objects });
       const written: (string | undefined)[] = [];
-      const replaceStatus: PolicyApi["replaceStatus"] = async ({ object }, status) => {
+      const replacePolicyStatus: PolicyApi["replacePolicyStatus"] = async ({ object }, status) => {
         written.push(ready(status));
         return { ...withMeta(object, { resourceVersion: "300" }), status };
       };
-      const reconciler = reconcilerOf(fixture, { replaceStatus, ...writer }, { objects });
+      const reconciler = reconcilerOf(fixture, { replacePolicyStatus, ...api }, { objects });
       return { found, fixture, written, reconciler };
     };
     const later = (t: TestContext): void => {
@@ -120,8 +120,8 @@ describe("the status", () => {
       const edited = withMeta(policy, { generation: 2, resourceVersion: "250" });
       let writes = 0;
       const { fixture, reconciler } = scene({
-        get: async () => edited,
-        replaceStatus: async () => {
+        getPolicy: async () => edited,
+        replacePolicyStatus: async () => {
           writes += 1;
           throw conflict;
         },

@@ -19,7 +19,7 @@ describe("the status", () => {
     });
     const written: HookPolicyStatus[] = [];
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         written.push(status);
         return { ...withMeta(object, { resourceVersion: "300" }), status };
       },
@@ -38,7 +38,7 @@ describe("the status", () => {
     const fixture = storeWith({ policies: [upgrades] });
     let written = 0;
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         written += 1;
         const { mode: _, ...stored } = status;
         return { ...withMeta(object, { resourceVersion: "300" }), status: stored };
@@ -64,12 +64,12 @@ describe("the status", () => {
     const reconciler = reconcilerOf(
       fixture,
       {
-        replaceStatus: async ({ object }, status) => {
+        replacePolicyStatus: async ({ object }, status) => {
           attempts += 1;
           if (attempts === 1) throw conflict;
           return { ...object, status };
         },
-        get: async ({ object }) => withMeta(object, { resourceVersion: "250" }),
+        getPolicy: async ({ object }) => withMeta(object, { resourceVersion: "250" }),
       },
       { onStatusWrite: (_, result) => results.push(result) },
     );
@@ -95,14 +95,14 @@ describe("the status", () => {
       let fails = 0;
       let stored: PolicyObject | undefined;
       const reconciler = reconcilerOf(fixture, {
-        replaceStatus: async ({ object }, status) => {
+        replacePolicyStatus: async ({ object }, status) => {
           fails -= 1;
           if (fails >= 0) throw error;
           version += 1;
           stored = { ...withMeta(object, { resourceVersion: `${version}` }), status };
           return stored;
         },
-        get: async () => stored,
+        getPolicy: async () => stored,
       });
       const start = performance.now();
       let passedMs = 0;
@@ -127,7 +127,7 @@ describe("the status", () => {
       setFinalizers: async () => {
         throw new Error("forbidden");
       },
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         written += 1;
         return { ...object, status };
       },
@@ -154,7 +154,7 @@ describe("the status", () => {
     assert.deepEqual(reasons(), ["NotCalled NotRegistered"]);
     because = undefined;
     const refused = async (): Promise<never> => await Promise.reject(new Error("forbidden"));
-    await assert.rejects(reconcilerOf(fixture, { replaceStatus: refused }, over).reconcile(key));
+    await assert.rejects(reconcilerOf(fixture, { replacePolicyStatus: refused }, over).reconcile(key));
     assert.equal(told.length, 1);
     await reconcilerOf(fixture, {}, over).reconcile(key);
     assert.deepEqual(reasons().slice(1), ["Called Called"]);
@@ -163,7 +163,7 @@ describe("the status", () => {
   test("waits until everything was read", async () => {
     const fixture = storeWith({ policies: [hookPolicy()], load: false });
     const never = async (): Promise<never> => assert.fail("nothing is written");
-    const reconciler = reconcilerOf(fixture, { replaceStatus: never, setFinalizers: never });
+    const reconciler = reconcilerOf(fixture, { replacePolicyStatus: never, setFinalizers: never });
     assert.deepEqual(await reconciler.reconcile(keyOf(hookPolicy())), {});
   });
 });
@@ -189,7 +189,7 @@ describe("an edit that memory has been told of and is still compiling", () => {
   test("is not lost to the late answer to the status write before it", async () => {
     const fixture = compiling();
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         const written = { ...withMeta(object, { resourceVersion: "150" }), status };
         fixture.setPolicy(written); // the watch is faster than the answer
         fixture.setPolicy(edit(2));
@@ -204,8 +204,8 @@ describe("an edit that memory has been told of and is still compiling", () => {
   test("is not lost to the late answer to a read of an edit before it", async () => {
     const fixture = compiling();
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async () => await Promise.reject(conflict),
-      get: async () => {
+      replacePolicyStatus: async () => await Promise.reject(conflict),
+      getPolicy: async () => {
         fixture.setPolicy(edit(2));
         fixture.setPolicy(edit(3));
         return edit(2);
@@ -241,7 +241,7 @@ describe("a policy that is gone does not come back into memory", () => {
     const fixture = storeWith({ policies: [hookPolicy()] });
     const edited = withMeta(hookPolicy({ mode: "Audit" }), { generation: 2, resourceVersion: "300" });
     const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
+      replacePolicyStatus: async ({ object }, status) => {
         const answer = { ...withMeta(object, { resourceVersion: "200" }), status };
         fixture.setPolicy(edited);
         return answer;
@@ -381,7 +381,7 @@ describe("the finalizer", () => {
         fixture.setPolicy(live);
         return true;
       },
-      get: async () => live,
+      getPolicy: async () => live,
       // As the API server does.
       setFinalizers: async ({ metadata }, finalizers) => {
         if (metadata.resourceVersion !== live.metadata.resourceVersion) throw conflict;

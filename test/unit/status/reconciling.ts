@@ -22,8 +22,8 @@ function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
   let version = 200;
   const next = (): string => String(version++);
   return {
-    get: async ({ object }) => object,
-    replaceStatus: async ({ object }, status) => ({
+    getPolicy: async ({ object }) => object,
+    replacePolicyStatus: async ({ object }, status) => ({
       ...withMeta(object, { resourceVersion: next() }),
       status,
     }),
@@ -39,12 +39,12 @@ function apiServer(over: Partial<PolicyApi> = {}): PolicyApi {
 
 export function reconcilerOf(
   { store }: Fixture,
-  writer: Partial<PolicyApi> = {},
+  api: Partial<PolicyApi> = {},
   over: Partial<PolicyReconcilerOptions> = {},
 ): PolicyReconciler {
   return new PolicyReconciler({
     store,
-    writer: apiServer(writer),
+    api: apiServer(api),
     objects: NO_OBJECTS,
     log: silent,
     now: () => NOW,
