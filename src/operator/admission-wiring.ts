@@ -25,20 +25,22 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import { matches } from "../policy/decide.ts";
 import type { Lister } from "../memory/memory.ts";
 
-/** The controller's memory. */
-export interface Memory {
+/** What reviews read of the memory, and tell it. */
+interface AdmissionMemory {
   readonly store: Pick<DecisionStore, "loaded" | "policies" | "requestRefused">;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<StoredNamespace>;
 }
 
-type ReadMemory = Omit<Memory, "store"> & { readonly store: Omit<Memory["store"], "requestRefused"> };
+type ReadMemory = Omit<AdmissionMemory, "store"> & {
+  readonly store: Omit<AdmissionMemory["store"], "requestRefused">;
+};
 
 export interface AdmissionOptions extends Pick<
   AdmissionRecording,
   "authenticated" | "metrics" | "audit" | "log"
 > {
-  readonly memory: Memory;
+  readonly memory: AdmissionMemory;
   /** A client of its own: callers of the webhook must not use up the connections that confirm releases. */
   readonly client: ReviewClient;
   readonly settings: Settings;

@@ -19,7 +19,6 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { ObjectKind } from "../policy/watched-objects.ts";
-import type { Memory } from "./admission-wiring.ts";
 import { ApiServerAdapter } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { tellOlderCrds } from "./older-crds.ts";
@@ -58,7 +57,7 @@ const OBJECTS_BUDGET_MS = 5000;
 export class Controller {
   /** About calls, and about requests to the API server. */
   readonly decisions: Decisions;
-  readonly memory: Memory & { readonly store: DecisionStore };
+  readonly memory: Pick<StoreOptions, "clusters" | "namespaces"> & { readonly store: DecisionStore };
   readonly #options: ControllerOptions;
   readonly #informers: Informers;
   readonly #objects: ObjectInformers;

@@ -26,7 +26,7 @@ type AnyInformer = Pick<
 
 export type InformerEntry = readonly [name: string, informer: AnyInformer];
 
-export interface Memory {
+interface Mirrored {
   readonly store: DecisionStore;
   readonly rollouts: Pick<Rollouts, "entries">;
   readonly queue: WorkQueue;
@@ -41,7 +41,7 @@ const MAX_SERIES = 1000;
 
 export function followMemory(
   metrics: Metrics,
-  { store, rollouts, queue, named, objects, tasks, now }: Memory,
+  { store, rollouts, queue, named, objects, tasks, now }: Mirrored,
 ): void {
   const informers = (): InformerEntry[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
@@ -107,7 +107,7 @@ class Series<Label extends string> {
   }
 }
 
-type Surveyed = Pick<Memory, "store" | "rollouts" | "tasks">;
+type Surveyed = Pick<Mirrored, "store" | "rollouts" | "tasks">;
 
 function followHolds(metrics: Metrics, memory: Surveyed): void {
   let underWay: Promise<Survey> | undefined;
@@ -213,7 +213,7 @@ function countNotReady(
 type FailedSample = Sample<PolicyLabel | "phase">;
 
 /** Those on which a person has to act. */
-async function countFailedTasks(memory: Memory["tasks"]): Promise<FailedSample[]> {
+async function countFailedTasks(memory: Mirrored["tasks"]): Promise<FailedSample[]> {
   const counts = new Map<string, FailedSample>();
   const counting = [...memory.all()].filter(({ over }) => !over);
   await eachInSlices(counting, (task) => {
@@ -228,7 +228,7 @@ async function countFailedTasks(memory: Memory["tasks"]): Promise<FailedSample[]
 
 function countPolicies(
   store: DecisionStore,
-  rollouts: Memory["rollouts"],
+  rollouts: Mirrored["rollouts"],
 ): Sample<"kind" | "mode" | "ready">[] {
   const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
   const all = [
