@@ -8,7 +8,7 @@ import type { OperationState, World } from "../policy/world.ts";
 import { lookAt } from "./timeline.ts";
 
 /** The search for windows that never overlap would not end without this bound. */
-export const MAX_STEPS = 100;
+export const MAX_LOOKS_AHEAD = 100;
 
 /**
  * The earliest instant from `now` on at which `policies` release the operation if only the time changes; `undefined`: never,
@@ -23,7 +23,7 @@ export function forecast(
   return withinForecastBudget(() => {
     let state: OperationState = world.state ?? { firstAsked: now, rules: new Map() };
     let at = now;
-    for (let step = 0; step < MAX_STEPS; step += 1) {
+    for (let step = 0; step < MAX_LOOKS_AHEAD; step += 1) {
       const look = lookAt({ policies, world, call, state }, at);
       const { holds, trace } = look.decision;
       if (!holds) return at;

@@ -12,7 +12,7 @@ import { counted } from "../../lib/counted.ts";
 import { emptyStages, namespaceWarning, placesIn } from "../fleet/selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { MAX_STEPS } from "../../operations/forecast.ts";
+import { MAX_LOOKS_AHEAD } from "../../operations/forecast.ts";
 import { lacksNamespace } from "../../rollouts/member.ts";
 import type { Plan } from "../../rollouts/plan.ts";
 import { holdersAt, holdsAt, type Parts, pastGate } from "./planned-member.ts";
@@ -239,6 +239,6 @@ function pastDoubt(gates: ReadonlyMap<string, string>): readonly string[] {
 function closedDoubt(closed: readonly string[], from: Date, members: Members): readonly string[] {
   const own = members.get(closed[0] ?? "");
   if (own === undefined) return [];
-  const what = `Not begun within the next ${MAX_STEPS} changes of windows, which are never open together until then`;
+  const what = `Not begun within the next ${MAX_LOOKS_AHEAD} changes of windows, which are never open together until then`;
   return listed(what, closed, ` (${holdersAt(own, from).replaceAll("; then ", "; ")})`);
 }
