@@ -56,7 +56,7 @@ export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const handlePolicy = createAdmissionHandler({
     settings,
     // Other clients learn nothing from memory.
-    ...(authenticated && { world: worldOf(memory) }),
+    ...(authenticated && { world: admissionWorld(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
     now,
@@ -72,7 +72,7 @@ export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   };
 }
 
-export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {
+export function admissionWorld({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {
   const isMatch = (policy: Parameters<typeof matches>[0], cluster: Cluster): boolean => {
     const namespace = namespaces.get(cluster.metadata.namespace ?? "");
     return matches(policy, { cluster, namespace }) !== "no";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { compileSelector } from "../../../src/api/selector.ts";
 import { ApiServerReviewer } from "../../../src/adapters/access-reviewer.ts";
-import { worldOf } from "../../../src/operator/admission-wiring.ts";
+import { admissionWorld } from "../../../src/operator/admission-wiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
 import { hookRollout } from "../rollouts/fixtures.ts";
@@ -144,7 +144,7 @@ test("the world is the controller's memory", async () => {
   const prod = cluster({ labels: { tier: "prod" } });
   const fixture = storeWith({ policies: [policy, clusterHookPolicy()], clusters: [prod], load: false });
   const clusters = new Map([["team-a/prod-1", prod]]);
-  const world = worldOf({
+  const world = admissionWorld({
     store: fixture.store,
     clusters: {
       get: (key) => clusters.get(key),
