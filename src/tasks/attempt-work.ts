@@ -62,7 +62,7 @@ function accountOf({ metadata, spec }: HookTask): TaskActor {
 }
 
 /** The name of the next attempt, which no other object has. */
-export function nextAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "name" | "namespace"> {
+export function newAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "name" | "namespace"> {
   const { create: created, apply, delete: deletion } = spec.action;
   const template = metadataOf(created ?? apply);
   const namespace = deletion === undefined ? template.namespace : deletion.namespace;

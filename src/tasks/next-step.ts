@@ -32,7 +32,7 @@ export interface TaskSituation {
   /** There are too many HookTasks like this one. */
   readonly isSurplus: boolean;
   /** Another one may still begin after it. */
-  readonly isAwaited: boolean;
+  readonly hasSuccessor: boolean;
   readonly now: Date;
 }
 
@@ -170,11 +170,11 @@ function untilCleanUpMs({ task: { status = {}, spec }, keepMs, now }: TaskSituat
 }
 
 function untilHookTaskDeletedMs(
-  { task: { status = {} }, isSurplus, isAwaited, now }: TaskSituation,
+  { task: { status = {} }, isSurplus, hasSuccessor, now }: TaskSituation,
   cleanUpInMs: number,
 ): number {
   const { phase, over, endedAt } = status;
-  if (over === undefined || isAwaited) return Infinity;
+  if (over === undefined || hasSuccessor) return Infinity;
   if (isSurplus) return 0;
   const staysMs = phase === "Failed" ? FAILED_STAYS_MS : STAYS_MS;
   const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));

@@ -26,7 +26,7 @@ import {
   taskIn,
   type TaskOrigin,
 } from "./permit.ts";
-import { isCarriedOut, lastAttempt, objectOf, openAttempt } from "./task-progress.ts";
+import { isCarriedOut, lastAttempt, objectName, openAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
@@ -98,7 +98,7 @@ export class Permits {
   }
 
   /** Whether another HookTask may still begin after this one, or again. */
-  isAwaited({ clusterUID, policyUID, metadata: { name } }: StoredTask): boolean {
+  hasSuccessor({ clusterUID, policyUID, metadata: { name } }: StoredTask): boolean {
     const all = this.#options.memory.ofPolicy(clusterUID, policyUID);
     return all.some(({ after, over }) => after === name && !over);
   }
@@ -214,7 +214,7 @@ function whyWait({
 }: StoredTask): string | undefined {
   const open = openAttempt(status);
   if (open === undefined || isCarriedOut(open) || spec.action.delete !== undefined) return undefined;
-  const remedy = `see that there is no ${objectOf(spec, open)}, then kubectl delete hooktask -n ${namespace} ${name}`;
+  const remedy = `see that there is no ${objectName(spec, open)}, then kubectl delete hooktask -n ${namespace} ${name}`;
   return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (to end it, ${remedy})`;
 }
 

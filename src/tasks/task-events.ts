@@ -6,7 +6,7 @@ import type { HookTask, HookTaskSpec, HookTaskStatus } from "../api/hook-policy.
 import { isUnknownField } from "../kube/kube-error.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import { lastAttempt, objectOf } from "./task-progress.ts";
+import { lastAttempt, objectName } from "./task-progress.ts";
 
 type Change = "TaskStarted" | "TaskSucceeded" | "TaskFailed" | "TaskNotBegun" | "TaskAltered";
 
@@ -42,7 +42,7 @@ const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {
 /** It may not exist yet. */
 function objectIn(spec: HookTaskSpec, status: HookTaskStatus | undefined): string {
   const last = lastAttempt(status);
-  return last === undefined ? "" : objectOf(spec, last);
+  return last === undefined ? "" : objectName(spec, last);
 }
 
 /** Its HookTask could not be stored. */

@@ -50,7 +50,7 @@ export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "statu
 }
 
 /** As kind/name. */
-export function objectOf(spec: Pick<HookTaskSpec, "action">, { name }: Pick<TaskAttempt, "name">): string {
+export function objectName(spec: Pick<HookTaskSpec, "action">, { name }: Pick<TaskAttempt, "name">): string {
   return `${kindOf(spec).kind}/${name}`.slice(0, MAX_OBJECT);
 }
 
@@ -89,7 +89,7 @@ export function attemptFound(
 ): Status {
   const { uid, targets } = found;
   const last = lastAttempt(status);
-  const object = last && { object: objectOf(spec, last) };
+  const object = last && { object: objectName(spec, last) };
   return changed({ ...withoutMessage(status), phase: "Running", ...object }, (attempt) => ({
     ...withoutMessage(attempt),
     askedAt: timestamp(since),

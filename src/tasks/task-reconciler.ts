@@ -10,7 +10,7 @@ import type { Logger } from "../lib/logger.ts";
 import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
-import { type AttemptWork, carryOut, nextAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
+import { type AttemptWork, carryOut, newAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
 import { mayBeAtWork, type NextStep, nextStep } from "./next-step.ts";
 import type { Permit } from "./permit.ts";
@@ -132,7 +132,7 @@ export class TaskReconciler {
       altered: known.altered,
       keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? undefined : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
-      isAwaited: permits.isAwaited(known),
+      hasSuccessor: permits.hasSuccessor(known),
       now: now(),
     });
   }
@@ -227,7 +227,7 @@ export class TaskReconciler {
       if (hindrance !== undefined) return await this.#hindered(task, hindrance);
       this.#inTheWay.delete(keyOf(task));
       allowance.spend(task.spec.clusterRef.namespace, 1);
-      const attempt = nextAttempt(task);
+      const attempt = newAttempt(task);
       const done = await this.#write(task, attemptBegun(task, attempt, now()));
       this.#unmade.set(keyOf(task), attempt.name);
       return done;

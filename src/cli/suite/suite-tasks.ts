@@ -13,7 +13,7 @@ import { targetVersion } from "../../api/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../operations/beginnings.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
-import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
+import { carryOut, newAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
 import { isOperationOver, isSettled, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
 import { type PermitsOptions, waitForOther } from "../../tasks/permits.ts";
@@ -37,7 +37,7 @@ import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 import { suiteTaskObjects } from "./task-objects.ts";
 
-/** What nextAttempt() puts behind the name of a template. */
+/** What newAttempt() puts behind the name of a template. */
 const RANDOM = /-[0-9a-f]{10}$/;
 
 /** No request is lost, nothing is altered, and what is created stays, so that the suite can look at it. */
@@ -45,7 +45,7 @@ const PLAYED = {
   isUnmade: true,
   keepMs: undefined,
   isSurplus: false,
-  isAwaited: false,
+  hasSuccessor: false,
   altered: false,
 } as const;
 
@@ -167,7 +167,7 @@ export class SuiteTasks {
 
   /** Without random letters, so that steps can name the object: it replaces that of the attempt before. */
   #attemptOf(task: HookTask): { readonly name: string; readonly namespace?: string } {
-    const attempt = nextAttempt(task);
+    const attempt = newAttempt(task);
     if (task.spec.action.create === undefined) return attempt;
     const run = taskRunKey(task);
     const earlier = this.all().filter((each) => taskRunKey(each) === run);

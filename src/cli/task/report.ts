@@ -12,7 +12,7 @@ import {
   isCarriedOut,
   isHindered,
   lastAttempt,
-  objectOf as nameOf,
+  objectName,
   openAttempt,
 } from "../../tasks/task-progress.ts";
 import { ageText, since, until } from "../../lib/age.ts";
@@ -167,7 +167,7 @@ function goOnDetail(task: ReadTask, view: TaskView): Detail | false {
 function leftBy(task: HookTask): string | undefined {
   const last = task.spec.action.create && lastAttempt(task.status);
   if (last === undefined || (last.endedAt !== undefined && !mayBeAtWork(task, last))) return undefined;
-  return nameOf(task.spec, last);
+  return objectName(task.spec, last);
 }
 
 function overrideOf({ cluster, policy, object }: ReadTask): string {

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { carryOut, nextAttempt, observe, whyNotGone } from "../../../src/tasks/attempt-work.ts";
+import { carryOut, newAttempt, observe, whyNotGone } from "../../../src/tasks/attempt-work.ts";
 import type { TaskObject, TaskObjects } from "../../../src/tasks/task-objects.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
@@ -60,11 +60,11 @@ const workOf = (task: HookTask) => {
 
 describe("an attempt", () => {
   test("has a name of its own, which ends in ten letters that nobody can guess", () => {
-    const [first, second] = [nextAttempt(hookTask()), nextAttempt(hookTask())];
+    const [first, second] = [newAttempt(hookTask()), newAttempt(hookTask())];
     assert.match(first.name, /^clean-[0-9a-f]{10}$/);
     assert.notEqual(first.name, second.name);
     const create = { ...CONFIG_MAP, metadata: { name: "x.".repeat(60) } };
-    assert.ok(nextAttempt(hookTask({}, { action: { create } })).name.length <= 63);
+    assert.ok(newAttempt(hookTask({}, { action: { create } })).name.length <= 63);
   });
 
   test("creates the object under its name, with the Cluster's uid", async () => {

@@ -60,7 +60,7 @@ function lab(t: TestContext, world: World): Lab {
     isOver: () => false,
     keepMs: () => 0,
     isSurplus: () => false,
-    isAwaited: () => false,
+    hasSuccessor: () => false,
     clusterOf: () => undefined,
     fromMemory: () => world.fromMemory ?? BEGIN,
     now: async () => await Promise.resolve(world.now ?? BEGIN),

@@ -56,7 +56,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       isOverNow: async () => await Promise.resolve(leader.isOver),
       isTakenBack: () => false,
       isSurplus: () => false,
-      isAwaited: () => false,
+      hasSuccessor: () => false,
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
