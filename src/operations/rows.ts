@@ -111,7 +111,7 @@ export function saysTheSame(a: ShownResult, b: ShownResult): boolean {
 function reportedRule(trace: PolicyTrace): RuleTrace | undefined {
   const isOut = trace.mode === "Audit" || trace.overriddenBy !== undefined;
   if (trace.verdict === "Allowed" && isOut) return undefined;
-  return decidingRule(trace) ?? trace.rules.find(waitHasPassed);
+  return rowRule(trace) ?? trace.rules.find(waitHasPassed);
 }
 
 function waitHasPassed({ reason, timers }: RuleTrace): boolean {
@@ -119,7 +119,7 @@ function waitHasPassed({ reason, timers }: RuleTrace): boolean {
 }
 
 /** The rule that holds, or would hold without Audit or the override; else a rule whose deadline has released. */
-function decidingRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
+function rowRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
   if (verdict === "Observed") return undefined;
   if (verdict === "Allowed" && overriddenBy === undefined)
     return rules.find(({ reason }) => reason === "DeadlineExpired");
@@ -192,7 +192,13 @@ export function recentResult(
   const message = failed.length > 0 && {
     message: shownMessage(`failed, and onFailure is Proceed: ${firstNames(failed)}`),
   };
-  return { ...resultOf(operation, trace, now), ...message, verdict, reason: reasonOf(trace), ...override };
+  return {
+    ...resultOf(operation, trace, now),
+    ...message,
+    verdict,
+    reason: resultReason(trace),
+    ...override,
+  };
 }
 
 /** Those that hold nothing, although they have failed. */
@@ -208,7 +214,7 @@ export function heldResult(
   trace: PolicyTrace,
   now: Date,
 ): RecentResult {
-  const reason = decidingRule(trace)?.reason ?? trace.verdict;
+  const reason = rowRule(trace)?.reason ?? trace.verdict;
   return { ...resultOf(operation, trace, now), verdict, reason };
 }
 
@@ -220,7 +226,7 @@ function resultOf(
 ): Omit<RecentResult, "verdict" | "reason" | "override"> {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
-  const rule = decidingRule(trace);
+  const rule = rowRule(trace);
   const message = rule && ruleMessage(rule, rule.message, { max: MAX_ROW_MESSAGE });
   return {
     namespace,
@@ -234,10 +240,10 @@ function resultOf(
   };
 }
 
-function reasonOf(trace: PolicyTrace): string {
+function resultReason(trace: PolicyTrace): string {
   const { verdict, overriddenBy, rules } = trace;
   if (overriddenBy !== undefined) return "Overridden";
-  if (verdict === "WouldBlock" || verdict === "NotEvaluable") return decidingRule(trace)?.reason ?? verdict;
+  if (verdict === "WouldBlock" || verdict === "NotEvaluable") return rowRule(trace)?.reason ?? verdict;
   const expired = rules.find(({ reason }) => reason === "DeadlineExpired");
   const spoken = rules.filter((rule) => rule.verdict !== "Skipped");
   return (expired ?? spoken.find((rule) => rule.verdict === verdict) ?? spoken[0])?.reason ?? verdict;
