@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import { Command, CommanderError, Help, Option } from "commander";
 
-import { actionOf, addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
+import { actionWord, addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
 import { flagsBehind } from "./cli/flag-order.ts";
 import { addApprove } from "./cli/approve/command.ts";
 import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
@@ -71,7 +71,7 @@ function createProgram(name: string): Command {
 
 /** Without those of other actions than `rollout plan --help` names: their descriptions begin with the actions. */
 function visibleOptions(command: Command): Option[] {
-  const action = actionOf(command);
+  const action = actionWord(command);
   return new Help().visibleOptions(command).filter(({ description }) => {
     const [, owners] = /^([a-z]+(?: and [a-z]+)*): /.exec(description) ?? [];
     return action === undefined || owners === undefined || owners.split(" and ").includes(action);

@@ -24,7 +24,7 @@ export class CommandError extends Error {
 export function addExamples(command: Command, examples: string): Command {
   return command.addHelpText("after", () => {
     const name = programName(command);
-    const action = actionOf(command);
+    const action = actionWord(command);
     const shown = examples
       .split("\n\n")
       .filter((example) => action === undefined || example.includes(` ${command.name()} ${action}`));
@@ -33,7 +33,7 @@ export function addExamples(command: Command, examples: string): Command {
 }
 
 /** "plan", for `rollout plan --help`. */
-export function actionOf({ args: [word = ""], registeredArguments: [first] }: Command): string | undefined {
+export function actionWord({ args: [word = ""], registeredArguments: [first] }: Command): string | undefined {
   return first?.argChoices?.includes(word) === true ? word : undefined;
 }
 

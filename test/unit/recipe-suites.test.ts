@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { loadPaths } from "../../src/cli/files/load.ts";
 import { runSuite } from "../../src/cli/suite/run-suite.ts";
-import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
+import { isMeantAsSuite, loadSuite } from "../../src/cli/suite/suite.ts";
 import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
 const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
@@ -26,7 +26,7 @@ async function check(t: test.TestContext, files: Readonly<Record<string, string>
   t.after(() => rmSync(folder, { recursive: true }));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const { objects } = await loadPaths([join(folder, "suite.yaml")]);
-  const [source, ...others] = objects.filter(({ object }) => isSuite(object));
+  const [source, ...others] = objects.filter(({ object }) => isMeantAsSuite(object));
   assert.ok(source && others.length === 0);
   const loaded = await loadSuite(source);
   const { status, problems, steps } = await runSuite(loaded);

@@ -12,22 +12,16 @@ import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
 import { lookup } from "../../api/selector.ts";
-import {
-  type Mark as Settable,
-  type MarkReaders,
-  namedBy,
-  placeOf,
-  whyNotSettable,
-} from "../../policy/mark.ts";
+import { type Mark, type MarkReaders, namedBy, placeOf, whyNotSettable } from "../../policy/mark.ts";
 import type { World } from "../../policy/world.ts";
-import { notCalled, omittedRows } from "../fleet/caveats.ts";
+import { whyNotCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { gateOf } from "../fleet/held.ts";
 import type { HolderRef, PolicyRef } from "../../policy/policy-ref.ts";
 import { explainRollouts } from "../fleet/rollout-hold.ts";
 
-export interface Mark extends Settable {
+export interface ApprovedMark extends Mark {
   /** A different value that the key has now. */
   readonly replaces?: string;
 }
@@ -40,7 +34,7 @@ export interface GateRef {
 }
 
 export interface Approval extends GateRef {
-  readonly mark: Mark;
+  readonly mark: ApprovedMark;
 }
 
 /** A gate, rule or rollout that holds the operation despite the approval. */
@@ -57,7 +51,7 @@ export interface Obstacle extends Omit<GateRef, "policy"> {
   readonly withheld?: string;
 }
 
-export interface OperationPlan extends Operation {
+export interface OperationPlan extends ApprovableOperation {
   readonly approvals: readonly Approval[];
   readonly obstacles: readonly Obstacle[];
   /** When it proceeds by time alone after the approval; absent: never. */
@@ -72,16 +66,16 @@ export interface ApprovalPlan {
   readonly served: ServedHooks;
   /** The held operations. */
   readonly operations: readonly OperationPlan[];
-  readonly marks: readonly Mark[];
+  readonly marks: readonly ApprovedMark[];
   /** Other operations that the same marks release, now or when Cluster API calls. */
-  readonly alsoReleases: readonly Operation[];
+  readonly alsoReleases: readonly ApprovableOperation[];
   /** Why Cluster API calls no extension for the Cluster. */
   readonly notCalled?: string | undefined;
   /** Why further operations may wait without a status row. */
   readonly omitted?: string | undefined;
 }
 
-export interface Operation {
+export interface ApprovableOperation {
   readonly call: HookCall;
   /** Absent: no call by Cluster API is known. */
   readonly pending?: PendingOperation;
@@ -116,7 +110,7 @@ export function planApproval(
   const scene: Scene = { fleet, policies, cluster, now, ...may };
   const known = fleet.pendingOperations(cluster).map((pending) => ({ call: pending.call, pending }));
   const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
-  const operations: readonly Operation[] =
+  const operations: readonly ApprovableOperation[] =
     hook !== undefined && chosen.length === 0 ? [{ call: expectedCall(hook, cluster) }] : chosen;
   const held = operations
     .map((operation) => ({ operation, decision: judge(scene, operation) }))
@@ -139,7 +133,7 @@ export function planApproval(
     alsoReleases: otherOperations(scene, known, operations).filter((other) =>
       isReleased(scene, other, marked),
     ),
-    notCalled: notCalled(cluster),
+    notCalled: whyNotCalled(cluster),
     omitted: hook === undefined ? omittedRows(fleet, cluster) : undefined,
   };
 }
@@ -147,18 +141,18 @@ export function planApproval(
 /** Other pending operations, and future ones: a mark that is set now can release them, too. */
 function otherOperations(
   { fleet, cluster, now }: Scene,
-  pending: readonly Operation[],
-  chosen: readonly Operation[],
-): readonly Operation[] {
+  pending: readonly ApprovableOperation[],
+  chosen: readonly ApprovableOperation[],
+): readonly ApprovableOperation[] {
   const hooks = new Set([...chosen, ...pending].map(({ call }) => call.hook));
   const future = HOOK_NAMES.filter((hook) => !hooks.has(hook))
-    .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
+    .map((hook): ApprovableOperation => ({ call: expectedCall(hook, cluster) }))
     .filter(({ call }) => !hasEnded(newOperation(call, cluster, now, undefined), cluster, fleet.served));
   return [...pending.filter((each) => !chosen.includes(each)), ...future];
 }
 
 /** Whether time alone releases the operation earlier with the marks than without them. */
-function isReleased(scene: Scene, operation: Operation, marked: MarkedObjects): boolean {
+function isReleased(scene: Scene, operation: ApprovableOperation, marked: MarkedObjects): boolean {
   const release = (marks?: MarkedObjects): number =>
     forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
     Infinity;
@@ -170,14 +164,14 @@ type MarkedObjects = Pick<World, "cluster" | "namespace">;
 
 function worldOf(
   { fleet, cluster, now }: Scene,
-  { call, pending = newOperation(call, cluster, now, undefined) }: Operation,
+  { call, pending = newOperation(call, cluster, now, undefined) }: ApprovableOperation,
   marked: MarkedObjects | undefined,
 ): World {
   const world = fleet.world(marked?.cluster ?? cluster, pending);
   return marked === undefined ? world : { ...world, namespace: marked.namespace };
 }
 
-function judge(scene: Scene, operation: Operation, marked?: MarkedObjects): Decision {
+function judge(scene: Scene, operation: ApprovableOperation, marked?: MarkedObjects): Decision {
   return decide(scene.policies, worldOf(scene, operation, marked), operation.call, scene.now);
 }
 
@@ -193,7 +187,11 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
   );
 }
 
-function marksFor({ fleet, cluster }: Scene, { policy, rule, gate }: GateRef, call: HookCall): Mark[] {
+function marksFor(
+  { fleet, cluster }: Scene,
+  { policy, rule, gate }: GateRef,
+  call: HookCall,
+): ApprovedMark[] {
   const raw = fleet.policies.find(({ compiled }) => compiled.ref === policy)?.raw;
   const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
   return marksOf(gateOf(raw?.["spec"], { rule, gate }), cluster, call).flatMap((mark) => {
@@ -206,7 +204,7 @@ function marksFor({ fleet, cluster }: Scene, { policy, rule, gate }: GateRef, ca
 
 function whyWithheld(
   { readers, namespaceMarks, unattended }: Scene,
-  mark: Mark,
+  mark: ApprovedMark,
   { policy }: GateRef,
 ): string | undefined {
   const isNamed = mark.on === "Namespace" && namespaceMarks.includes(`${mark.key}=${mark.value}`);
@@ -222,7 +220,7 @@ const UNKNOWN_SELECTORS =
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
-function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
+function withMarks({ fleet, cluster }: Scene, marks: readonly ApprovedMark[]): MarkedObjects {
   const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
   return {
     cluster: marks.filter(({ on }) => on === "Cluster").reduce(withMark, cluster),
@@ -230,7 +228,10 @@ function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObj
   };
 }
 
-function withMark<T extends { readonly metadata: ObjectMeta }>(object: T, { field, key, value }: Mark): T {
+function withMark<T extends { readonly metadata: ObjectMeta }>(
+  object: T,
+  { field, key, value }: ApprovedMark,
+): T {
   const { metadata } = object;
   const name = FIELDS[field];
   return { ...object, metadata: { ...metadata, [name]: { ...metadata[name], [key]: value } } };
@@ -238,7 +239,7 @@ function withMark<T extends { readonly metadata: ObjectMeta }>(object: T, { fiel
 
 function prospects(
   scene: Scene,
-  operation: Operation,
+  operation: ApprovableOperation,
   marks: MarkedObjects,
 ): Pick<OperationPlan, "obstacles" | "releasedAt"> {
   const world = worldOf(scene, operation, marks);
@@ -270,7 +271,7 @@ function prospects(
 }
 
 /** The rollouts that hold the operation as it is now, because no mark gives it a slot. */
-function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle[] {
+function rolloutObstacles(scene: Scene, operation: ApprovableOperation): readonly Obstacle[] {
   const world = worldOf(scene, operation, undefined);
   return explainRollouts(scene.fleet, { world, call: operation.call, now: scene.now }, { live: true })
     .filter(({ holds }) => holds)

@@ -117,7 +117,7 @@ async function carryOut(
   live: LiveCluster,
   flags: Flags,
 ): Promise<{ readonly outcome: ApprovalOutcome; readonly problem?: string }> {
-  const { commandFor, nameOf, planLines } = await import("./report.ts");
+  const { markCommand, clusterTitle, approvalLines } = await import("./report.ts");
   const say = (...lines: readonly string[]): void => {
     (flags.output === "json" ? stderr : stdout).lines(lines);
   };
@@ -129,15 +129,15 @@ async function carryOut(
     return { outcome: nothing };
   }
   const terminal = terminalOf(process.stdout, flags);
-  const show = (shown: LivePlan): string[] => planLines(shown, { now: new Date(), ...terminal });
+  const show = (shown: LivePlan): string[] => approvalLines(shown, { now: new Date(), ...terminal });
   if (flags.output === "text") say(...show(plan));
   if (plan.marks.length === 0) return { outcome: nothing, problem: "no unmet gate can be approved" };
   if (flags.dryRun === true) {
-    const commands = plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}`);
+    const commands = plan.marks.map((mark) => `  ${markCommand(mark, plan)}${connectionWords(flags)}`);
     say("nothing was changed; by hand:", ...commands);
     return { outcome: nothing };
   }
-  await confirm(`Approve this for ${nameOf(plan.cluster)}?`, {
+  await confirm(`Approve this for ${clusterTitle(plan.cluster)}?`, {
     yes: flags.yes === true,
     server: live.server,
   });

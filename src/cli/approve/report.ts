@@ -10,7 +10,7 @@ import { shellQuote } from "../../lib/shell-quote.ts";
 import { truncate } from "../../lib/truncate.ts";
 import { commandToSet } from "../../policy/mark.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { ApprovalPlan, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
+import type { ApprovalPlan, GateRef, ApprovedMark, Obstacle, OperationPlan } from "./approval.ts";
 import type { OperationEnd } from "./wait-for-end.ts";
 import { ageText } from "../../lib/age.ts";
 import type { Detail } from "../../page/branch.ts";
@@ -39,7 +39,7 @@ export function effectOf(call: HookCall): string {
 /** After an effect, where Cluster API is not known to ask. */
 export const ONCE = ", once it wants to";
 
-export function nameOf(cluster: Cluster): string {
+export function clusterTitle(cluster: Cluster): string {
   return `Cluster ${clusterKey(cluster)}`;
 }
 
@@ -47,7 +47,7 @@ export interface PlanView extends Terminal {
   readonly now: Date;
 }
 
-export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
+export function approvalLines(plan: ApprovalPlan, view: PlanView): string[] {
   const { operations, alsoReleases } = plan;
   return [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
@@ -86,7 +86,10 @@ function operationLines(
         : [{ label: "", text: `not before ${timestamp(obstacle.release)}` }]),
     ]),
   ];
-  return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
+  return [
+    `${colour.bold(`${call.hook} of ${clusterTitle(cluster)}`)}, ${asked}`,
+    ...indented(details, columns),
+  ];
 }
 
 function gateName({ policy, rule, gate }: GateRef | Obstacle): string {
@@ -98,8 +101,8 @@ const MAX_VALUE = 80;
 type Target = Pick<ApprovalPlan, "cluster">;
 
 /** "annotation example.com/ok=true on Cluster team-a/prod-1" */
-export function markText({ on, field, key, value, replaces }: Mark, { cluster }: Target): string {
-  const place = on === "Cluster" ? nameOf(cluster) : `Namespace ${cluster.metadata.namespace}`;
+export function markText({ on, field, key, value, replaces }: ApprovedMark, { cluster }: Target): string {
+  const place = on === "Cluster" ? clusterTitle(cluster) : `Namespace ${cluster.metadata.namespace}`;
   const notes = [
     ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
@@ -107,7 +110,7 @@ export function markText({ on, field, key, value, replaces }: Mark, { cluster }:
   return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");
 }
 
-export function commandFor({ replaces, ...mark }: Mark, { cluster: { metadata } }: Target): string {
+export function markCommand({ replaces, ...mark }: ApprovedMark, { cluster: { metadata } }: Target): string {
   const target = mark.on === "Cluster" ? metadata : { name: metadata.namespace ?? "" };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
 }
@@ -139,7 +142,7 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
     ...(version !== undefined && { targetVersion: version }),
     effect: effectOf(call),
     ...(pending !== undefined && { firstAsked: timestamp(pending.firstAsked) }),
-    approvals: approvals.map(({ mark, ...gate }) => ({ ...gate, ...mark, command: commandFor(mark, plan) })),
+    approvals: approvals.map(({ mark, ...gate }) => ({ ...gate, ...mark, command: markCommand(mark, plan) })),
     obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
       ...obstacle,
       ...(release !== undefined && { earliestRelease: timestamp(release) }),

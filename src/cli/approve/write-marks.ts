@@ -9,14 +9,18 @@ import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { placeOf } from "../../policy/mark.ts";
 import { targetVersion } from "../../api/target-version.ts";
-import { type ApprovalPlan, FIELDS, type Mark, type Operation } from "./approval.ts";
+import { type ApprovalPlan, FIELDS, type ApprovedMark, type ApprovableOperation } from "./approval.ts";
 import { markText } from "./report.ts";
 
 export interface MarkWriter {
   /** Reads the present state and plans again. */
   readonly look: () => Promise<ApprovalPlan>;
   /** False: the object has changed, and nothing was set. */
-  readonly set: (on: Mark["on"], target: ObjectMeta, marks: readonly Mark[]) => Promise<boolean>;
+  readonly set: (
+    on: ApprovedMark["on"],
+    target: ObjectMeta,
+    marks: readonly ApprovedMark[],
+  ) => Promise<boolean>;
   readonly say: (line: string) => void;
 }
 
@@ -28,7 +32,7 @@ export async function writeMarks(shown: ApprovalPlan, { look, set, say }: MarkWr
   const done = new Set<string>();
   for (let writes = 0; writes < MAX_WRITES; writes += 1) {
     const seen = await look();
-    if (!isWithin(seen, shown, done)) {
+    if (!doesNoMore(seen, shown, done)) {
       throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
     }
     const left = seen.marks.filter((mark) => !done.has(placeOf(mark)));
@@ -46,7 +50,7 @@ export async function writeMarks(shown: ApprovalPlan, { look, set, say }: MarkWr
 }
 
 /** Whether `seen` would set and release nothing beyond `shown`. `set`: places that are already written. */
-export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
+export function doesNoMore(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
   const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
   const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
   const future = new Set(
@@ -61,16 +65,16 @@ export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlyS
   );
 }
 
-function identityOf({ call }: Operation): string {
+function identityOf({ call }: ApprovableOperation): string {
   return [call.hook, targetVersion(call)].join(" ");
 }
 
 /** Patches this object as it was read; false: the object has changed, and nothing was set. */
 export async function setMarks(
   client: KubeClient,
-  on: Mark["on"],
+  on: ApprovedMark["on"],
   { namespace, name, uid, resourceVersion }: ObjectMeta,
-  marks: readonly Mark[],
+  marks: readonly ApprovedMark[],
 ): Promise<boolean> {
   const resource = on === "Namespace" ? NAMESPACES : await clusterResource(client);
   const metadata: Record<string, unknown> = { uid, resourceVersion };

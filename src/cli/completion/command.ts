@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { Argument, type Command } from "commander";
 import { isPrintable } from "../../lib/printable.ts";
 import { addExamples } from "../command.ts";
-import { answerText, answerTo, flagValue, type Live, offer } from "./completion-answer.ts";
+import { completionText, answerTo, flagValue, type Live, offer } from "./completion-answer.ts";
 import { SCRIPTS } from "./completion-script.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { NamesOptions } from "../fleet/live-objects.ts";
@@ -42,14 +42,14 @@ export async function answerCompletion(words: readonly string[], program: Comman
   const answer = answerTo(words, program);
   const typed = words.at(-1) ?? "";
   if (answer.live === undefined) {
-    stdout.document(answerText(answer));
+    stdout.document(completionText(answer));
     return;
   }
   const { kind, prefix } = answer.live;
   const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
   // A name with unprintable characters cannot be typed.
   const candidates = names.filter(isPrintable).map((name) => ({ value: `${prefix}${name}` }));
-  stdout.document(answerText(offer(candidates, typed)));
+  stdout.document(completionText(offer(candidates, typed)));
 }
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {

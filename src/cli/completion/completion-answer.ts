@@ -106,7 +106,7 @@ export function offer(candidates: readonly Candidate[], typed: string): Completi
 }
 
 /** The output format of cobra's `__complete`. */
-export function answerText({ candidates, directive }: CompletionAnswer): string {
+export function completionText({ candidates, directive }: CompletionAnswer): string {
   const lines = candidates.map(({ value, description }) =>
     description === undefined ? value : `${value}\t${description}`,
   );

@@ -18,7 +18,7 @@ import {
   warning,
 } from "./finding.ts";
 import { kubectl } from "../fleet/caveats.ts";
-import { emptySelections, placesIn } from "../fleet/selections.ts";
+import { emptySelections, clusterPlaces } from "../fleet/selections.ts";
 import { type Fleet, type FleetPolicy, nameOf } from "../fleet/fleet.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
@@ -34,7 +34,7 @@ export function effective(examined: DoctorInput): Finding {
   checkMatches(examined);
   const { fleet, matches } = examined;
   const idle = [...gatedIn(matches)].filter(([, found]) => found.length === 0);
-  const places = placesIn(fleet);
+  const places = clusterPlaces(fleet);
   const found = together([
     problems(
       "warning",
@@ -62,14 +62,14 @@ function untilForgotten(policy: FleetPolicy): readonly Problem[] {
     .map(({ path, message }) => ({ detail: nameOf(policy), remedy: `${path} ${message}` }));
 }
 
-function idleProblem(policy: FleetPolicy, places: ReturnType<typeof placesIn>): Problem {
+function idleProblem(policy: FleetPolicy, places: ReturnType<typeof clusterPlaces>): Problem {
   const [why] = policy.compiled.errors.length > 0 ? [] : emptySelections(policy.raw, places);
   const cause = why === undefined ? "" : `${why.path}: ${why.message}. `;
   return { detail: nameOf(policy), remedy: `${cause}${cureOfIdle(why?.path, places)}` };
 }
 
 /** `path`: of what selects no Cluster. */
-function cureOfIdle(path: string | undefined, places: ReturnType<typeof placesIn>): string {
+function cureOfIdle(path: string | undefined, places: ReturnType<typeof clusterPlaces>): string {
   if (path === undefined) return "Correct spec.clusterSelector or the labels of the Clusters, or delete it";
   if (path === "metadata.namespace") {
     const used = [...new Set(places.map(({ namespace }) => namespace))];

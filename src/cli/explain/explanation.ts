@@ -13,13 +13,13 @@ import { type AdmissionDecision, denying, warning } from "../../policy/admission
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { admitted, answerOf, requestOf, traceOf } from "../fleet/admission-request.ts";
+import { admitted, admissionAnswer, requestOf, traceOf } from "../fleet/admission-request.ts";
 import { type Operation, operationOf } from "../../operations/beginnings.ts";
 import {
   heldByClusterAPI,
   kubectl,
   MINOR_STEPS,
-  notCalled,
+  whyNotCalled,
   omittedRows,
   resumeCommand,
 } from "../fleet/caveats.ts";
@@ -180,7 +180,7 @@ function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | unde
   return [
     options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
     attempt && "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined,
-    notCalled(cluster),
+    whyNotCalled(cluster),
     ...unread.map(({ text }) => text),
     hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
   ];
@@ -302,7 +302,7 @@ function explainAttempt(
   const { now, at = now, request } = options;
   const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const found = admitted(fleet, attempt, at);
-  const { verdict: admission, message, decision } = answerOf(attempt, found);
+  const { verdict: admission, message, decision } = admissionAnswer(attempt, found);
   const world = fleet.world(cluster);
   const policies = admission === "Denied" ? denying(all) : warning(all);
   const situation = { fleet, world, call, now: at, policies, before };

@@ -4,7 +4,7 @@ import type { ParsedFile, ParsedDocument } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** One value. `undefined`: not JSON, or a map with a duplicate key; parseYaml() gives the details. */
-export function parseJson(text: string): ParsedFile | undefined {
+export function parseJsonFile(text: string): ParsedFile | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined;
   const value = parse(text);
   if (value === undefined || keysWritten(text) !== keysOf(value)) return undefined;

@@ -5,7 +5,7 @@
 
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { type LoadOptions, readText, type Source, sourcesOf } from "./paths.ts";
-import { parseJson } from "./json.ts";
+import { parseJsonFile } from "./json.ts";
 import { isKustomization } from "./kustomization.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
 import { type FileProblem, itemKind, type ParsedDocument, type SourceObject } from "./parsed.ts";
@@ -43,7 +43,7 @@ export async function loadPaths(
 async function loadSource(source: Source, options: LoadOptions): Promise<LoadedFiles> {
   const read = await readText(source, options);
   const loaded = read.ok
-    ? parseText(source, read.text, options)
+    ? parseFile(source, read.text, options)
     : { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
   const { objects, problems } = loaded;
   const isSkipped =
@@ -54,14 +54,14 @@ async function loadSource(source: Source, options: LoadOptions): Promise<LoadedF
   return isSkipped ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
 }
 
-export function parseText(
+export function parseFile(
   { name: file, named }: Source,
   text: string,
   { progress }: LoadOptions = {},
 ): LoadedFiles {
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
-  const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);
+  const { documents, problems } = parseJsonFile(text) ?? parseYaml(text, progress);
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem, lines }));
   let ignored = 0;

@@ -73,7 +73,7 @@ export interface AdmissionAnswer {
   readonly decision: Decision;
 }
 
-export function answerOf(attempt: Attempt, found: AdmissionDecision): AdmissionAnswer {
+export function admissionAnswer(attempt: Attempt, found: AdmissionDecision): AdmissionAnswer {
   const { verdict, denial, warning: warned } = found;
   if (verdict === "Denied")
     return { verdict, message: refusedBy(attempt, denial).message, decision: atOnce(denial) };

@@ -19,7 +19,7 @@ import type { RawObject } from "./kinds.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
 /** Why Cluster API calls no hook for the Cluster; `undefined`: it does. */
-export function notCalled({ topology, paused }: Cluster): string | undefined {
+export function whyNotCalled({ topology, paused }: Cluster): string | undefined {
   if (topology === undefined) return "Cluster API calls no hook for the Cluster: it has no spec.topology";
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
 }

@@ -34,7 +34,7 @@ import {
   namesOf,
   readAsOperator,
   TIMEOUT_MS,
-  typed,
+  withType,
 } from "./live-objects.ts";
 import { gateQueries } from "./rollout-hold.ts";
 import { gatesIn } from "../../policy/gates/gates.ts";
@@ -211,7 +211,7 @@ async function readTasks(
   const selected = isAltered ? {} : { labelSelector: `${CLUSTER_UID}=${uid}` };
   const lists = taskNamespaces(policies).map(async (namespace) => {
     const found = unlessNotFound(
-      client.list(HOOK_TASKS, { namespace, ...selected, project: (raw) => typed(HOOK_TASKS, raw) }),
+      client.list(HOOK_TASKS, { namespace, ...selected, project: (raw) => withType(HOOK_TASKS, raw) }),
     );
     const items = found.then((list) => list?.items ?? []);
     return await unlessForbidden("HookTasks", ["list", HOOK_TASKS], items);
@@ -235,7 +235,7 @@ function looksIntoNamespaces(object: RawObject): boolean {
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {
   const found = await unlessNotFound(client.get(resource, key));
-  return found && typed(resource, found);
+  return found && withType(resource, found);
 }
 
 async function unlessForbidden(

@@ -28,7 +28,7 @@ import {
 } from "../../policy/watched-objects.ts";
 
 /** The items of a list have no kind. */
-export function typed({ group, version, kind }: Resource, raw: object): RawObject {
+export function withType({ group, version, kind }: Resource, raw: object): RawObject {
   return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
 }
 
@@ -54,7 +54,7 @@ export async function listTyped(
 ): Promise<readonly RawObject[]> {
   const { items } = await client.list(resource, {
     ...(namespace !== undefined && { namespace }),
-    project: (raw) => typed(resource, raw),
+    project: (raw) => withType(resource, raw),
   });
   return items;
 }

@@ -6,7 +6,7 @@ import { UsageError } from "../../lib/thrown.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { type Deployment, flagOf, operators } from "../doctor/check-install.ts";
 import { read } from "../doctor/finding.ts";
-import { typed } from "./live-objects.ts";
+import { withType } from "./live-objects.ts";
 
 const NAMES = ["capi-version", "webhook-service-name", "max-override-duration"] as const;
 
@@ -32,7 +32,7 @@ export interface OperatorOptions {
 export async function operatorOptions(client: KubeClient, capiVersion?: string): Promise<OperatorOptions> {
   const listed = client.list(DEPLOYMENTS, {
     labelSelector: "app.kubernetes.io/name=hookpolicy",
-    project: (raw) => typed(DEPLOYMENTS, raw),
+    project: (raw) => withType(DEPLOYMENTS, raw),
   });
   const deployments = await read(listed.then(({ items }) => items));
   const options = optionsOf({ deployments });

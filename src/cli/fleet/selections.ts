@@ -27,7 +27,7 @@ interface Selection {
   readonly clusterSelector?: LabelSelector | undefined;
 }
 
-export function placesIn(fleet: Fleet): readonly Place[] {
+export function clusterPlaces(fleet: Fleet): readonly Place[] {
   return fleet.clusters().map(({ metadata: { namespace = "", labels } }) => {
     const found = fleet.namespace(namespace);
     return {

@@ -12,7 +12,7 @@ import { LEADER_LEASE, LEASES, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "..
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
-import { listTyped, namesOf, TIMEOUT_MS, typed } from "../fleet/live-objects.ts";
+import { listTyped, namesOf, TIMEOUT_MS, withType } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
 import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";
 import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
@@ -97,7 +97,7 @@ export async function followHolders(
         const onObjects = (objects: readonly KubeObject[]): void => {
           known.set(
             resource,
-            objects.map((object) => typed(resource, object)),
+            objects.map((object) => withType(resource, object)),
           );
           tell();
         };

@@ -100,8 +100,8 @@ async function override(name: ClusterName, flags: Flags, program: string): Promi
     checkLength(flags.for, live);
     const first = await live.look();
     const { fleet, cluster } = first;
-    const { notCalled } = await import("../fleet/caveats.ts");
-    const called = notCalled(cluster);
+    const { whyNotCalled } = await import("../fleet/caveats.ts");
+    const called = whyNotCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
     const wish: OverrideWish = {
       ...given,
@@ -170,9 +170,9 @@ async function create(shown: OverridePlan, { live, flags, program, look }: Creat
 }
 
 async function agreed(shown: OverridePlan, look: Creation["look"]): Promise<OverridePlan> {
-  const { isWithin } = await import("./new-override.ts");
+  const { releasesNoMore } = await import("./new-override.ts");
   const present = await look();
-  if (isWithin(present, shown)) return present;
+  if (releasesNoMore(present, shown)) return present;
   const what = "the Cluster, or what the override would lift, has changed meanwhile";
   throw new CommandError(FAILED, `${what}, and nothing was created: look at it again`);
 }

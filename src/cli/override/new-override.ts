@@ -111,7 +111,7 @@ export interface OverridePlan {
 }
 
 /** Whether `seen` releases nothing beyond `shown`. */
-export function isWithin(seen: OverridePlan, shown: OverridePlan): boolean {
+export function releasesNoMore(seen: OverridePlan, shown: OverridePlan): boolean {
   const known = new Set(shown.lifted.flatMap(partsOf));
   return (
     seen.made.spec.clusterRef.uid === shown.made.spec.clusterRef.uid &&

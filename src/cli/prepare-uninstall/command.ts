@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { addExamples, CommandError, FAILED, programName } from "../command.ts";
-import type { Plan, Step } from "./uninstall-plan.ts";
+import type { UninstallPlan, UninstallStep } from "./uninstall-plan.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -86,7 +86,7 @@ async function prepareUninstall(flags: Flags, program: string): Promise<void> {
 /** There can be thousands; the statuses name at most 50 of each policy. */
 const MAX_SHOWN = 20;
 
-function heldLines({ held }: Plan, words: CommandWords): string[] {
+function heldLines({ held }: UninstallPlan, words: CommandWords): string[] {
   if (held.length === 0) return [];
   const all = typed("hookpolicy get -A", words);
   const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: ${all}`] : [];
@@ -116,7 +116,7 @@ function ownCommand(namespace: string): string {
   return `hookpolicy prepare-uninstall --namespace ${shellQuote(namespace)}`;
 }
 
-function checkHeld({ held }: Plan, flags: Flags, words: CommandWords): void {
+function checkHeld({ held }: UninstallPlan, flags: Flags, words: CommandWords): void {
   if (held.length === 0 || flags.yes !== true || flags.releaseHeldClusters === true) return;
   const all = typed("hookpolicy get -A", words);
   const command = typed(`${ownCommand(flags.namespace)} --release-held-clusters`, words);
@@ -126,7 +126,11 @@ function checkHeld({ held }: Plan, flags: Flags, words: CommandWords): void {
   );
 }
 
-async function checkAgreed(agreed: Plan, present: Plan, words: CommandWords): Promise<void> {
+async function checkAgreed(
+  agreed: UninstallPlan,
+  present: UninstallPlan,
+  words: CommandWords,
+): Promise<void> {
   const { beyond } = await import("./held-now.ts");
   const added = beyond(agreed.held, present.held);
   if (added.length === 0) return;
@@ -134,14 +138,14 @@ async function checkAgreed(agreed: Plan, present: Plan, words: CommandWords): Pr
   throw new CommandError(FAILED, "nothing was changed, because more is held by now: run it again");
 }
 
-async function carryOut({ steps }: Plan): Promise<void> {
+async function carryOut({ steps }: UninstallPlan): Promise<void> {
   for (const step of steps) {
     stdout.begin(`${step.does} ... `);
     stdout.line(await done(step));
   }
 }
 
-async function done({ run, optional }: Step): Promise<string> {
+async function done({ run, optional }: UninstallStep): Promise<string> {
   try {
     await run();
     return "done";

@@ -10,7 +10,7 @@ import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 import { isDeletionPending } from "../../views/cluster.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { clusterOfRow } from "../../operations/rows.ts";
-import { typed } from "../fleet/live-objects.ts";
+import { withType } from "../fleet/live-objects.ts";
 import { heldBy, type HeldOperation } from "../fleet/held.ts";
 
 export type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
@@ -69,7 +69,7 @@ export function isDeletionPaused({ paused, topology, metadata }: Cluster): boole
  */
 export function heldNow(statuses: Statuses): HeldLine[] {
   const { policies, rollouts, deployment } = statuses;
-  const ofRollouts = (rollouts ?? []).map((each) => typed(ROLLOUTS, each));
+  const ofRollouts = (rollouts ?? []).map((each) => withType(ROLLOUTS, each));
   const { held, omitted, gone } = heldBy([...policies.map((policy) => ({ ...policy })), ...ofRollouts]);
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
   return [

@@ -41,7 +41,7 @@ interface UninstallOptions {
   readonly timeoutMs: number;
 }
 
-export interface Step {
+export interface UninstallStep {
   /** An infinitive: "delete ExtensionConfig hookpolicy". */
   readonly does: string;
   /** The removal does not depend on this step: a user without the right to do it leaves it out. */
@@ -49,8 +49,8 @@ export interface Step {
   readonly run: () => Promise<void>;
 }
 
-export interface Plan {
-  readonly steps: readonly Step[];
+export interface UninstallPlan {
+  readonly steps: readonly UninstallStep[];
   /** What these steps release; empty also if Cluster API does not call the operator any more. */
   readonly held: readonly HeldLine[];
 }
@@ -58,7 +58,7 @@ export interface Plan {
 type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
 
 /** The order matters: Cluster API stops calling, the operator stops answering, and no controller restores a finalizer. */
-export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
+export async function planUninstall(client: Client, options: UninstallOptions): Promise<UninstallPlan> {
   const policies = await listPolicies(client);
   const [rollouts, overrides] = [await listed(client, ROLLOUTS), await listed(client, OVERRIDES)];
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
@@ -84,7 +84,7 @@ const deploymentKey = ({ namespace }: UninstallOptions): Required<ObjectKey> => 
 
 const PODS = apiResource("pods", "v1", true, "Pod");
 
-async function deletion(client: Client, resource: Resource, name = NAME): Promise<Step | undefined> {
+async function deletion(client: Client, resource: Resource, name = NAME): Promise<UninstallStep | undefined> {
   const found = await unlessNotFound(client.get(resource, { name }, { metadataOnly: true }));
   if (found === undefined) return undefined;
   return {
@@ -100,7 +100,7 @@ async function stop(
   client: Client,
   deployment: KubeObject | undefined,
   options: UninstallOptions,
-): Promise<Step | undefined> {
+): Promise<UninstallStep | undefined> {
   if (deployment === undefined) return undefined;
   const key = deploymentKey(options);
   const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
@@ -166,7 +166,7 @@ async function pausedDeletions(client: Client): Promise<readonly Cluster[] | und
 const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
 
 /** The operator may have added further finalizers until it stopped, so the policies are listed again. */
-function release(client: Client, policies: readonly Policy[]): Step | undefined {
+function release(client: Client, policies: readonly Policy[]): UninstallStep | undefined {
   const marked = policies.filter(isMarked).length;
   if (marked === 0) return undefined;
   return {
@@ -180,7 +180,7 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
 function reportOperatorGone(
   client: Client,
   known: Readonly<Record<"policy" | "rollout" | "override", readonly KubeObject[] | undefined>>,
-): Step | undefined {
+): UninstallStep | undefined {
   const counts = (["policy", "rollout", "override"] as const)
     .map((noun) => [known[noun]?.filter(seemsCurrent).length ?? 0, noun] as const)
     .flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : []));

@@ -9,7 +9,7 @@ import { isShown, type MemberState } from "../../rollouts/rollout-progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../../lib/counted.ts";
-import { emptyStages, namespaceWarning, placesIn } from "../fleet/selections.ts";
+import { emptyStages, namespaceWarning, clusterPlaces } from "../fleet/selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { MAX_LOOKS_AHEAD } from "../../operations/forecast.ts";
@@ -88,7 +88,7 @@ function listed(what: string, names: readonly string[] = [], why = ""): string[]
 /** Of the rollout, or of its stages. */
 function emptySelections({ name }: CompiledRollout, fleet: Fleet): ReturnType<typeof emptyStages> {
   const spec = fleet.rollouts.find(({ compiled }) => compiled.name === name)?.spec;
-  return spec === undefined ? [] : emptyStages(spec, placesIn(fleet));
+  return spec === undefined ? [] : emptyStages(spec, clusterPlaces(fleet));
 }
 
 /** All that it selects are in earlier stages, or have no topology: emptyStages() does not look at either. */

@@ -8,7 +8,7 @@ import type { Doubt, SimulatedAnswer } from "./answer.ts";
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
 export type ChangeKind = (typeof CHANGES)[number];
 
-export interface Change {
+export interface SimulatedChange {
   readonly change: ChangeKind;
   readonly cluster: string;
   readonly hook: HookName;
@@ -25,4 +25,4 @@ export interface Change {
 }
 
 /** A change, or what a task would do, in words for one Cluster. */
-export type Effect = Omit<SimulatedEffect, "clusters"> & Pick<Change, "cluster">;
+export type Effect = Omit<SimulatedEffect, "clusters"> & Pick<SimulatedChange, "cluster">;

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
-import { emptySelections, placesIn } from "../fleet/selections.ts";
+import { emptySelections, clusterPlaces } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { holderRef, identityOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -51,7 +51,7 @@ export function fleetPair(
 }
 
 function selectsNothing(applied: readonly RawObject[], after: Fleet): string[] {
-  const places = placesIn(after);
+  const places = clusterPlaces(after);
   return applied.flatMap((object) =>
     emptySelections(object, places).map(({ path, message }) => {
       const holder = holderRef(object);

@@ -4,7 +4,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import type { Look } from "../../operations/timeline.ts";
 import { isSameAnswer } from "./answer.ts";
-import type { Change, ChangeKind } from "./change.ts";
+import type { SimulatedChange, ChangeKind } from "./change.ts";
 import type { AnswerTurn } from "./turns.ts";
 
 export interface OperationAnswers {
@@ -19,7 +19,7 @@ export interface OperationAnswers {
 type Turns = readonly AnswerTurn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
-interface Difference extends Pick<Change, "change" | "doubts"> {
+interface Difference extends Pick<SimulatedChange, "change" | "doubts"> {
   readonly old: AnswerTurn;
   readonly now: AnswerTurn;
   readonly from: Date;
@@ -65,7 +65,7 @@ function differenceOf(
   old: AnswerTurn,
   now: AnswerTurn,
   changed: ReadonlySet<string>,
-): Pick<Change, "change" | "doubts"> | undefined {
+): Pick<SimulatedChange, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)
     return { change: now.answer.holds ? "newly-blocked" : "newly-allowed" };
   const all = [...old.doubts, ...now.doubts];

@@ -11,7 +11,7 @@ import { markdownReport } from "../terminal/markdown.ts";
 import type { SimulatedEffect } from "../../page/wire.ts";
 import type { AnswerRule, Doubt, SimulatedAnswer } from "./answer.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
-import { type Change, type ChangeKind, CHANGES, type Effect } from "./change.ts";
+import { type SimulatedChange, type ChangeKind, CHANGES, type Effect } from "./change.ts";
 import type { Times } from "./request-turns.ts";
 import { taskEffect } from "./simulated-tasks.ts";
 import type { Simulation } from "./simulation.ts";
@@ -66,7 +66,7 @@ function effectLines(
 }
 
 /** The hook, or the request at admission. */
-function subjectOf({ hook, request }: Change): string {
+function subjectOf({ hook, request }: SimulatedChange): string {
   return request === undefined ? hook : `${request} at admission`;
 }
 
@@ -105,7 +105,7 @@ const TONES = {
   unknown: "audit",
 } as const satisfies Readonly<Record<ChangeKind, SimulatedEffect["tone"]>>;
 
-function changeEffect(change: Change, to: Date | undefined): Effect {
+function changeEffect(change: SimulatedChange, to: Date | undefined): Effect {
   const { before, after, cluster, change: kind, doubts } = change;
   const why = doubts === undefined ? "" : `; unknown because ${doubts.map(doubtText).join("; ")}`;
   return {
@@ -145,7 +145,7 @@ function named(clusters: readonly string[]): string {
   return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
-function when({ from, seconds }: Change): string {
+function when({ from, seconds }: SimulatedChange): string {
   return `${timestamp(from)}, ${durationText(seconds * 1000)} in all`;
 }
 

@@ -5,7 +5,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { walk } from "../../operations/timeline.ts";
 import { denying, warning } from "../../policy/admission.ts";
-import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
+import { admitted, admissionAnswer, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { BEGINS, type Operation, OPERATIONS } from "../../operations/beginnings.ts";
 import { answerOf } from "./answer.ts";
@@ -66,7 +66,7 @@ export function requestTurns(
 function turnAt(fleet: Fleet, attempt: Attempt, at: Date): AnswerTurn {
   const found = admitted(fleet, attempt, at);
   const trace = [...found.denial.trace, ...found.warning.trace];
-  const { verdict, message, decision } = answerAtAdmission(attempt, found);
+  const { verdict, message, decision } = admissionAnswer(attempt, found);
   const holds = verdict === "Denied";
   const answer = { ...answerOf(decision), verdict, holds, message };
   return turnWith({ at, answer }, { ...decision, holds, trace });

@@ -13,7 +13,7 @@ import { rolloutEdges } from "../fleet/rollout-state.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import type { Doubt, SimulatedAnswer } from "./answer.ts";
-import { type Change } from "./change.ts";
+import type { SimulatedChange } from "./change.ts";
 import { type OperationAnswers, differences } from "./comparison.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
 import { holdText } from "../../rollouts/hold.ts";
@@ -35,7 +35,7 @@ export interface Simulation {
   readonly specs: readonly SpecChange[];
   readonly unseen: readonly string[];
   readonly selectsNothing: readonly string[];
-  readonly changes: readonly Change[];
+  readonly changes: readonly SimulatedChange[];
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The policies and rollouts of either side with windows. */
   readonly windowed: readonly string[];
@@ -108,7 +108,7 @@ interface KnownCluster {
 }
 
 class Comparison {
-  readonly changes: Change[] = [];
+  readonly changes: SimulatedChange[] = [];
   readonly tasks: SimulatedTask[] = [];
   readonly notEvaluable: Doubt[] = [];
   skippingMinor = 0;
@@ -197,7 +197,7 @@ class Comparison {
   #addChanges(
     before: readonly AnswerTurn[],
     after: readonly AnswerTurn[],
-    subject: Pick<Change, "hook" | "request" | "cluster">,
+    subject: Pick<SimulatedChange, "hook" | "request" | "cluster">,
   ): void {
     for (const { old, now, ...change } of this.#differences(before, after))
       this.changes.push({ ...change, before: old.answer, after: now.answer, ...subject });

@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";
-import { type Change } from "./change.ts";
+import type { SimulatedChange } from "./change.ts";
 import { ruleKey } from "./comparison.ts";
 
 export interface FieldChange {
@@ -110,7 +110,7 @@ function hasName(value: unknown): value is Fields & { readonly name: string } {
 export function unseenChanges(
   changed: ReadonlySet<string>,
   specs: readonly SpecChange[],
-  changes: readonly Change[],
+  changes: readonly SimulatedChange[],
 ): readonly string[] {
   const seen = new Set(changes.flatMap(rulesIn));
   // A new policy or rollout can only hold more, a new override only less.
@@ -129,7 +129,7 @@ function isOne(key: string, object: string): boolean {
 }
 
 /** The rules of which the answers differ, or that are the doubt. */
-function rulesIn({ before, after, doubts = [] }: Change): readonly string[] {
+function rulesIn({ before, after, doubts = [] }: SimulatedChange): readonly string[] {
   // The same rule with the same reason no longer holds, or now does, when its policy's mode changes.
   const isOther = before.holds !== after.holds;
   const [old, now] = [before, after].map(({ rules }) => new Set(rules.map(textOf)));

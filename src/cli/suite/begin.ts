@@ -18,7 +18,7 @@ import { targetOfCall } from "./target.ts";
 import { SuiteObjects } from "./suite-objects.ts";
 
 /** As an operator without flags has it. `version`: a suite's own, which may be older than operators support. */
-export function operatorOptions(version?: string): Pick<FleetOptions, "served" | "maxOverrideMs"> {
+export function suiteOptions(version?: string): Pick<FleetOptions, "served" | "maxOverrideMs"> {
   const { capiVersion, maxOverrideMs } = parseOptions({});
   const minor = Number(version?.slice(2) ?? capiVersion.minor);
   return { served: servedHooks(minor), maxOverrideMs };
@@ -35,7 +35,7 @@ export async function begin({ spec, objects: given }: Suite): Promise<SuiteWorld
   if (!spec.steps.some(expectsAny))
     throw new SuiteError(`no step has ${EXPECTATIONS.join(", ")}, so that nothing is tested`, "steps");
   const now = new Date(spec.at);
-  const options = operatorOptions(spec.capiVersion);
+  const options = suiteOptions(spec.capiVersion);
   const { served } = options;
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   const objects = new SuiteObjects({ ...options, now, tasks: memory });

@@ -126,10 +126,10 @@ function checkNone(named: boolean, { requireTests }: Flags): void {
 
 async function runSuites(paths: readonly string[]) {
   const { loadPaths } = await import("../files/load.ts");
-  const { isSuite, loadSuite } = await import("./suite.ts");
+  const { isMeantAsSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./run-suite.ts");
   const { objects, problems } = await loadPaths(paths);
-  const sources = objects.filter(({ object }) => isSuite(object));
+  const sources = objects.filter(({ object }) => isMeantAsSuite(object));
   const results: SuiteResult[] = [];
   const suites: Suite[] = [];
   for (const source of sources) {

@@ -13,7 +13,7 @@ import { clusterKey } from "../../views/cluster.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { targetVersion } from "../../api/target-version.ts";
-import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
+import { type AdmissionAnswer, admitted, admissionAnswer } from "../fleet/admission-request.ts";
 import { worldOfCall } from "../fleet/call-world.ts";
 import {
   type Look,
@@ -142,7 +142,7 @@ export class Session {
   admit(attempt: Attempt): AdmissionAnswer {
     const found = admitted(this.objects.fleet, attempt, this.#now);
     this.coverage.seeAtAdmission(found);
-    return answerOf(attempt, found);
+    return admissionAnswer(attempt, found);
   }
 
   /** The answers from now on if only time passes; changes no state. */

@@ -39,7 +39,7 @@ export interface LoadedSuite extends Pick<Suite, "name" | "source"> {
 }
 
 /** Whether the object is meant as a suite: an unknown version of the kind is an error, and not ignored. */
-export function isSuite(object: RawObject): boolean {
+export function isMeantAsSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
 
@@ -85,11 +85,11 @@ const SECTIONS = [
   {
     section: "objects",
     what: "object that a gate could look at",
-    is: (object) => groupOf(object) !== GROUP && !isSuite(object),
+    is: (object) => groupOf(object) !== GROUP && !isMeantAsSuite(object),
   },
   { section: "overrides", what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 ] as const satisfies readonly (Belongs & { readonly section: keyof SuiteSpec })[];
-const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
+const ANYTHING: Belongs = { what: "object", is: (object) => !isMeantAsSuite(object) };
 
 class SuiteLoader {
   readonly problems: FileProblem[] = [];

@@ -109,7 +109,7 @@ async function run(action: Action, name: ShortName | undefined, query: Query): P
 
 async function list(client: KubeClient, query: Query): Promise<void> {
   const { contextNamespace, rawCluster } = await import("../fleet/live-fleet.ts");
-  const { listTasks, tasksOf } = await import("./tasks.ts");
+  const { listTasks, tasksOfCluster } = await import("./tasks.ts");
   const { warnOfSilence } = await import("../get/holders.ts");
   const { flags } = query;
   const { all, allNamespaces, forCluster } = flags;
@@ -118,7 +118,7 @@ async function list(client: KubeClient, query: Query): Promise<void> {
     flags.namespace ?? (isAnywhere ? undefined : await reading(() => contextNamespace(flags)));
   const found = await reading(() =>
     forCluster !== undefined && namespace === undefined
-      ? tasksOf(client, forCluster)
+      ? tasksOfCluster(client, forCluster)
       : listTasks(client, namespace, forCluster),
   );
   if (forCluster !== undefined && found.length === 0)

@@ -57,7 +57,7 @@ export async function listTasks(
 }
 
 /** Those of the Cluster in all namespaces or, if the user may not list these, in its own. */
-export async function tasksOf(client: KubeClient, cluster: ClusterName): Promise<readonly ReadTask[]> {
+export async function tasksOfCluster(client: KubeClient, cluster: ClusterName): Promise<readonly ReadTask[]> {
   const everywhere = await unless(isForbidden, listTasks(client, undefined, cluster));
   if (everywhere !== undefined) return everywhere;
   stderr.line(

@@ -17,7 +17,7 @@ const DAYS = 28;
 const MAX_OPENINGS = 1_000;
 
 /** Begins on the Monday of the week of `at`, `weeks` later. */
-export function calendarOf(
+export function windowCalendar(
   objects: readonly RawObject[],
   {
     zone: wanted,

@@ -24,7 +24,7 @@ import { explain } from "../explain/explanation.ts";
 import { readExplainable } from "../explain/live-explanation.ts";
 import { drawnExplanation } from "../explain/report.ts";
 import { spansAhead } from "../explain/spans-ahead.ts";
-import { parseText } from "../files/load.ts";
+import { parseFile } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
@@ -40,17 +40,17 @@ import { PLAIN } from "../terminal/colour.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
-import { calendarOf } from "./calendar.ts";
+import { windowCalendar } from "./calendar.ts";
 import type { Query } from "./page-server.ts";
 
-export interface Source extends OperatorOptions {
+export interface PageSource extends OperatorOptions {
   readonly client: KubeClient;
   readonly words: CommandWords;
 }
 
 const AHEAD_MS = 14 * DAY_MS;
 
-export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
+export async function clusterRows({ client }: PageSource): Promise<readonly ClusterRow[]> {
   const { items } = await client.list(await clusterResource(client), {
     project: (raw): ClusterRow => {
       const { metadata, topology, paused } = viewCluster(raw);
@@ -63,7 +63,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
 export async function explained(
-  { client, options, assumed, words }: Source,
+  { client, options, assumed, words }: PageSource,
   query: Query,
 ): Promise<ClusterExplanation> {
   const { hook, at, toVersion } = query;
@@ -91,15 +91,15 @@ export async function explained(
 }
 
 /** ?zone=Europe/Berlin&weeks=-4; without a zone, that of most windows. */
-export async function calendar({ client }: Source, { zone, weeks = "0" }: Query): Promise<Calendar> {
+export async function calendar({ client }: PageSource, { zone, weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
   const { objects } = await readHolders(client);
-  return calendarOf(objects, { zone, at: new Date(), weeks: Number(weeks) });
+  return windowCalendar(objects, { zone, at: new Date(), weeks: Number(weeks) });
 }
 
 /** ?rollout=NAME&duration=40m&toVersion= */
 export async function plan(
-  { client, words }: Source,
+  { client, words }: PageSource,
   { rollout, duration = "1h", toVersion }: Query,
 ): Promise<PlanAnswer> {
   const wish = await reading(() => ({
@@ -116,13 +116,13 @@ export async function plan(
 
 /** ?prune=true, with a list of GivenFile. */
 export async function simulated(
-  { client, options }: Source,
+  { client, options }: PageSource,
   { prune }: Query,
   body: unknown,
 ): Promise<SimulationReport> {
   const loaded = listOf(body)
     .map(fieldsOf)
-    .map(({ name, text }) => parseText({ name: textOf(name) || "pasted.yaml", named: true }, textOf(text)));
+    .map(({ name, text }) => parseFile({ name: textOf(name) || "pasted.yaml", named: true }, textOf(text)));
   const sources = loaded.flatMap(({ objects }) => objects);
   const kustomizations = loaded.flatMap((each) => each.kustomizations ?? []);
   const unread = loaded.flatMap(({ problems }) => problems);

@@ -8,7 +8,15 @@ import { CommandError, FAILED } from "../command.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { readHolders } from "../get/holders.ts";
 import { stderr, stdout } from "../terminal/output.ts";
-import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./page-answers.ts";
+import {
+  calendar,
+  clusterRows,
+  explained,
+  hooksOf,
+  plan,
+  simulated,
+  type PageSource,
+} from "./page-answers.ts";
 import { followFleet } from "./fleet-follower.ts";
 import { LiveFeed } from "./live-feed.ts";
 import { openBrowser } from "./open-browser.ts";
@@ -21,7 +29,7 @@ export interface UiFlags extends ConnectionFlags {
 
 const TOKEN_BYTES = 32;
 
-export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal): Promise<void> {
+export async function runUi(source: PageSource, flags: UiFlags, signal: AbortSignal): Promise<void> {
   const { port } = flags;
   const files = pageFiles();
   const holders = await readHolders(source.client);

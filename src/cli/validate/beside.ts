@@ -11,7 +11,7 @@ import { BEGINS } from "../../operations/beginnings.ts";
 import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { clusterProblems, isPlace, type SourceError, type UnbuiltFiles } from "../fleet/cluster-files.ts";
-import { emptySelections, missingNamespaces, placesIn, unknownSelection } from "../fleet/selections.ts";
+import { emptySelections, missingNamespaces, clusterPlaces, unknownSelection } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
@@ -223,7 +223,7 @@ function besideClusters(
     placed.map(({ object }) => object),
     options,
   );
-  const [places, missing] = [placesIn(fleet), missingNamespaces(fleet)];
+  const [places, missing] = [clusterPlaces(fleet), missingNamespaces(fleet)];
   return sound.flatMap((source) => {
     const found = emptySelections(source.object, places);
     return (found.length > 0 ? found : unknownSelection(source.object, missing)).map((each) => ({

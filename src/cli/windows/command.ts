@@ -86,18 +86,18 @@ async function windows(wanted: string | undefined, flags: Flags, program: string
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
   checkFlags(wanted, flags);
-  const { namesOf, windowsIn } = await import("./window-list.ts");
+  const { namesOfHolder, windowsIn } = await import("./window-list.ts");
   const { objects, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readAllObjects(flags.filename).then((all) => ({ objects: all.map(({ object }) => object) })));
   const all = windowsIn(objects);
-  const meant = all.filter(({ policy }) => wanted === undefined || namesOf(policy).includes(wanted));
+  const meant = all.filter(({ policy }) => wanted === undefined || namesOfHolder(policy).includes(wanted));
   if (wanted !== undefined && meant.length === 0)
     throw unknownName(
       wanted,
       nearest(
         wanted,
-        all.flatMap(({ policy }) => namesOf(policy)),
+        all.flatMap(({ policy }) => namesOfHolder(policy)),
       ),
       place,
     );

@@ -62,7 +62,7 @@ function windowsOf(policy: HolderRef, { name: rule, until = [] }: GatedPart): re
 }
 
 /** "protect" in any namespace, and "team-a/protect". */
-export function namesOf({ namespace, name }: HolderRef): readonly string[] {
+export function namesOfHolder({ namespace, name }: HolderRef): readonly string[] {
   return namespace === undefined ? [name] : [name, `${namespace}/${name}`];
 }
 

@@ -63,7 +63,7 @@ function* mutantsOf(
   const seen = new Set([JSON.stringify(spec)]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
   for (const edit of inTime(editsOf(spec), hasTime)) {
-    const object = fieldsOf(edited(policy, edit));
+    const object = fieldsOf(withEdit(policy, edit));
     if (seen.size === seen.add(JSON.stringify(object["spec"])).size) continue;
     // The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed.
     const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
@@ -90,17 +90,17 @@ function* inTime(edits: Iterable<Edit>, hasTime: () => boolean): IteratorObject<
   }
 }
 
-export function edited(value: unknown, { path: [key, ...rest], to }: Edit): unknown {
+export function withEdit(value: unknown, { path: [key, ...rest], to }: Edit): unknown {
   if (key === undefined) return to;
   const isRemoved = rest.length === 0 && to === undefined;
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value;
     return isRemoved
       ? items.filter((_, index) => index !== key)
-      : items.map((item, index) => (index === key ? edited(item, { path: rest, to }) : item));
+      : items.map((item, index) => (index === key ? withEdit(item, { path: rest, to }) : item));
   }
   const fields = new Map(Object.entries(isFields(value) ? value : {}));
   if (isRemoved) fields.delete(String(key));
-  else fields.set(String(key), edited(fields.get(String(key)), { path: rest, to }));
+  else fields.set(String(key), withEdit(fields.get(String(key)), { path: rest, to }));
   return Object.fromEntries(fields);
 }

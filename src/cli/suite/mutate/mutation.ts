@@ -6,7 +6,7 @@ import { type Colour, colourFor } from "../../terminal/colour.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { Progress } from "../../terminal/progress-line.ts";
 import { paragraphs } from "../../terminal/tree.ts";
-import { operatorOptions } from "../begin.ts";
+import { suiteOptions } from "../begin.ts";
 import type { Suite } from "../suite.ts";
 import { runSuite } from "../run-suite.ts";
 import { mutatedPolicies, type Mutant, type MutatedPolicy } from "./mutants.ts";
@@ -23,7 +23,7 @@ export async function testMutants(suites: readonly Suite[], flags: MutationFlags
   const hasTime = (): boolean => performance.now() < end;
   const progress = new Progress();
   const result = await runMutants(
-    mutatedPolicies(suites, operatorOptions().served, hasTime),
+    mutatedPolicies(suites, suiteOptions().served, hasTime),
     hasTime,
     (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   );

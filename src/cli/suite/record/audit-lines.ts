@@ -16,7 +16,7 @@ interface DecisionRecord {
 export type RecordedAnswer = (AuditEntry & DecisionRecord) | (AuditRefusal & DecisionRecord);
 
 /** The refused request; `undefined`: an answer to Cluster API. */
-export function requestOf({ kind, hook }: RecordedAnswer): Operation | undefined {
+export function refusedRequest({ kind, hook }: RecordedAnswer): Operation | undefined {
   return kind === "Answer" ? undefined : operationOf(hook);
 }
 

@@ -13,16 +13,16 @@ import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, kindName, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/object-files.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
-import { operatorOptions } from "../begin.ts";
+import { suiteOptions } from "../begin.ts";
 import { runSuite } from "../run-suite.ts";
 import type { SuiteResult } from "../result.ts";
 import { checkNames } from "../check-names.ts";
 import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import { asNotBegun } from "../cluster-api.ts";
 import { SuiteError } from "../suite-error.ts";
-import { isSuite, loadSuite } from "../suite.ts";
+import { isMeantAsSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
-import { holdingRollout, type RecordedAnswer, readAuditLines, requestOf } from "./audit-lines.ts";
+import { holdingRollout, type RecordedAnswer, readAuditLines, refusedRequest } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 import type { SourceObject } from "../../files/parsed.ts";
@@ -38,14 +38,14 @@ export async function recordSuite(
 ): Promise<void> {
   const read = await readText({ name: log, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
-  const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
+  const sources = (await readAllObjects(paths)).filter(({ object }) => !isMeantAsSuite(object));
   const { answers, others } = readAuditLines(read.text);
   const objects = asBefore(
     sources.map(({ object }) => object),
     answers,
   );
   const fleet = new Fleet(objects, {
-    ...operatorOptions(),
+    ...suiteOptions(),
     now: new Date(answers[0]?.time ?? 0),
     complete: true,
   });
@@ -108,10 +108,10 @@ function nameOf({ cluster }: RecordedAnswer): string {
 
 /** Gives Clusters without a uid that of the log, and removes what shows operations: the answers show when those began. */
 function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswer[]): RawObject[] {
-  const stored = answers.filter((answer) => requestOf(answer) !== "Create");
+  const stored = answers.filter((answer) => refusedRequest(answer) !== "Create");
   const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
   const creations = answers.filter(({ hook }) => hook === "BeforeClusterCreate");
-  const isNew = new Set(creations.filter((answer) => requestOf(answer) === undefined).map(nameOf));
+  const isNew = new Set(creations.filter((answer) => refusedRequest(answer) === undefined).map(nameOf));
   return objects.map((object) => {
     const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
     if (!isCluster(object)) return { ...object, metadata: own };
@@ -127,7 +127,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswe
 function isOf(fleet: Fleet, answer: RecordedAnswer): boolean {
   const { namespace, name, uid } = answer.cluster;
   const cluster = fleet.cluster(namespace, name);
-  const request = requestOf(answer);
+  const request = refusedRequest(answer);
   if (cluster === undefined || (request === undefined && cluster.topology === undefined)) return false;
   return request === "Create" || cluster.metadata.uid === uid;
 }

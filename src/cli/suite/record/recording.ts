@@ -17,7 +17,7 @@ import { ownKind, type RawObject } from "../../fleet/kinds.ts";
 import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
-import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
+import { type RecordedAnswer, refusedRequest } from "./audit-lines.ts";
 
 export interface RecordedStep {
   readonly step: StepSpec;
@@ -62,7 +62,7 @@ function operationOf({ kind, cluster, hook, targetVersion }: RecordedAnswer): st
 
 /** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
 export function answerText(answer: RecordedAnswer): string {
-  return callText({ ...callOf(answer), admission: requestOf(answer) });
+  return callText({ ...callOf(answer), admission: refusedRequest(answer) });
 }
 
 class Recorder {
@@ -164,7 +164,7 @@ function callOf({ hook, cluster: { namespace, name }, targetVersion }: RecordedA
 }
 
 function requestSpecOf(answer: RecordedAnswer): RequestSpec | undefined {
-  const admission = requestOf(answer);
+  const admission = refusedRequest(answer);
   if (admission === undefined) return undefined;
   const { hook: _, ...request } = callOf(answer);
   return { admission, ...request };
@@ -199,7 +199,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Rec
 /** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that is not met. */
 function expectationOf(answer: RecordedAnswer): ExpectSpec {
   const { verdict, decision } = answer;
-  const expected = requestOf(answer) === undefined ? verdict : "Denied";
+  const expected = refusedRequest(answer) === undefined ? verdict : "Denied";
   if (verdict === "Allowed" || verdict === "Observed") return { verdict };
   const policy = decision.policies.find((each) => each.verdict === verdict);
   const [rule] = holdingRules(policy?.rules ?? []);

@@ -4,10 +4,10 @@ import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { HookName } from "../../../../src/api/runtime-hooks.ts";
 import { type ApprovalPlan, type ApprovalScope, planApproval } from "../../../../src/cli/approve/approval.ts";
 import { endingOf } from "../../../../src/cli/approve/wait-for-end.ts";
-import { isWithin } from "../../../../src/cli/approve/write-marks.ts";
+import { doesNoMore } from "../../../../src/cli/approve/write-marks.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
 import { placeOf } from "../../../../src/policy/mark.ts";
-import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
+import { markCommand, approvalLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import {
@@ -149,7 +149,7 @@ test("an older approval is replaced, and the command by hand says so", () => {
   const given = plan([policy("p", [annotation({ valueFrom: "TargetVersion" })])], undefined, cluster);
   assert.equal(given.marks[0]?.replaces, "v1.34.0");
   assert.equal(
-    commandFor(given.marks[0], given),
+    markCommand(given.marks[0], given),
     "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=v1.35.0 --overwrite",
   );
 });
@@ -175,7 +175,7 @@ test("of one hook only; other operations that the same marks release are listed"
     [given.operations, given.alsoReleases].map((calls) => calls.length),
     [1, 1],
   );
-  const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
+  const text = printed(approvalLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
     /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
@@ -192,7 +192,7 @@ test("a future operation is listed, too, if the same mark will release it by tim
     given.alsoReleases.map(({ call }) => call.hook),
     ["BeforeClusterCreate", DELETE],
   );
-  const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
+  const text = printed(approvalLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
     /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
@@ -218,8 +218,8 @@ test("a future operation is listed, too, if the same mark will release it by tim
 test("only what was shown is carried out: no other mark, operation, version or Cluster", () => {
   const shown = plan([policy("p", [annotation()])]);
   const none = new Set<string>();
-  assert.ok(isWithin(shown, shown, none));
-  assert.ok(isWithin(plan([]), shown, none), "it may be less");
+  assert.ok(doesNoMore(shown, shown, none));
+  assert.ok(doesNoMore(plan([]), shown, none), "it may be less");
   const deletion = clusterWith({ deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] });
   const more = [policy("p", [annotation()]), policy("d", [annotation()], DELETE, false)];
   const other = plan([policy("p", [annotation({ value: "b" })])]);
@@ -230,13 +230,13 @@ test("only what was shown is carried out: no other mark, operation, version or C
     clusterWith({ annotations: { "example.com/ok": "x" } }),
   );
   for (const seen of [plan(more), plan(more, undefined, deletion), other, elsewhere, replaced]) {
-    assert.ok(!isWithin(seen, shown, none));
+    assert.ok(!doesNoMore(seen, shown, none));
   }
   const future = plan(more);
-  assert.ok(isWithin(plan(more, undefined, deletion), future, none), "it was told that it comes");
+  assert.ok(doesNoMore(plan(more, undefined, deletion), future, none), "it was told that it comes");
   const [mark] = other.marks;
   assert.ok(mark);
-  assert.ok(isWithin(other, shown, new Set([placeOf(mark)])), "the place is done");
+  assert.ok(doesNoMore(other, shown, new Set([placeOf(mark)])), "the place is done");
 });
 
 test("the version of an upgrade is shown, too, unless it is still to come", () => {
@@ -248,7 +248,7 @@ test("the version of an upgrade is shown, too, unless it is still to come", () =
     spec: { rules: [{ name: "r", hooks, until: [annotation()] }] },
   };
   const isCovered = (hook: HookName, shown: HookName): boolean =>
-    isWithin(plan([{ ...both, status: {} }], hook, next), plan([{ ...both, status: {} }], shown), none);
+    doesNoMore(plan([{ ...both, status: {} }], hook, next), plan([{ ...both, status: {} }], shown), none);
   assert.equal(isCovered(UPGRADE, UPGRADE), false);
   assert.equal(isCovered(UPGRADE, DELETE), true);
 });

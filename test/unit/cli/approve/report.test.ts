@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { planApproval } from "../../../../src/cli/approve/approval.ts";
-import { planLines } from "../../../../src/cli/approve/report.ts";
+import { approvalLines } from "../../../../src/cli/approve/report.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
@@ -29,7 +29,11 @@ function lines(until: readonly object[]): readonly string[] {
   assert.ok(cluster);
   const readers = markReaders(fleet.platform, true);
   const approving = { hook: HOOK, readers, namespaceMarks: [], unattended: false } as const;
-  return planLines(planApproval(fleet, cluster, approving, NOW), { now: NOW, colour: PLAIN, columns: 200 });
+  return approvalLines(planApproval(fleet, cluster, approving, NOW), {
+    now: NOW,
+    colour: PLAIN,
+    columns: 200,
+  });
 }
 
 test("what a gate waits for is told, with its time, and nothing is said to begin at once", () => {

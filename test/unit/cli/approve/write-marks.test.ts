@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ApprovalPlan, Mark } from "../../../../src/cli/approve/approval.ts";
+import type { ApprovalPlan, ApprovedMark } from "../../../../src/cli/approve/approval.ts";
 import { writeMarks, type MarkWriter } from "../../../../src/cli/approve/write-marks.ts";
 import { ALL_HOOKS } from "../../builders.ts";
 
-const onCluster: Mark = { on: "Cluster", field: "annotation", key: "a", value: "1" };
-const onNamespace: Mark = { on: "Namespace", field: "label", key: "b", value: "2" };
+const onCluster: ApprovedMark = { on: "Cluster", field: "annotation", key: "a", value: "1" };
+const onNamespace: ApprovedMark = { on: "Namespace", field: "label", key: "b", value: "2" };
 const metadata = { namespace: "team-a", name: "prod-1", uid: "u1", resourceVersion: "1" };
 
-function plan(marks: readonly Mark[], over: Partial<ApprovalPlan> = {}): ApprovalPlan {
+function plan(marks: readonly ApprovedMark[], over: Partial<ApprovalPlan> = {}): ApprovalPlan {
   return {
     cluster: { metadata, paused: false, created: false },
     namespace: { metadata: { name: "team-a", uid: "n", resourceVersion: "1" } },

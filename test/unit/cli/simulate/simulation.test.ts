@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
-import type { Change } from "../../../../src/cli/simulate/change.ts";
+import type { SimulatedChange } from "../../../../src/cli/simulate/change.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 import { rawCluster, rawFleetPolicy, rawNamespace, rawOverride } from "../raw.ts";
 
@@ -95,7 +95,7 @@ const OVERRIDE = rawOverride(
 async function changesOf(
   clusters: readonly Record<string, unknown>[],
   among: (policy: Record<string, unknown>, index: number) => boolean,
-): Promise<readonly Change[]> {
+): Promise<readonly SimulatedChange[]> {
   const fleet = [...NAMESPACES, OVERRIDE, ...clusters, ...policies("4h").filter(among)];
   const pair = fleetPair(fleet, policies("6h").filter(among), {
     served,

@@ -7,7 +7,7 @@ import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { pathBelow, type Steps, valueAt } from "../../../../src/lib/field-path.ts";
 import { editsOf } from "../../../../src/cli/suite/mutate/edits.ts";
 import { changedExpressions } from "../../../../src/cli/suite/mutate/expression-edits.ts";
-import { edited, mutatedPolicies } from "../../../../src/cli/suite/mutate/mutants.ts";
+import { withEdit, mutatedPolicies } from "../../../../src/cli/suite/mutate/mutants.ts";
 import { runMutants } from "../../../../src/cli/suite/mutate/mutation.ts";
 import { hourLater, laterSchedules } from "../../../../src/cli/suite/mutate/time-edits.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
@@ -290,9 +290,9 @@ test("every mutant is valid, differs from its policy in its one field, and from 
 
 test("an edit leaves everything else as it is", () => {
   const object = { a: [{ b: 1 }, { c: 2 }], d: { e: "f" } };
-  assert.deepEqual(edited(object, { path: ["a", 0] }), { a: [{ c: 2 }], d: { e: "f" } });
-  assert.deepEqual(edited(object, { path: ["d", "e"], to: "g" }), { a: object.a, d: { e: "g" } });
-  assert.deepEqual(edited(object, { path: ["d", "x.y/z"], to: 1 }), {
+  assert.deepEqual(withEdit(object, { path: ["a", 0] }), { a: [{ c: 2 }], d: { e: "f" } });
+  assert.deepEqual(withEdit(object, { path: ["d", "e"], to: "g" }), { a: object.a, d: { e: "g" } });
+  assert.deepEqual(withEdit(object, { path: ["d", "x.y/z"], to: 1 }), {
     a: object.a,
     d: { e: "f", "x.y/z": 1 },
   });

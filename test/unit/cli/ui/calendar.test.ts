@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { calendarOf } from "../../../../src/cli/ui/calendar.ts";
+import { windowCalendar } from "../../../../src/cli/ui/calendar.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { rawPolicy } from "../raw.ts";
 
@@ -20,7 +20,7 @@ test("four weeks begin on Monday, at midnight in the reader's zone", () => {
     ["UTC", "2026-11-26T12:00:00Z", "2026-11-23T00:00:00Z"],
     ["Asia/Tokyo", "2026-11-29T16:00:00Z", "2026-11-29T15:00:00Z"],
   ] as const) {
-    const { days, end } = calendarOf([], { zone, at: at(now), weeks: 0 });
+    const { days, end } = windowCalendar([], { zone, at: at(now), weeks: 0 });
     assert.equal(days[0]?.at, first, zone);
     assert.equal(days.length, 28);
     assert.equal(Date.parse(end) - Date.parse(first), 28 * 86_400_000);
@@ -29,12 +29,12 @@ test("four weeks begin on Monday, at midnight in the reader's zone", () => {
 
 test("weeks are turned in both directions", () => {
   const days = (weeks: number): string | undefined =>
-    calendarOf([], { zone: "UTC", at: at("2026-11-26T12:00:00Z"), weeks }).days[0]?.date;
+    windowCalendar([], { zone: "UTC", at: at("2026-11-26T12:00:00Z"), weeks }).days[0]?.date;
   assert.deepEqual([days(-4), days(0), days(4)], ["2026-10-26", "2026-11-23", "2026-12-21"]);
 });
 
 test("a change of the clocks is marked at its day, and at the openings that it moves", () => {
-  const { days, windows } = calendarOf([policy(NIGHTS)], {
+  const { days, windows } = windowCalendar([policy(NIGHTS)], {
     zone: BERLIN,
     at: at("2026-10-20T12:00:00Z"),
     weeks: 0,
@@ -50,7 +50,7 @@ test("a change of the clocks is marked at its day, and at the openings that it m
 
 test("openings and freezes are shown where they are, and a freeze takes its part of the opening", () => {
   const deny = [{ from: "2026-11-25T00:00:00Z", to: "2026-11-26T00:00:00Z" }];
-  const { windows } = calendarOf([policy({ ...NIGHTS, timeZone: "UTC", deny })], {
+  const { windows } = windowCalendar([policy({ ...NIGHTS, timeZone: "UTC", deny })], {
     zone: "UTC",
     at: at("2026-11-23T12:00:00Z"),
     weeks: 0,
@@ -63,7 +63,7 @@ test("openings and freezes are shown where they are, and a freeze takes its part
 
 test("what is open when the calendar begins has no beginning in it", () => {
   const [from, to] = ["2026-11-20T00:00:00Z", "2026-11-24T00:00:00Z"];
-  const { windows } = calendarOf([policy({ allow: [{ from, to }], deny: [{ from, to }] })], {
+  const { windows } = windowCalendar([policy({ allow: [{ from, to }], deny: [{ from, to }] })], {
     zone: "UTC",
     at: at("2026-11-23T12:00:00Z"),
     weeks: 0,
@@ -73,22 +73,29 @@ test("what is open when the calendar begins has no beginning in it", () => {
 
 test("a window that is always open has one opening without a beginning and an end", () => {
   const always = { timeZone: "UTC", allow: [{ schedule: "0 0 * * *", duration: "24h" }] };
-  const { windows } = calendarOf([policy(always)], { zone: "UTC", at: at("2026-11-23T12:00:00Z"), weeks: 0 });
+  const { windows } = windowCalendar([policy(always)], {
+    zone: "UTC",
+    at: at("2026-11-23T12:00:00Z"),
+    weeks: 0,
+  });
   assert.deepEqual(windows[0]?.open, [{ notes: [] }]);
 });
 
 test("policies that are not valid are named, and a zone that does not exist is refused", () => {
   const wrong = policy({ timeZone: "Mars/Olympus", allow: [] });
-  const found = calendarOf([wrong], { zone: "UTC", at: at("2026-11-23T12:00:00Z"), weeks: 0 });
+  const found = windowCalendar([wrong], { zone: "UTC", at: at("2026-11-23T12:00:00Z"), weeks: 0 });
   assert.deepEqual([found.windows, found.invalid], [[], ["HookPolicy team-a/nights"]]);
-  assert.throws(() => calendarOf([], { zone: "Europe/Berln", at: new Date(0), weeks: 0 }), /Europe\/Berlin/);
+  assert.throws(
+    () => windowCalendar([], { zone: "Europe/Berln", at: new Date(0), weeks: 0 }),
+    /Europe\/Berlin/,
+  );
 });
 
 test("without a zone, the calendar is in that of most windows", () => {
   const zones = ["UTC", "Asia/Tokyo", "Asia/Tokyo", "UTC", "Africa/Cairo"];
   const policies = zones.map((timeZone) => policy({ ...NIGHTS, timeZone }));
   const zoneOf = (objects: readonly RawObject[]): string =>
-    calendarOf(objects, { zone: undefined, at: new Date(0), weeks: 0 }).zone;
+    windowCalendar(objects, { zone: undefined, at: new Date(0), weeks: 0 }).zone;
   assert.equal(zoneOf(policies.slice(1)), "Asia/Tokyo");
   assert.equal(zoneOf(policies), "Asia/Tokyo");
   assert.equal(zoneOf([]), "UTC");
