@@ -11,7 +11,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { outOfReach } from "../policy/gates/object.ts";
-import { groupOf, objectKindKey } from "../policy/watched-objects.ts";
+import { apiGroup, objectKindKey } from "../policy/watched-objects.ts";
 import type { ObjectGate, NeededAccount } from "./needed-rights.ts";
 import type { UserInfo } from "./review-validators.ts";
 import type { Access, AccessReviewer, KindLocation } from "./review-world.ts";
@@ -82,7 +82,7 @@ const NAMESPACES: Access = { verb: "list", group: "", resource: "namespaces" };
 
 /** A gate that selects namespaces reveals which of them have objects of that name, and what labels they have. */
 function accessesOf(gate: ObjectGate, { resource }: KindLocation): readonly Access[] {
-  if (resource === undefined) return [{ verb: "list", group: groupOf(gate.kind.apiVersion), resource: "*" }];
+  if (resource === undefined) return [{ verb: "list", group: apiGroup(gate.kind.apiVersion), resource: "*" }];
   const { group, plural, namespaced } = resource;
   const { name, namespace, selectsNamespaces } = gate;
   if (selectsNamespaces) return [{ verb: "list", group, resource: plural }, NAMESPACES];

@@ -43,7 +43,7 @@ const STATUS: Readonly<Partial<Record<keyof typeof WITHOUT, Pick<Denial, "code" 
 };
 
 /** Without a decision the request is refused. */
-export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
+export function undecidedRequest(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
   const isBusy = why === "TooManyCalls";
   const status = STATUS[why] ?? { code: 503, reason: "ServiceUnavailable" };
   const detail = reason === undefined ? "" : ` (${reason}): try again`;

@@ -12,7 +12,7 @@ import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
 import { Turns } from "../turns/turns.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
-import { refusedBy, undecided } from "./cluster-denial.ts";
+import { refusedBy, undecidedRequest } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
 import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
@@ -141,10 +141,10 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
 
 function without(
   attempt: Attempt,
-  verdict: Parameters<typeof undecided>[1],
+  verdict: Parameters<typeof undecidedRequest>[1],
   reason?: string,
 ): AdmissionOutcome {
-  const denial = undecided(attempt, verdict, reason);
+  const denial = undecidedRequest(attempt, verdict, reason);
   return { verdict, denial, ...(reason !== undefined && { reason }) };
 }
 

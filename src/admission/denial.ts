@@ -9,7 +9,7 @@ import type { FieldError, Kind } from "../policy/validation/schema.ts";
 import type { UndecodableReason } from "../server/hook-server.ts";
 
 /** The subject of a review, as far as refusals name it. */
-export interface Subject {
+export interface ReviewedObject {
   readonly kind: Kind;
   readonly metadata: { readonly namespace?: string; readonly name: string };
 }
@@ -51,7 +51,7 @@ const FORMS: Readonly<Record<"invalid" | "forbidden" | "unavailable", Form>> = {
 };
 
 export function denialOf(
-  { kind, metadata: { name } }: Subject,
+  { kind, metadata: { name } }: ReviewedObject,
   why: keyof typeof FORMS,
   errors: readonly FieldError[],
 ): Denial {

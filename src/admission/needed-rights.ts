@@ -65,7 +65,7 @@ export interface NeededAccount {
 }
 
 /** The account of the policy or, if it has no tasks any more, that of the old one; of specs that may be invalid. */
-export function accountOf(policy: GatedObject, old: GatedObject | undefined): NeededAccount | undefined {
+export function neededAccount(policy: GatedObject, old: GatedObject | undefined): NeededAccount | undefined {
   return ownAccountOf(policy) ?? (old && ownAccountOf(old));
 }
 

@@ -14,8 +14,16 @@ import { sizeErrors } from "../policy/validation/spec-size.ts";
 import type { UndecodableReason } from "../server/hook-server.ts";
 import { Turns } from "../turns/turns.ts";
 import { type AccessFinding, type AccessRequest, reviewAccess } from "./access.ts";
-import { type Denial, denialOf, describe, type Subject, TOO_SLOW, tooBusy, UNANSWERED } from "./denial.ts";
-import { accountOf, type GatedObject, newGates } from "./needed-rights.ts";
+import {
+  type Denial,
+  denialOf,
+  describe,
+  type ReviewedObject,
+  TOO_SLOW,
+  tooBusy,
+  UNANSWERED,
+} from "./denial.ts";
+import { neededAccount, type GatedObject, newGates } from "./needed-rights.ts";
 import { reviewOverride } from "./override-review.ts";
 import { checkPolicy, type PolicyFindings, selectsNothing } from "./policy-review.ts";
 import {
@@ -25,19 +33,19 @@ import {
   NOT_REVIEWED,
   readHead,
   type Review,
-  type Verdict,
+  type ReviewVerdict,
 } from "./review.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
-export interface Settings {
+export interface ReviewSettings {
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
 }
 
 export interface AdmissionDeps {
-  readonly settings: Settings;
+  readonly settings: ReviewSettings;
   /** Absent if any client may call. The answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
@@ -69,16 +77,16 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
 }
 
 /** The object is valid; whether its author has the rights that it needs is not checked yet. */
-type Question = (signal: AbortSignal) => Promise<Verdict>;
+type Question = (signal: AbortSignal) => Promise<ReviewVerdict>;
 
 /** Without any IO, which is the part that takes time. `undefined`: not a review. Never throws for any bytes. */
-function examine(body: Buffer, deps: AdmissionDeps): Verdict | Question | undefined {
+function examine(body: Buffer, deps: AdmissionDeps): ReviewVerdict | Question | undefined {
   const decoded = decodeReview(body);
   if (decoded === undefined) return undefined;
   return decoded.review === undefined ? ADMITTED : examineReview(decoded.review, deps);
 }
 
-function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps): Verdict | Question {
+function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps): ReviewVerdict | Question {
   // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(sent.spec, old.spec)) return ADMITTED;
   const size = sizeErrors(sent.spec);
@@ -91,7 +99,7 @@ function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps)
   const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
   const found = checkPolicy(object, known, deps.settings.served);
   if (found.errors.length > 0) return refuse(object, denialOf(object, "invalid", found.errors), deps);
-  const account = accountOf(object, hasGates(old) ? old : undefined);
+  const account = neededAccount(object, hasGates(old) ? old : undefined);
   const needs: AccessRequest = {
     gates: newGates(object, known),
     ...(account !== undefined && { account }),
@@ -101,7 +109,7 @@ function examineReview({ object: sent, old, user }: Review, deps: AdmissionDeps)
   return questionAbout(subjectOf(object), needs, found, deps);
 }
 
-function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {
+function subjectOf({ kind, metadata: { namespace, name } }: ReviewedObject): ReviewedObject {
   return { kind, metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
 
@@ -116,7 +124,7 @@ function hasGates(object: Review["object"] | undefined): object is GatedObject {
 
 /** Keeps nothing else of the review, which may be large, while the API server is asked. */
 function questionAbout(
-  subject: Subject,
+  subject: ReviewedObject,
   needs: AccessRequest,
   { warnings, selection }: PolicyFindings,
   { world, reviewer, ...deps }: AdmissionDeps,
@@ -145,12 +153,12 @@ function errorsOf(found: readonly AccessFinding[], what: "forbidden" | "unknown"
 }
 
 /** Logs at debug only, because any client can have any number of reviews refused. */
-function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
+function refuse(subject: ReviewedObject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): ReviewVerdict {
   log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
   return { denial };
 }
 
-function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
+function nameOf({ kind, metadata: { namespace, name } }: ReviewedObject): string {
   return kind === "HookOverride" || kind === "HookRollout"
     ? name
     : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });

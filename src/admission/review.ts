@@ -22,7 +22,7 @@ export interface Review {
   readonly old?: Review["object"];
 }
 
-export interface Verdict {
+export interface ReviewVerdict {
   /** Absent: admitted. */
   readonly denial?: Denial;
   readonly warnings?: readonly string[];
@@ -39,7 +39,7 @@ export type AdmissionVerdict =
   | "TooManyVersions"
   | "InternalError";
 
-export interface AdmissionOutcome extends Verdict {
+export interface AdmissionOutcome extends ReviewVerdict {
   readonly verdict: AdmissionVerdict;
   /** Absent: nothing was decided. */
   readonly decision?: Decision;
@@ -50,7 +50,7 @@ export interface AdmissionOutcome extends Verdict {
 /** The server reads no more. The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */
 export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
 
-export const ADMITTED: Verdict = {};
+export const ADMITTED: ReviewVerdict = {};
 
 /**
  * `undefined`: not a review. `review` is absent for other operations, subresources and kinds, which are not checked. Never
@@ -93,7 +93,7 @@ function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
 }
 
-export function encodeVerdict(uid: string, { denial, warnings = [] }: Verdict): string {
+export function encodeVerdict(uid: string, { denial, warnings = [] }: ReviewVerdict): string {
   return JSON.stringify({
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",

@@ -1,6 +1,6 @@
 /** A Kubernetes Event (events.k8s.io/v1) as text, before it is written. */
 
-import { GROUP, VERSION } from "./hook-policy.ts";
+import { GROUP, CRD_VERSION } from "./hook-policy.ts";
 import { CLUSTER_API_GROUP } from "./meta.ts";
 
 export interface ObjectReference {
@@ -35,5 +35,5 @@ export function ownReference(
   named: Pick<ObjectReference, "kind" | "namespace" | "name">,
   uid: string,
 ): ObjectReference {
-  return { apiVersion: `${GROUP}/${VERSION}`, ...named, uid };
+  return { apiVersion: `${GROUP}/${CRD_VERSION}`, ...named, uid };
 }

@@ -21,7 +21,7 @@ export type * from "./hook-policy.gen.ts";
 export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
 
 export const GROUP = "hookpolicy.dev";
-export const VERSION = "v1alpha1";
+export const CRD_VERSION = "v1alpha1";
 
 /** Set on HookPolicies that can hold the deletion of a Cluster: see status/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";

@@ -12,14 +12,14 @@ import { ownWebhooks } from "./ca-bundle.ts";
 import { createAuthority, issueLeaf } from "./issue.ts";
 import type { Validity } from "./lifetime.ts";
 import { type CheckedPair, checkPair, parseCertificates } from "./pem.ts";
-import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
+import { type Action, needsLeader, nextAction, type CertificateState } from "./rotation.ts";
 import { readSecret, writeSecret } from "./secrets.ts";
 import { readServingPair } from "./serving-files.ts";
 import type { CertificateSettings } from "./settings.ts";
 import {
   bundleOf,
   dataOf,
-  judge,
+  judgeSecrets,
   pairOf,
   type StoredCertificates,
   type StoredSecret,
@@ -71,7 +71,7 @@ export class OwnCertificates {
   readonly #names: readonly [string, ...string[]];
   readonly #keys: Readonly<Record<keyof StoredCertificates, { namespace: string; name: string }>>;
   #stored: StoredCertificates = { authority: undefined, serving: undefined };
-  #state: State = {};
+  #state: CertificateState = {};
   #trusted: AuthorityTrust | undefined;
   /** The last pair that could be served. A replica without one cannot wait for a leader, which may have none either. */
   #pair: CheckedPair | undefined;
@@ -144,7 +144,7 @@ export class OwnCertificates {
     for (let step = 0; step < MAX_STEPS; step++) {
       await this.#gather(signal);
       if (this.#isForeign()) return;
-      const action = nextStep(this.#state, this.#options.now());
+      const action = nextAction(this.#state, this.#options.now());
       if (action === "None" || action === "AwaitTrust") {
         if (action === "None") this.#trouble.reset();
         return;
@@ -168,8 +168,8 @@ export class OwnCertificates {
     } catch {
       // Replaced by the next step, and currentPair() says why it is not served.
     }
-    const state = judge(this.#stored, this.#names, now());
-    if (this.#leads() && nextStep(state, now()) === "AwaitTrust")
+    const state = judgeSecrets(this.#stored, this.#names, now());
+    if (this.#leads() && nextAction(state, now()) === "AwaitTrust")
       this.#trusted = await this.#trust(trustedBefore, signal);
     this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
   }

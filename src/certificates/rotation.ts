@@ -7,7 +7,7 @@
 
 import { issuedAt, KEEP_OLD_AUTHORITY_MS, renewalOf, SETTLE_MS, type Validity } from "./lifetime.ts";
 
-export interface State {
+export interface CertificateState {
   /** The Secret of the authority; absent: there is none. */
   readonly authority?: {
     /** Absent: its content cannot sign. */
@@ -42,7 +42,7 @@ export type Action =
   | "DropOldAuthorities"
   | "None";
 
-export function nextStep(state: State, now: Date): Action {
+export function nextAction(state: CertificateState, now: Date): Action {
   const { authority, serving } = state;
   if (authority === undefined) return "CreateAuthority";
   const { certificate } = authority;
@@ -56,7 +56,7 @@ export function nextStep(state: State, now: Date): Action {
   return renewalOf(leaf) <= now ? "IssueLeaf" : afterSwap(leaf, bundle, now);
 }
 
-function isSettled({ trustedSince }: State, now: Date): boolean {
+function isSettled({ trustedSince }: CertificateState, now: Date): boolean {
   return trustedSince !== undefined && now.getTime() - trustedSince.getTime() >= SETTLE_MS;
 }
 

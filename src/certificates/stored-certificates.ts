@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import type { KeyPair } from "../server/tls-server.ts";
 import { lifetimeOf, type Validity } from "./lifetime.ts";
 import { checkPair, isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
-import type { State } from "./rotation.ts";
+import type { CertificateState } from "./rotation.ts";
 
 export interface StoredSecret {
   readonly uid: string;
@@ -38,18 +38,18 @@ export function dataOf({ cert, key }: KeyPair, bundle?: readonly X509Certificate
 }
 
 /** Judges the Secrets alone, without `trustedSince`, which needs a look at other objects. */
-export function judge(
+export function judgeSecrets(
   { authority, serving }: StoredCertificates,
   names: readonly string[],
   now: Date,
-): State {
+): CertificateState {
   return {
     ...(authority !== undefined && { authority: judgeAuthority(pairOf(authority), now) }),
     ...(serving !== undefined && { serving: judgeServing(serving, names, now) }),
   };
 }
 
-function judgeAuthority(pair: KeyPair, now: Date): NonNullable<State["authority"]> {
+function judgeAuthority(pair: KeyPair, now: Date): NonNullable<CertificateState["authority"]> {
   const certificate = usable(pair, now);
   if (certificate === undefined || !certificate.ca || !isSignedBy(certificate, certificate)) return {};
   return { certificate: validityOf(certificate) };
@@ -59,7 +59,7 @@ function judgeServing(
   secret: StoredSecret,
   names: readonly string[],
   now: Date,
-): NonNullable<State["serving"]> {
+): NonNullable<CertificateState["serving"]> {
   const authorities = parseCertificates(bundleOf(secret));
   const bundle = authorities.map(validityOf);
   const certificate = usable(pairOf(secret), now);

@@ -1,10 +1,10 @@
 /** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
-import { GROUP, VERSION } from "../api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../api/hook-policy.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { apiResource, type Resource } from "./resource.ts";
 
-const OWN = `${GROUP}/${VERSION}`;
+const OWN = `${GROUP}/${CRD_VERSION}`;
 const ACCESS = "authorization.k8s.io/v1";
 
 const admission = (kind: string, plural = `${kind.toLowerCase()}s`): Resource =>

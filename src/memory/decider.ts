@@ -8,7 +8,7 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { answering, hasEnded, operationKey } from "../operations/operation.ts";
 import { shownSince } from "../operations/call.ts";
 import { isWanted } from "../operations/hook-lives.ts";
-import { denying, warning } from "../policy/admission.ts";
+import { denying, warningOnly } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
 import { decide, matches, objectQueries } from "../policy/decide.ts";
 import {
@@ -138,7 +138,7 @@ export class Decider {
 
   /** The policies' warnings about a request that none refuses. */
   warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
-    const policies = warning(this.#policies(cluster));
+    const policies = warningOnly(this.#policies(cluster));
     return this.#decide(policies, worldOf(this.#memory, cluster), call, now);
   }
 

@@ -29,7 +29,7 @@ export function held({ ref, uid }: Holder, row: PolicyRow, isNear: boolean): Eve
 export type TornDownRow = PolicyRow & Required<Pick<PolicyRow, "tornDown">>;
 
 /** Others delete what a held Cluster owns. */
-export function tornDown({ ref, uid }: Holder, row: TornDownRow): EventText {
+export function tornDownEvent({ ref, uid }: Holder, row: TornDownRow): EventText {
   const { namespace, cluster, hook, step, tornDown: found } = row;
   return {
     identity: ["TornDown", identityOf(uid, row), step, found.reason].join(" "),

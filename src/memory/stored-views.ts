@@ -11,7 +11,7 @@ import {
   type HookPolicy,
   type HookRollout,
   type RuleSpec,
-  VERSION,
+  CRD_VERSION,
 } from "../api/hook-policy.ts";
 import { isFields, listOf } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -19,7 +19,7 @@ import { packedVariables, setPackedVariables, viewIdentity } from "../views/clus
 import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
 import { namesAccount } from "../policy/tasks/compile-task.ts";
 import { isExpressionField } from "../policy/tasks/template-text.ts";
-import { identityOf } from "../views/too-large.ts";
+import { stubMetadata } from "../views/too-large.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";
 
@@ -46,7 +46,7 @@ export function viewOverride(raw: StoredObject): HookOverride {
 }
 
 function view(kind: string, { metadata, spec, status }: StoredObject): object {
-  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: viewIdentity(metadata), spec, status };
+  return { apiVersion: `${GROUP}/${CRD_VERSION}`, kind, metadata: viewIdentity(metadata), spec, status };
 }
 
 /**
@@ -62,7 +62,7 @@ export function stubPolicy(policy: PolicyObject): PolicyObject {
   const stub = {
     ...policy,
     tooLarge: true as const,
-    metadata: identityOf(metadata),
+    metadata: stubMetadata(metadata),
     spec: {
       ...(isFields(spec) && spec.mode === "Audit" && { mode: spec.mode }),
       ...(namesAccount(spec) && { serviceAccountName: "" }),
@@ -84,7 +84,7 @@ const DENYING: RuleSpec = { name: "", hooks: [], admission: "Deny" };
 
 export function stubOverride(override: HookOverride): HookOverride {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride knows stubs
-  return { ...override, tooLarge: true, metadata: identityOf(override.metadata), spec: {} } as HookOverride;
+  return { ...override, tooLarge: true, metadata: stubMetadata(override.metadata), spec: {} } as HookOverride;
 }
 
 /** Keeps that it only audits; the status is the rollout's memory of what runs. */
@@ -94,7 +94,12 @@ export function stubRollout(rollout: HookRollout): HookRollout {
   const audits = isFields(spec) && spec.mode === "Audit" && { mode: spec.mode };
   const kept = { ...(operation !== undefined && { operation }), ...audits };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileRollout knows stubs
-  return { ...rollout, tooLarge: true, metadata: identityOf(metadata), spec: kept } as unknown as HookRollout;
+  return {
+    ...rollout,
+    tooLarge: true,
+    metadata: stubMetadata(metadata),
+    spec: kept,
+  } as unknown as HookRollout;
 }
 
 /** In characters; compressing less gains nothing. */

@@ -8,13 +8,7 @@ import { timerKey } from "../policy/world.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type PolicyRow, policyRow } from "../operations/rows.ts";
-import {
-  deadlineStep,
-  held,
-  tornDown as tornDownEvent,
-  type TornDownRow,
-  windowChanged,
-} from "./policy-events.ts";
+import { deadlineStep, held, tornDownEvent, type TornDownRow, windowChanged } from "./policy-events.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
 
 /**

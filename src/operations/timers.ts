@@ -58,7 +58,7 @@ export function forgetPolicy<T extends OperationState>(operation: T, policyUID: 
 export function forgetEdited<T extends OperationState>(
   operation: T,
   policyUID: string,
-  { sameMode, hasSameGates }: Edit,
+  { sameMode, hasSameGates }: PolicyEdit,
 ): T {
   const prefix = timerKey(policyUID, "");
   const own = [...operation.rules].filter(([key]) => key.startsWith(prefix));
@@ -73,14 +73,14 @@ export function forgetEdited<T extends OperationState>(
   return { ...operation, rules };
 }
 
-export interface Edit {
+export interface PolicyEdit {
   readonly sameMode: boolean;
   /** Whether the rule of that name has the same gates. */
   readonly hasSameGates: (rule: string) => boolean;
 }
 
 /** Compares both specs once for thousands of operations. */
-export function editOf(before: PolicySpec, now: PolicySpec): Edit {
+export function editOf(before: PolicySpec, now: PolicySpec): PolicyEdit {
   const compared = new Map<string, boolean>();
   const hasSameGates = (name: string): boolean =>
     entryOf(compared, name, () => isDeepStrictEqual(conditionsOf(before, name), conditionsOf(now, name)));

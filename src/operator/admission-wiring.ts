@@ -13,7 +13,7 @@ import {
   ADMISSION_PATH,
   createAdmissionHandler,
   refuseUnread,
-  type Settings,
+  type ReviewSettings,
 } from "../admission/review-handler.ts";
 import { Slice } from "../turns/slice.ts";
 import type { AdmissionWorld } from "../admission/review-world.ts";
@@ -43,7 +43,7 @@ export interface AdmissionOptions extends Pick<
   readonly memory: AdmissionMemory;
   /** A client of its own: callers of the webhook must not use up the connections that confirm releases. */
   readonly client: ReviewClient;
-  readonly settings: Settings;
+  readonly settings: ReviewSettings;
   readonly clusters: ClusterDecisions;
 }
 

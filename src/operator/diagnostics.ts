@@ -9,7 +9,7 @@ import type { KeyPair } from "../server/tls-server.ts";
 import { VERSION } from "../version.ts";
 import { createHealthServer, type HealthChecks } from "./health-server.ts";
 import type { Options } from "./options.ts";
-import { type Refusal, ScrapeGuard } from "./scrape-guard.ts";
+import { type ScrapeRefusal, ScrapeGuard } from "./scrape-guard.ts";
 
 export interface MetricsServerOptions {
   readonly address: Address;
@@ -60,7 +60,7 @@ export function createMetricsServer({ address, metrics, log, secure }: MetricsSe
   return createTextServer({ address, flag: "--diagnostics-address", paths, log, tls: secure?.tls });
 }
 
-function refusalReply({ code, message }: Refusal): Reply {
+function refusalReply({ code, message }: ScrapeRefusal): Reply {
   return {
     code,
     body: `${message}\n`,

@@ -4,7 +4,7 @@
  */
 
 import { APPLY_CRDS, compareFields } from "../api/crd-fields.ts";
-import { GROUP, VERSION } from "../api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";
 import { HOOK_TASKS, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
@@ -16,7 +16,7 @@ import { messageOf } from "../lib/thrown.ts";
 
 const KINDS = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TASKS].map(({ kind }) => kind);
 /** Which every client may read. */
-const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
+const PATH = `/openapi/v3/apis/${GROUP}/${CRD_VERSION}`;
 const INTERVAL_MS = 300_000;
 const REMEDY = `apply the CRDs of the operator's version: ${APPLY_CRDS}`;
 

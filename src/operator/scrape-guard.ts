@@ -34,9 +34,9 @@ export interface ScrapeGuardOptions {
 
 export type Scrape = Omit<TextRequest, "query">;
 
-type Verdict = Refusal | "allowed";
+type Verdict = ScrapeRefusal | "allowed";
 
-export interface Refusal {
+export interface ScrapeRefusal {
   readonly code: 401 | 403 | 429 | 500;
   /** The text for the client; repeats nothing that the client has sent. */
   readonly message: string;
@@ -51,15 +51,18 @@ const MAX_NAME_LENGTH = 256;
 /** One address has one review at a time; a Prometheus replica needs one a minute. */
 const TURNS = { places: 2, waitingOfOne: 4, waitMs: 1_500 };
 
-const NO_TOKEN: Refusal = { code: 401, message: "unauthorized: a bearer token is required" };
-const BAD_TOKEN: Refusal = { code: 401, message: "unauthorized: the API server does not accept the token" };
-const TOO_MANY: Refusal = { code: 429, message: "too many requests" };
-const FAILED: Refusal = { code: 500, message: "internal error" };
+const NO_TOKEN: ScrapeRefusal = { code: 401, message: "unauthorized: a bearer token is required" };
+const BAD_TOKEN: ScrapeRefusal = {
+  code: 401,
+  message: "unauthorized: the API server does not accept the token",
+};
+const TOO_MANY: ScrapeRefusal = { code: 429, message: "too many requests" };
+const FAILED: ScrapeRefusal = { code: 500, message: "internal error" };
 
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
   readonly #clock: () => number;
-  readonly #warnings = new Map<Refusal["code"], Logger["warn"]>();
+  readonly #warnings = new Map<ScrapeRefusal["code"], Logger["warn"]>();
   /** By the digest of the token, the oldest first; the token itself is not kept. */
   readonly #verdicts = new Map<string, { readonly verdict: Promise<Verdict>; readonly end: number }>();
   readonly #turns = new Turns(TURNS);
@@ -70,7 +73,7 @@ export class ScrapeGuard {
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
-  async refusal({ authorization, address }: Scrape): Promise<Refusal | undefined> {
+  async refusal({ authorization, address }: Scrape): Promise<ScrapeRefusal | undefined> {
     const token = bearerToken(authorization);
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
@@ -123,14 +126,14 @@ export class ScrapeGuard {
     });
   }
 
-  #tell(refusal: Refusal, address: string): Refusal {
+  #tell(refusal: ScrapeRefusal, address: string): ScrapeRefusal {
     // The log already has the reason of a failed review.
     if (refusal !== FAILED)
       this.#warn(refusal.code, "Refused to serve /metrics", { reason: refusal.message, address });
     return refusal;
   }
 
-  #warn(code: Refusal["code"], ...said: Parameters<Logger["warn"]>): void {
+  #warn(code: ScrapeRefusal["code"], ...said: Parameters<Logger["warn"]>): void {
     entryOf(this.#warnings, code, () => rateLimited(this.#options.log))(...said);
   }
 }
@@ -141,7 +144,7 @@ function bearerToken(authorization = ""): string | undefined {
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-function forbidden({ username }: User): Refusal {
+function forbidden({ username }: User): ScrapeRefusal {
   const user = JSON.stringify(username.slice(0, MAX_NAME_LENGTH));
   return { code: 403, message: `forbidden: user ${user} cannot get path "/metrics"` };
 }

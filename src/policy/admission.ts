@@ -27,7 +27,7 @@ export function admit(
   now: Date,
 ): AdmissionDecision {
   const denial = decide(denying(policies), world, call, now);
-  const warned = decide(warning(policies), world, call, now);
+  const warned = decide(warningOnly(policies), world, call, now);
   const verdict = denial.holds ? "Denied" : warned.holds ? "Warned" : "Passed";
   return { verdict, denial, warning: warned };
 }
@@ -38,7 +38,7 @@ export function denying(policies: readonly CompiledPolicy[]): readonly CompiledP
 }
 
 /** The policies that only warn, as if they were enforced, so that decide() describes what they wait for. */
-export function warning(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
+export function warningOnly(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
   const warns = withRules(
     policies,
     (rule, mode) => rule.admission !== undefined && (rule.admission === "Warn" || mode === "Audit"),

@@ -15,7 +15,7 @@ export function objectKindKey({ apiVersion, kind }: ObjectKind): string {
 }
 
 /** "velero.io"; "" for the core group. */
-export function groupOf(apiVersion: string): string {
+export function apiGroup(apiVersion: string): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 

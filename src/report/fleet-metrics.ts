@@ -13,7 +13,7 @@ import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 
-export interface Coverage {
+export interface CoverageInput {
   readonly store: DecisionStore;
   readonly clusters: Pick<Lister<Cluster>, "list">;
   readonly rollouts: Pick<Rollouts, "entries">;
@@ -24,7 +24,7 @@ export interface Coverage {
 }
 
 /** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
-export function followCoverage(metrics: Metrics, coverage: Coverage): void {
+export function followCoverage(metrics: Metrics, coverage: CoverageInput): void {
   metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
   metrics.discoveryFailed.follow(() => {
     const failed = coverage.discoveryFailed();
@@ -34,7 +34,7 @@ export function followCoverage(metrics: Metrics, coverage: Coverage): void {
   metrics.bypasses.follow(() => countBypasses(coverage));
 }
 
-function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: Coverage): Sample<"reason">[] {
+function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: CoverageInput): Sample<"reason">[] {
   const reasons = [
     ...[...store.policies.entries()].map(({ compiled }) => notCalled(compiled)),
     ...rollouts.entries().map(({ hook }) => hookNotCalled(hook)),
@@ -46,7 +46,7 @@ function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: Coverage)
   }));
 }
 
-function countClusters({ store, clusters }: Coverage): Sample<"coverage">[] {
+function countClusters({ store, clusters }: CoverageInput): Sample<"coverage">[] {
   if (!store.loaded) return [];
   const counts = { matched: 0, unmatched: 0, matched_without_topology: 0, unmatched_without_topology: 0 };
   const matched = new Set<string>();
@@ -58,7 +58,7 @@ function countClusters({ store, clusters }: Coverage): Sample<"coverage">[] {
   return Object.entries(counts).map(([name, value]) => ({ labels: { coverage: name }, value }));
 }
 
-function countBypasses({ store, clusters }: Coverage): Sample<"annotation">[] {
+function countBypasses({ store, clusters }: CoverageInput): Sample<"annotation">[] {
   if (!store.loaded) return [];
   const counts = new Map(Object.keys(BYPASSES).map((annotation): [string, number] => [annotation, 0]));
   for (const cluster of clusters.list())

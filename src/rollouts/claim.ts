@@ -67,7 +67,7 @@ interface Round {
 export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { rollout, status, now } = round;
   if (rollout.mode === "Audit" || candidate.begun) return { begins: true };
-  const refusal = refusalOf(rollout, status, candidate, now);
+  const refusal = claimRefusal(rollout, status, candidate, now);
   if (refusal !== undefined) return refusal;
   const { stage } = candidate;
   if (status === undefined || stage === undefined) return { begins: false, reason: "NotReady" };
@@ -128,7 +128,7 @@ export function ownClaim(
   );
 }
 
-export type Refusal = ClaimResult & { readonly begins: false };
+export type ClaimRefusal = ClaimResult & { readonly begins: false };
 
 /** Whether a Cluster that has not begun keeps its slot when Cluster API calls again; afterwards it is held. */
 export function isRenewable(
@@ -148,7 +148,7 @@ function renewed(
   own: RolloutClaim,
   { rollout, now }: Pick<Round, "rollout" | "now">,
   { forTasks = false }: Pick<Candidate, "forTasks">,
-): RolloutClaim | Refusal {
+): RolloutClaim | ClaimRefusal {
   if (own.tasks === true && forTasks) return own;
   if (!isRenewable(own, rollout, now)) return { begins: false, reason: "ClaimExpires" };
   const { tasks, ...known } = own;
@@ -176,7 +176,7 @@ export function whoBegins(
 function newClaim(
   { slots, now }: Round,
   { metadata, stage, values, target, forTasks, unmarked }: Candidate & { readonly stage: CompiledStage },
-): RolloutClaim | Refusal {
+): RolloutClaim | ClaimRefusal {
   const { uid } = metadata;
   if (!slots.exchange(uid, { stage, values }))
     return { begins: false, reason: "NoFreeSlot", stage: stage.name };
@@ -194,12 +194,12 @@ function newClaim(
 }
 
 /** Why the Cluster may not begin, whatever slots are free. */
-export function refusalOf(
+export function claimRefusal(
   rollout: CompiledRollout,
   status: HookRolloutStatus | undefined,
   { stage, target }: Pick<Candidate, "stage" | "target">,
   now: Date,
-): Refusal | undefined {
+): ClaimRefusal | undefined {
   if (rollout.problem !== undefined) return { begins: false, reason: "InvalidSpec" };
   if (!isReady(rollout, status)) return { begins: false, reason: "NotReady" };
   if (rollout.paused) return { begins: false, reason: "Paused" };
@@ -215,7 +215,7 @@ function upgradeRefusal(
   status: HookRolloutStatus | undefined,
   { stage, target }: { readonly stage: CompiledStage; readonly target: string },
   now: Date,
-): Refusal | undefined {
+): ClaimRefusal | undefined {
   if (target === "") return { begins: false, reason: "InvalidVersion" };
   const targets = status?.targets ?? [];
   if (targets.length >= MAX_TARGETS && !targets.some(({ version }) => version === target))

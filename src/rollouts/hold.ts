@@ -2,7 +2,7 @@
 
 import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
-import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
+import { type Candidate, type HoldReason, claimRefusal } from "./claim.ts";
 import { timestamp } from "../lib/instant.ts";
 import type { Member, UnknownPlace } from "./member.ts";
 import { unmetGate } from "./promotion.ts";
@@ -44,7 +44,7 @@ export function closedFor(
   candidate: Pick<Candidate, "stage" | "target">,
   situation: Situation,
 ): Hold | undefined {
-  const refusal = refusalOf(rollout, status, candidate, situation.now);
+  const refusal = claimRefusal(rollout, status, candidate, situation.now);
   if (refusal === undefined) return gateHold(rollout, candidate.stage, situation);
   const soaksUntil =
     refusal.reason === "StageClosed"

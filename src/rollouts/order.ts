@@ -5,7 +5,7 @@ import { MAX_RUNNING } from "../api/hook-policy.ts";
 import { type Labels, lookup } from "../api/selector.ts";
 
 /** Smaller integers, which have up to 15 digits, come first, anything else last. */
-export function orderOf(labels: Labels, orderLabelKey: string | undefined): number {
+export function orderNumber(labels: Labels, orderLabelKey: string | undefined): number {
   if (orderLabelKey === undefined) return 0;
   const label = lookup(labels, orderLabelKey);
   return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Number.MAX_SAFE_INTEGER;

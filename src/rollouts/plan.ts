@@ -5,7 +5,7 @@ import type { HookRolloutStatus, RolloutAwaited, RolloutClaim } from "../api/hoo
 import { after, earliest, readTimestamp } from "../lib/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
-import { inOrder, orderOf, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
+import { inOrder, orderNumber, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 
@@ -191,7 +191,7 @@ class Walk {
       needsAction: false,
       isClosed: false,
       group: stages.indexOf(stage),
-      order: orderOf(metadata.labels, orderLabelKey),
+      order: orderNumber(metadata.labels, orderLabelKey),
       namespace: metadata.namespace ?? "",
       since: 0,
       name: metadata.name,

@@ -8,7 +8,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
 import type { ObjectMeta, StoredNamespace } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
-import { type Candidate, claim, ownClaim, type Refusal } from "./claim.ts";
+import { type Candidate, claim, ownClaim, type ClaimRefusal } from "./claim.ts";
 import { type Member, memberOf } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
@@ -18,7 +18,7 @@ import type { RolloutApi } from "./rollout-api.ts";
 import type { RolloutWorld } from "./rollout-entry.ts";
 import { isSame, type RolloutSnapshot } from "./rollout-snapshot.ts";
 
-export type ClaimOutcome = { readonly begins: true } | Refusal | typeof NOT_CONFIRMED;
+export type ClaimOutcome = { readonly begins: true } | ClaimRefusal | typeof NOT_CONFIRMED;
 
 export interface ClaimTerms {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */

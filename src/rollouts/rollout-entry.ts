@@ -30,7 +30,7 @@ import {
   type SinceOf,
   waitingSince,
 } from "./asked-operation.ts";
-import { graceOf, isBegun, isRenewable, ownClaim, refusalOf, whoBegins } from "./claim.ts";
+import { graceOf, isBegun, isRenewable, ownClaim, claimRefusal, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
@@ -439,7 +439,7 @@ export class RolloutEntry {
     const now = this.#world.now();
     return (stage, target, cluster) => {
       const isOpen = (): boolean =>
-        refusalOf(this.rollout, this.status, { stage, target }, now) === undefined;
+        claimRefusal(this.rollout, this.status, { stage, target }, now) === undefined;
       return (
         stage !== undefined &&
         entryOf(places, `${stage.name} ${target}`, isOpen) &&

@@ -90,15 +90,15 @@ export function stagesOf(
   });
 }
 
-export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
+export type MemberProgress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
 
 interface StageCount {
-  readonly counts: Pick<RolloutStageStatus, Progress | "members">;
+  readonly counts: Pick<RolloutStageStatus, MemberProgress | "members">;
   /** How many have to succeed. */
   readonly needed: number;
   /** Whether they have; a stage without Clusters only if its spec allows it. */
   readonly isMet: boolean;
-  readonly progress: ReadonlyMap<MemberState, Progress>;
+  readonly progress: ReadonlyMap<MemberState, MemberProgress>;
   /** Those that waiting alone does not bring there. */
   readonly awaited: () => readonly RolloutAwaited[];
 }
@@ -125,7 +125,7 @@ export function countStage(
     failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
   );
   // One on its way to a newer version is not asked for this one.
-  const progressOf = ({ member, cluster, health, hasReached }: MemberState): Progress => {
+  const progressOf = ({ member, cluster, health, hasReached }: MemberState): MemberProgress => {
     const { uid } = member.metadata;
     if (hasFailed.has(uid)) return "failed";
     if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
@@ -163,7 +163,7 @@ interface Target {
   readonly failuresCount: boolean;
 }
 
-function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, target: Target): RolloutAwaited[] {
+function awaitedOf(progress: ReadonlyMap<MemberState, MemberProgress>, target: Target): RolloutAwaited[] {
   const found = [...progress].flatMap(([state, each]) => {
     const reason = whyAwaited(state, each, target);
     if (reason === undefined) return [];
@@ -186,7 +186,7 @@ export function pinsText({ cluster }: MemberState, version: string): string | un
 
 function whyAwaited(
   { member, cluster, health, hasReached, isAwaited }: MemberState,
-  progress: Progress,
+  progress: MemberProgress,
   { version, failuresCount }: Target,
 ): AwaitedReason | undefined {
   if (progress === "failed") return failuresCount ? "Failed" : undefined;

@@ -7,7 +7,7 @@ import { entryOf } from "../lib/entry-of.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
 import { graceOf } from "./claim.ts";
-import { inOrder, orderOf, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
+import { inOrder, orderNumber, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
 import type { Slots } from "./slots.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import type { Member } from "./member.ts";
@@ -152,7 +152,7 @@ export class RolloutQueue {
       return {
         each,
         group: Number((behindUntil ?? -Infinity) > nowMs),
-        order: orderOf(labels, orderLabelKey),
+        order: orderNumber(labels, orderLabelKey),
         namespace,
         since: each.firstAsked.getTime(),
         name,

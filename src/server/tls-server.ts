@@ -32,10 +32,10 @@ export interface TlsServerOptions extends Address {
   /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
   readonly log: Logger;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<ServerLimits>;
 }
 
-export interface Limits extends BodyLimits {
+export interface ServerLimits extends BodyLimits {
   readonly handshakeMs: number;
   readonly headersMs: number;
   /** For a whole request with its body. */
@@ -47,7 +47,7 @@ export interface Limits extends BodyLimits {
 }
 
 /** Cluster API keeps idle connections for 90 s; it must be the side that closes them. */
-const LIMITS: Limits = {
+const LIMITS: ServerLimits = {
   bodyBytes: MAX_CALL_BYTES,
   bodiesBytes: 40 * 1024 * 1024,
   handshakeMs: 10_000,
@@ -88,7 +88,7 @@ export interface TlsServerParts {
 
 export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServerParts {
   const { clients, log, flags = "--webhook-host, --webhook-port" } = options;
-  const limits: Limits = { ...LIMITS, ...options.limits };
+  const limits: ServerLimits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
   const warnRateLimited = rateLimited(log);
@@ -119,7 +119,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
 }
 
 /** A change of the certificate has to pass all of these options again. */
-function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
+function serverOptions({ cert, key }: KeyPair, limits: ServerLimits, clients?: Clients): ServerOptions {
   return {
     cert,
     key,
@@ -132,7 +132,7 @@ function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients
   };
 }
 
-export function timeouts(limits: Omit<Limits, "handshakeMs" | keyof BodyLimits>): HttpServerOptions {
+export function timeouts(limits: Omit<ServerLimits, "handshakeMs" | keyof BodyLimits>): HttpServerOptions {
   return {
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,

@@ -1,6 +1,6 @@
 /** HookTasks in the API server, which the operator writes as itself. */
 
-import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
+import { GROUP, type HookTask, type HookTaskStatus, CRD_VERSION } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isReplaced, unlessNotFound } from "../kube/kube-error.ts";
@@ -67,5 +67,5 @@ export class TaskStore {
 export function hookTaskOf({ name, namespace, spec }: TaskIntent): UnstoredTask {
   const labels = { [MANAGED_BY]: "hookpolicy", [CLUSTER_UID]: spec.clusterRef.uid };
   const metadata = { name, namespace, labels };
-  return { apiVersion: `${GROUP}/${VERSION}`, kind: "HookTask", metadata, spec };
+  return { apiVersion: `${GROUP}/${CRD_VERSION}`, kind: "HookTask", metadata, spec };
 }

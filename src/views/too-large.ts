@@ -36,7 +36,12 @@ const MARKS = [
 ];
 
 /** Enough to recognise, confirm and finalize the object. */
-export function identityOf({ labels: _, annotations: _a, finalizers, ...metadata }: ObjectMeta): ObjectMeta {
+export function stubMetadata({
+  labels: _,
+  annotations: _a,
+  finalizers,
+  ...metadata
+}: ObjectMeta): ObjectMeta {
   if (finalizers === undefined) return metadata;
   const isShort = finalizers.join().length <= MAX_KEPT;
   return isShort ? { ...metadata, finalizers } : { ...metadata, finalizersOmitted: true };
@@ -70,7 +75,7 @@ export function stubCluster({ topology, ...cluster }: Cluster): Cluster {
     ...cluster,
     tooLarge: true,
     metadata: {
-      ...identityOf(cluster.metadata),
+      ...stubMetadata(cluster.metadata),
       labelsOmitted: true,
       ...(annotations !== undefined && { annotations }),
     },
@@ -85,12 +90,16 @@ export function stubNamespace(namespace: StoredNamespace): TooLargeNamespace {
   if (namespace.tooLarge === true) return namespace;
   const { metadata } = namespace;
   const { labels = {} } = metadata;
-  return { metadata: identityOf(metadata), tooLarge: true, ...(isUsual(labels) && { knownLabels: labels }) };
+  return {
+    metadata: stubMetadata(metadata),
+    tooLarge: true,
+    ...(isUsual(labels) && { knownLabels: labels }),
+  };
 }
 
 export function stubObject({ metadata }: { readonly metadata: ObjectMeta }): {
   readonly metadata: ObjectMeta;
   readonly tooLarge: true;
 } {
-  return { metadata: identityOf(metadata), tooLarge: true };
+  return { metadata: stubMetadata(metadata), tooLarge: true };
 }

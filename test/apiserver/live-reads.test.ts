@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { GROUP, VERSION } from "../../src/api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../../src/api/hook-policy.ts";
 import { LiveReads } from "../../src/decisions/live-reads.ts";
 import { ClusterResource } from "../../src/kube/cluster-resource.ts";
 import { KubeClient } from "../../src/kube/kube-client.ts";
@@ -63,7 +63,7 @@ test("a list as it was at a version shows what was there then", async () => {
   await cp.delete(policyRef(TEAM, "late"));
 });
 
-const ROLLOUT: Ref = { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name: MOVING };
+const ROLLOUT: Ref = { apiVersion: `${GROUP}/${CRD_VERSION}`, kind: "HookRollout", name: MOVING };
 
 const places: Readonly<Record<string, readonly [Ref, Ref]>> = {
   "a policy that moves from one kind to the other": [policyRef(TEAM, MOVING), clusterPolicyRef(MOVING)],

@@ -2,7 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { GROUP, type HookRolloutSpec, type HookRolloutStatus, VERSION } from "../../src/api/hook-policy.ts";
+import {
+  GROUP,
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+  CRD_VERSION,
+} from "../../src/api/hook-policy.ts";
 import type { KubeObject, ListRef, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import {
@@ -20,7 +25,7 @@ export const WAVE = "wave";
 const ORDER = "example.com/order";
 
 function rolloutRef(name: string): Ref {
-  return { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name };
+  return { apiVersion: `${GROUP}/${CRD_VERSION}`, kind: "HookRollout", name };
 }
 
 /** Over all Clusters of the namespaces. */
@@ -33,7 +38,7 @@ export async function applyRollout(
   const values = typeof namespaces === "string" ? [namespaces] : namespaces;
   const matchExpressions = [{ key: "kubernetes.io/metadata.name", operator: "In", values }];
   await cp.apply({
-    apiVersion: `${GROUP}/${VERSION}`,
+    apiVersion: `${GROUP}/${CRD_VERSION}`,
     kind: "HookRollout",
     metadata: { name },
     spec: {

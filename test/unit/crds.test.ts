@@ -23,7 +23,7 @@ import {
   MAX_RUNNING,
   MAX_TARGETS,
   MAX_TASKS,
-  VERSION,
+  CRD_VERSION,
 } from "../../src/api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
@@ -143,7 +143,7 @@ test("the CRDs agree with the constants", () => {
   assert.equal(at(rollout, "status.held").maxItems, MAX_HELD);
   assert.equal(at(rollout, "status.held[].message").maxLength, MAX_ROW_MESSAGE);
   assert.equal(at(rollout, "status.targets[].stages[].waitsFor").maxItems, MAX_AWAITED);
-  for (const { spec } of [own, fleet, override, rollout]) assert.equal(spec.versions[0].name, VERSION);
+  for (const { spec } of [own, fleet, override, rollout]) assert.equal(spec.versions[0].name, CRD_VERSION);
 });
 
 test("clusterctl move finds the kinds, and moves objects that belong to no Cluster", () => {

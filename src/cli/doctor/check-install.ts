@@ -2,7 +2,7 @@
 
 import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
-import { GROUP, VERSION } from "../../api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { APPLY_CRDS, compareFields } from "../../api/crd-fields.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { firstNames } from "../../lib/first-names.ts";
@@ -26,7 +26,7 @@ export const APPLY = advice`apply the manifests of this release: ${run("kubectl 
 const APPLY_DEFINITIONS = run(APPLY_CRDS);
 
 export function definitions({ definitions: read }: DoctorInput): Finding {
-  const served = ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
+  const served = ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${CRD_VERSION}`);
   const found = [...read].map(([kind, crd]) =>
     isAbsent(crd)
       ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_DEFINITIONS)
@@ -43,8 +43,8 @@ function definitionProblem(kind: string, crd: RawObject): Finding | undefined {
     return error(`${name} is not established`, run(`kubectl describe crd ${name}`));
   }
   const versions = listOf(fieldsOf(crd["spec"])["versions"]).map(fieldsOf);
-  const version = versions.find((each) => each["name"] === VERSION && each["served"] === true);
-  if (version === undefined) return error(`${name} does not serve ${VERSION}`, APPLY_DEFINITIONS);
+  const version = versions.find((each) => each["name"] === CRD_VERSION && each["served"] === true);
+  if (version === undefined) return error(`${name} does not serve ${CRD_VERSION}`, APPLY_DEFINITIONS);
   return schemaProblem(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
 }
 

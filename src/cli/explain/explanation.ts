@@ -9,7 +9,7 @@ import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { approveCommand } from "../../policy/mark.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
+import { type AdmissionDecision, denying, warningOnly } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -304,7 +304,7 @@ function explainAttempt(
   const found = admitted(fleet, attempt, at);
   const { verdict: admission, message, decision } = admissionAnswer(attempt, found);
   const world = fleet.world(cluster);
-  const policies = admission === "Denied" ? denying(all) : warning(all);
+  const policies = admission === "Denied" ? denying(all) : warningOnly(all);
   const situation = { fleet, world, call, now: at, policies, before };
   const { steps, release } = wayOut(decision, situation);
   const isUnknown = admission !== "Denied" && lacksPolicies(options);

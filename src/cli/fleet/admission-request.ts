@@ -5,7 +5,7 @@ import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
 import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
 import { wanting } from "../../operations/operation.ts";
-import { type AdmissionDecision, admit, denying, warning } from "../../policy/admission.ts";
+import { type AdmissionDecision, admit, denying, warningOnly } from "../../policy/admission.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { holdWarnings, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, Verdict } from "../../policy/decision.ts";
@@ -119,7 +119,7 @@ export function traceOf(
     rules: traces.flatMap(({ rules }) => rules),
     ...(overriddenBy !== undefined && { overriddenBy }),
   };
-  const spoken = [...denying([policy]), ...warning([policy])];
+  const spoken = [...denying([policy]), ...warningOnly([policy])];
   return [trace, { ...policy, rules: spoken.flatMap(({ rules }) => rules) }];
 }
 

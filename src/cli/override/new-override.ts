@@ -1,7 +1,13 @@
 /** Builds and creates a HookOverride for one Cluster, and computes what it lifts. */
 
 import { heldRules } from "../../policy/decision.ts";
-import { CONDITION, GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  GROUP,
+  type HookOverride,
+  type PolicyRefSpec,
+  CRD_VERSION,
+} from "../../api/hook-policy.ts";
 import { conditionOf, type Cluster, type Condition } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { viewOverride } from "../../memory/stored-views.ts";
@@ -54,7 +60,7 @@ export function newOverride(
     name: ref.name,
   }));
   return {
-    apiVersion: `${GROUP}/${VERSION}`,
+    apiVersion: `${GROUP}/${CRD_VERSION}`,
     kind: "HookOverride",
     metadata: { name: `${prefix}-${stamp}` },
     spec: {

@@ -7,7 +7,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { counted } from "../../lib/counted.ts";
 import { fieldsOf } from "../../lib/fields.ts";
-import { FINALIZER, GROUP, VERSION } from "../../api/hook-policy.ts";
+import { FINALIZER, GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import {
   CONFIG_MAPS,
   DEPLOYMENTS,
@@ -144,7 +144,7 @@ async function listPolicies(client: Client): Promise<Policy[]> {
   const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
   const lists = kinds.map(async (kind) => {
     const list = await unlessNotFound(client.list(POLICY_RESOURCES[kind]));
-    return (list?.items ?? []).map((object) => ({ ...object, apiVersion: `${GROUP}/${VERSION}`, kind }));
+    return (list?.items ?? []).map((object) => ({ ...object, apiVersion: `${GROUP}/${CRD_VERSION}`, kind }));
   });
   return (await Promise.all(lists)).flat();
 }

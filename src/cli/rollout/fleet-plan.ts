@@ -19,7 +19,7 @@ import {
   isShown,
   type MemberState,
   pinsText,
-  type Progress,
+  type MemberProgress,
 } from "../../rollouts/rollout-progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { UNHEALTHY } from "../../rollouts/slots.ts";
@@ -182,7 +182,7 @@ function withoutTarget({ rollout: { operation }, states }: Start): FleetState {
 function toTarget(start: Start, version: string): FleetState {
   const { rollout, stored, status, states, wish } = start;
   const slots = { running: status.running ?? [], failed: status.failed ?? [], unknown: [] };
-  const all = new Map<MemberState, Progress>();
+  const all = new Map<MemberState, MemberProgress>();
   const unasked: string[] = [];
   const pinned = new Set<string>();
   const standing = new Set<string>();
@@ -224,7 +224,7 @@ function toTarget(start: Start, version: string): FleetState {
 }
 
 function pinnedAhead(
-  progress: ReadonlyMap<MemberState, Progress>,
+  progress: ReadonlyMap<MemberState, MemberProgress>,
   version: string,
 ): readonly RolloutAwaited[] {
   return [...progress].flatMap(([state, each]) => {

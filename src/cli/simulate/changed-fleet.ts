@@ -6,14 +6,14 @@ import { emptySelections, clusterPlaces } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { holderRef, identityOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { type Edit, editOf } from "../../operations/timers.ts";
+import { type PolicyEdit, editOf } from "../../operations/timers.ts";
 import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
 
 export interface FleetPair {
   readonly before: Fleet;
   readonly after: Fleet;
   /** By the uid of the policy: some of its clocks restart when its spec changes. */
-  readonly edits: readonly { readonly uid: string; readonly edit: Edit }[];
+  readonly edits: readonly { readonly uid: string; readonly edit: PolicyEdit }[];
   readonly specs: readonly SpecChange[];
   /** By ruleKey(). */
   readonly changed: ReadonlySet<string>;

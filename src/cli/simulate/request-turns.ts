@@ -4,7 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { walk } from "../../operations/timeline.ts";
-import { denying, warning } from "../../policy/admission.ts";
+import { denying, warningOnly } from "../../policy/admission.ts";
 import { admitted, admissionAnswer, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { BEGINS, type Operation, OPERATIONS } from "../../operations/beginnings.ts";
@@ -54,7 +54,7 @@ export function requestTurns(
   const { call } = attempt;
   const all = fleet.policiesFor(attempt.cluster.metadata.namespace ?? "");
   const operation = {
-    policies: [...denying(all), ...warning(all)],
+    policies: [...denying(all), ...warningOnly(all)],
     world: fleet.world(attempt.cluster),
     call,
     state: { firstAsked: from, rules: new Map() },

@@ -5,7 +5,7 @@ import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { didYouMean } from "../../api/did-you-mean.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { gatesIn } from "../../policy/gates/gates.ts";
-import { placesIn as placesInTemplate } from "../../policy/tasks/template.ts";
+import { placedValues } from "../../policy/tasks/template.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
 import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
 import type { FieldPlace } from "../../policy/validation/schema-rules.ts";
@@ -139,7 +139,7 @@ function errorsIn(value: unknown, path: string, isText: boolean): FieldError[] {
   if (typeof value === "number" || typeof value === "boolean")
     return isText ? [{ path, message: wrongType(value, { type: "string" }) }] : [];
   const inMap = isFields(value) && TEXT_MAPS.includes(nameOf(path));
-  return placesInTemplate(value, path, []).flatMap((place) => {
+  return placedValues(value, path, []).flatMap((place) => {
     const isItem = Array.isArray(value);
     const below = isItem ? isText : inMap || TEXTS.includes(place.fields[0] ?? "");
     return errorsIn(place.value, place.path, below);

@@ -1,6 +1,6 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
-import { GROUP, VERSION } from "../../api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { clusterProblems, countsBeside, type SourceError, unbuiltIn } from "../fleet/cluster-files.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
@@ -31,7 +31,7 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   }
   const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
   if (home === undefined || home === group) return undefined;
-  const version = `${home}/${VERSION}`;
+  const version = `${home}/${CRD_VERSION}`;
   return {
     path: "apiVersion",
     message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,

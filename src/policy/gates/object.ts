@@ -9,7 +9,7 @@ import { describeExpression } from "./expression.ts";
 import type { GateKind, GateOwner, ObjectReach } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type PlaceFinder } from "./object-place.ts";
-import { groupOf, type ObjectKind, type ObjectLook, type WatchedObject } from "../watched-objects.ts";
+import { apiGroup, type ObjectKind, type ObjectLook, type WatchedObject } from "../watched-objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../../api/selector.ts";
 import { exhausted } from "../budget.ts";
@@ -268,7 +268,7 @@ function fulfils(
 
 /** As in "Backup.velero.io". */
 function groupSuffix(apiVersion: string): string {
-  const group = groupOf(apiVersion);
+  const group = apiGroup(apiVersion);
   return group === "" ? "" : `.${group}`;
 }
 

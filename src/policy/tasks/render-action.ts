@@ -9,7 +9,7 @@ import type { CompiledPolicy } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compile-task.ts";
-import { nameOf, renderedHash, type TaskIdentity, taskName } from "./task-identity.ts";
+import { readablePart, renderedHash, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskIntent } from "./task-trace.ts";
 import type { RenderResult } from "./template.ts";
 import { metadataProblems } from "./template-metadata.ts";
@@ -99,7 +99,7 @@ function objectOf(object: Fields, task: CompiledTask, owner: Owner): RenderResul
 
 /** Names are shorter where they get a suffix. Dots become dashes: a Job's name is also a label. */
 function prefixOf(name: unknown): string | undefined {
-  return typeof name === "string" ? nameOf(name, PREFIX_LETTERS) : undefined;
+  return typeof name === "string" ? readablePart(name, PREFIX_LETTERS) : undefined;
 }
 
 const NO_NAME = "it gives no name of an object, which has 1 to 253 characters, none of them / or %";

@@ -21,7 +21,7 @@ const HASH_LETTERS = 16;
 export function taskName(identity: TaskIdentity): string {
   const { policyRef, rule, task, actionHash: action, clusterRef, hook, version, step, run } = identity;
   const parts = [policyRef.uid, rule, task, action, clusterRef.uid, hook, version ?? null, step ?? null, run];
-  const readable = nameOf(`${clusterRef.name}-${task}`, READABLE_LETTERS);
+  const readable = readablePart(`${clusterRef.name}-${task}`, READABLE_LETTERS);
   return `${readable}-${shortHash(JSON.stringify(parts))}`;
 }
 
@@ -62,7 +62,7 @@ function shortHash(text: string): string {
 }
 
 /** The beginning of a name of lower-case letters, digits and '-'. */
-export function nameOf(text: string, letters: number): string {
+export function readablePart(text: string, letters: number): string {
   const cut = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")

@@ -52,11 +52,15 @@ interface PlacedValue<T> {
 /** The string values that have, or look as if they had, expressions. */
 export function textsIn(value: unknown, path: string, fields: readonly string[] = []): PlacedValue<string>[] {
   if (typeof value === "string") return hasExpression(value) ? [{ value, path, fields }] : [];
-  return placesIn(value, path, fields).flatMap((place) => textsIn(place.value, place.path, place.fields));
+  return placedValues(value, path, fields).flatMap((place) => textsIn(place.value, place.path, place.fields));
 }
 
 /** The items or fields directly below. */
-export function placesIn(value: unknown, path: string, fields: readonly string[]): PlacedValue<unknown>[] {
+export function placedValues(
+  value: unknown,
+  path: string,
+  fields: readonly string[],
+): PlacedValue<unknown>[] {
   if (Array.isArray(value))
     return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]`, fields }));
   if (!isFields(value)) return [];
@@ -108,7 +112,7 @@ export function compileTemplate(template: Fields, isWhole = false): Template {
 /** `undefined`: it contains no expression, and is used as it is. */
 function compileValue(value: unknown, path: string): Render | undefined {
   if (typeof value === "string") return hasExpression(value) ? compileText(value, path) : undefined;
-  const places = placesIn(value, path, []);
+  const places = placedValues(value, path, []);
   const parts = places.map((place) => compileValue(place.value, place.path));
   if (parts.every((part) => part === undefined)) return undefined;
   const results = (run: Run): unknown[] =>

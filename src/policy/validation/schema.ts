@@ -9,7 +9,7 @@ import { DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { isWithin, withParents } from "../../lib/field-path.ts";
 import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { GROUP, VERSION } from "../../api/hook-policy.ts";
+import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
@@ -201,7 +201,7 @@ function identity(item: unknown, keys: readonly string[]): string | undefined {
 }
 
 function typeErrors(kind: Kind, input: Fields): FieldError[] {
-  const expected = { apiVersion: `${GROUP}/${VERSION}`, kind };
+  const expected = { apiVersion: `${GROUP}/${CRD_VERSION}`, kind };
   return Object.entries(expected)
     .filter(([field, value]) => typeof input[field] === "string" && input[field] !== value)
     .map(([path, value]) => ({ path, message: `found ${found(input[path])}, expected ${value}` }));

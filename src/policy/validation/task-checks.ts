@@ -6,7 +6,7 @@ import { byteLength } from "../../lib/truncate.ts";
 import { compileExpression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf, type TaskVerb } from "../tasks/compile-task.ts";
-import { contentsOf, placesIn, textsIn } from "../tasks/template.ts";
+import { contentsOf, placedValues, textsIn } from "../tasks/template.ts";
 import { metadataProblems } from "../tasks/template-metadata.ts";
 import { hasExpression } from "../tasks/template-text.ts";
 import type { FieldError } from "./schema.ts";
@@ -89,7 +89,7 @@ function keysWithExpressions(value: unknown, path: string): FieldError[] {
       path,
       message: "the name of a field must not have an expression. Write it in full",
     })),
-    ...placesIn(value, path, []).flatMap((place) => keysWithExpressions(place.value, place.path)),
+    ...placedValues(value, path, []).flatMap((place) => keysWithExpressions(place.value, place.path)),
   ];
 }
 

@@ -6,7 +6,7 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { RETRY_DELAYS_MS, TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
-import { groupOf } from "../watched-objects.ts";
+import { apiGroup } from "../watched-objects.ts";
 import { contentsOf, textsIn } from "../tasks/template.ts";
 import type { FieldError } from "./schema.ts";
 import type { SoundRule } from "./sound-parts.ts";
@@ -52,7 +52,7 @@ function isSameKind(
   a: { readonly apiVersion: string; readonly kind: string },
   { apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown },
 ): boolean {
-  return a.kind === kind && groupOf(a.apiVersion) === groupOf(String(apiVersion));
+  return a.kind === kind && apiGroup(a.apiVersion) === apiGroup(String(apiVersion));
 }
 
 function severalHooks({ hooks, tasks }: RuleSpec, path: string): FieldError[] {

@@ -18,8 +18,8 @@ import {
   type Action,
   type Leaf,
   needsLeader,
-  nextStep,
-  type State,
+  nextAction,
+  type CertificateState,
 } from "../../../src/certificates/rotation.ts";
 import { runs } from "../../generated.ts";
 
@@ -45,18 +45,18 @@ const leaf = (signer: string, issued = NOW): Leaf => ({
 const A = authority("0A:00:00:00");
 const B = authority("0B:00:00:00");
 
-function state(signs: Validity, served: Leaf, bundle: readonly Validity[]): State {
+function state(signs: Validity, served: Leaf, bundle: readonly Validity[]): CertificateState {
   return { authority: { certificate: signs }, serving: { leaf: served, bundle } };
 }
 
 const { signer: _, ...unsigned } = leaf("");
-const ONLY_AUTHORITY: State = { authority: { certificate: A } };
+const ONLY_AUTHORITY: CertificateState = { authority: { certificate: A } };
 const AT_REST = state(A, leaf(A.fingerprint), [A]);
 const UNPUBLISHED = state(B, leaf(A.fingerprint), [A]);
 const PUBLISHED = state(B, leaf(A.fingerprint), [B, A]);
 const SWAPPED = state(B, leaf(B.fingerprint), [B, A]);
-const trustedFor = (ms: number): State => ({ ...PUBLISHED, trustedSince: after(-ms) });
-const CASES: Record<string, readonly [state: State, action: Action, at?: Date]> = {
+const trustedFor = (ms: number): CertificateState => ({ ...PUBLISHED, trustedSince: after(-ms) });
+const CASES: Record<string, readonly [state: CertificateState, action: Action, at?: Date]> = {
   "nothing is stored": [{}, "CreateAuthority"],
   "the authority's Secret was deleted": [
     { serving: { leaf: leaf("0A:00:00:00"), bundle: [A] } },
@@ -96,7 +96,7 @@ const CASES: Record<string, readonly [state: State, action: Action, at?: Date]> 
 };
 for (const [name, [stored, action, at = NOW]] of Object.entries(CASES)) {
   test(`when ${name}: ${action}`, () => {
-    assert.equal(nextStep(stored, at), action);
+    assert.equal(nextAction(stored, at), action);
   });
 }
 
@@ -156,7 +156,7 @@ class World {
 
   step(): Action {
     this.#look();
-    const action = nextStep(
+    const action = nextAction(
       {
         ...(this.authority !== undefined && { authority: { certificate: this.authority } }),
         ...(this.serving !== undefined && { serving: this.serving }),

@@ -11,7 +11,7 @@ import type { Cluster, ObjectMeta, StoredNamespace } from "../../../src/api/meta
 import { labelsOfNamespace } from "../../../src/api/selector.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { identityOf, stubCluster, stubNamespace } from "../../../src/views/too-large.ts";
+import { stubMetadata, stubCluster, stubNamespace } from "../../../src/views/too-large.ts";
 import {
   cluster,
   clusterHookPolicy,
@@ -85,7 +85,7 @@ describe("a policy that is too large", () => {
     const going = { ...plain, deletionTimestamp: "x", finalizers: [FINALIZER] };
     assert.equal(await wantedFinalizers(stub, going, 0, reader(true)), undefined);
     assert.deepEqual(await wantedFinalizers(stub, going, 0, reader(false)), []);
-    const many = identityOf({
+    const many = stubMetadata({
       ...plain,
       finalizers: Array.from({ length: 200 }, (_, i) => `example.com/f${i}`),
     });

@@ -10,7 +10,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics, type Metrics } from "../../../src/report/metrics.ts";
 import { createMetricsServer } from "../../../src/operator/diagnostics.ts";
-import type { Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
+import type { ScrapeRefusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder, type Recorder } from "../server/recorder.ts";
 
@@ -86,7 +86,7 @@ test("a scrape that fails is 500 and one error line, not a crash", async (t) => 
 
 const open: Guard = { refusal: async () => await Promise.resolve(undefined) };
 
-const refusing = (refusal: Refusal): Guard => ({ refusal: async () => await Promise.resolve(refusal) });
+const refusing = (refusal: ScrapeRefusal): Guard => ({ refusal: async () => await Promise.resolve(refusal) });
 
 async function scrape(port: number, options: RequestOptions = {}): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -112,7 +112,7 @@ test("serves them over TLS to clients that the guard accepts by header and addre
   assert.deepEqual(asked, [{ query: "", authorization: "Bearer abc", address: "127.0.0.1" }]);
 });
 
-const REFUSALS: readonly (readonly [Refusal, Record<string, string>])[] = [
+const REFUSALS: readonly (readonly [ScrapeRefusal, Record<string, string>])[] = [
   [{ code: 401, message: "unauthorized" }, { "www-authenticate": 'Bearer realm="hookpolicy"' }],
   [{ code: 403, message: "forbidden" }, {}],
   [{ code: 429, message: "too many requests" }, { "retry-after": "5" }],

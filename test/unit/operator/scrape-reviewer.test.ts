@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
-import { type Refusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
+import { type ScrapeRefusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder, type Recorder } from "../server/recorder.ts";
 
 const TOKEN = "opaque-token-0123456789";
@@ -17,7 +17,7 @@ const USER = {
 };
 
 interface Outcome {
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ScrapeRefusal | undefined;
   readonly asked: readonly (readonly [kind: string, spec: object])[];
   readonly log: Recorder;
 }

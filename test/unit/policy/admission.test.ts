@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
-import { admit, denying, warning } from "../../../src/policy/admission.ts";
+import { admit, denying, warningOnly } from "../../../src/policy/admission.ts";
 import { decide, holdWarnings } from "../../../src/policy/decide.ts";
 import type { World } from "../../../src/policy/world.ts";
 import {
@@ -33,7 +33,7 @@ function refuses(over: Partial<RuleSpec>, spec: Partial<HookPolicySpec> = {}, on
 }
 
 function warns(over: Partial<RuleSpec>, spec: Partial<HookPolicySpec> = {}, on: World = world()): number {
-  return holdWarnings(decide(warning(policies(over, spec)), on, DELETE, NOW).trace).length;
+  return holdWarnings(decide(warningOnly(policies(over, spec)), on, DELETE, NOW).trace).length;
 }
 
 describe("a rule with admission Deny", () => {

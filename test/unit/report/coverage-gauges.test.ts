@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Coverage, followCoverage } from "../../../src/report/fleet-metrics.ts";
+import { type CoverageInput, followCoverage } from "../../../src/report/fleet-metrics.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
 import { cluster, hookPolicy } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
 import { replicaOf } from "../rollouts/rollout-fixture.ts";
 
-type Given = Pick<Coverage, "store" | "clusters" | "notCalled"> & Partial<Coverage>;
+type Given = Pick<CoverageInput, "store" | "clusters" | "notCalled"> & Partial<CoverageInput>;
 
 const NO_ROLLOUTS = {
   rollouts: { entries: () => [] },

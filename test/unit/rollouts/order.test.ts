@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { MAX_RUNNING } from "../../../src/api/hook-policy.ts";
 import {
   inOrder,
-  orderOf,
+  orderNumber,
   type OrderPlace,
   takeTurns,
   LastTurns,
@@ -12,7 +12,7 @@ import {
 } from "../../../src/rollouts/order.ts";
 
 const KEY = "example.com/order";
-const of = (label: string): number => orderOf({ [KEY]: label }, KEY);
+const of = (label: string): number => orderNumber({ [KEY]: label }, KEY);
 
 test("a label with an integer of up to 15 digits gives the order; whatever else comes last", () => {
   const rows: readonly (readonly [label: string, order: number])[] = [
@@ -27,12 +27,12 @@ test("a label with an integer of up to 15 digits gives the order; whatever else 
     ["first", Number.MAX_SAFE_INTEGER],
   ];
   for (const [label, order] of rows) assert.equal(of(label), order, label);
-  assert.equal(orderOf(undefined, KEY), Number.MAX_SAFE_INTEGER);
-  assert.equal(orderOf({ other: "1" }, KEY), Number.MAX_SAFE_INTEGER);
+  assert.equal(orderNumber(undefined, KEY), Number.MAX_SAFE_INTEGER);
+  assert.equal(orderNumber({ other: "1" }, KEY), Number.MAX_SAFE_INTEGER);
 });
 
 test("without a label to look at all are equal", () => {
-  assert.equal(orderOf({ [KEY]: "5" }, undefined), orderOf({ [KEY]: "first" }, undefined));
+  assert.equal(orderNumber({ [KEY]: "5" }, undefined), orderNumber({ [KEY]: "first" }, undefined));
 });
 
 test("the comparison is the order of the integers, also beside labels that are none", () => {

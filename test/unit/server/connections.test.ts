@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { createHookServer } from "../../../src/server/hook-server.ts";
-import type { Limits } from "../../../src/server/tls-server.ts";
+import type { ServerLimits } from "../../../src/server/tls-server.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { dial } from "./rig.ts";
@@ -28,7 +28,7 @@ interface Lab {
   readonly finish: () => void;
 }
 
-async function start(t: TestContext, limits: Partial<Limits> = {}): Promise<Lab> {
+async function start(t: TestContext, limits: Partial<ServerLimits> = {}): Promise<Lab> {
   const log = createRecorder();
   const slow = Promise.withResolvers<string>();
   let asked = Promise.withResolvers<void>();

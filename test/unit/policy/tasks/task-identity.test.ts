@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { decide } from "../../../../src/policy/decide.ts";
-import { nameOf, type TaskIdentity, taskName } from "../../../../src/policy/tasks/task-identity.ts";
+import { readablePart, type TaskIdentity, taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import { cluster, compiled, DELETE, NOW } from "../../builders.ts";
@@ -60,7 +60,7 @@ test("a name has at most 57 letters that a label may have, and says Cluster and 
   for (const name of [taskName(identity), taskName(long)])
     assert.match(name, /^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?$/);
   assert.match(taskName(identity), /^prod-1-backup-/);
-  assert.equal(nameOf("--A.b_", 10), "a-b");
+  assert.equal(readablePart("--A.b_", 10), "a-b");
 });
 
 test("whatever must differ has another name, and the Cluster's name alone does not suffice", () => {
