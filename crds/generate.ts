@@ -27,6 +27,29 @@ const OUTPUTS = {
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
+/** The limits that the operator keeps to, by the name of the constant. */
+const LIMITS = {
+  MAX_TASKS: "HookPolicy.spec.rules[].tasks",
+  MAX_DECISIONS: "HookPolicy.status.decisions",
+  MAX_ROW_MESSAGE: "HookPolicy.status.decisions[].message",
+  MAX_TIMERS: "HookPolicy.status.decisions[].timers",
+  MAX_RECENT: "HookPolicy.status.recent",
+  MAX_CONDITION_MESSAGE: "HookPolicy.status.conditions[].message",
+  MAX_USED: "HookOverride.status.used",
+  MAX_USED_POLICIES: "HookOverride.status.used[].policies",
+  MAX_RUNNING: "HookRollout.status.running",
+  MAX_TARGETS: "HookRollout.status.targets",
+  MAX_AWAITED: "HookRollout.status.targets[].stages[].waitsFor",
+  MAX_FAILED: "HookRollout.status.failed",
+  MAX_NEXT: "HookRollout.status.next",
+  MAX_HELD: "HookRollout.status.held",
+  MAX_ATTEMPTS: "HookTask.status.attempts",
+  MAX_TASK_TARGETS: "HookTask.status.attempts[].targets",
+  MAX_TASK_MESSAGE: "HookTask.status.message",
+  MAX_TASK_OBJECT: "HookTask.status.object",
+  MAX_RETRY: "HookTask.status.retriedFor",
+};
+
 /** Types that are written by hand: they are not ours alone, or tell apart what a schema's `oneOf` does. */
 const IMPORTED = ["Condition", "HookName", "LabelSelector", "RawObject", "CallSpec | RequestSpec", "Sources"];
 const IMPORTS = `
@@ -45,6 +68,8 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
+  readonly maxItems?: number;
+  readonly maxLength?: number;
   /** What one type does not say: which fields are required together, or a format. */
   readonly anyOf?: readonly object[];
   /** Fields that are not listed are kept as they are. */
@@ -240,6 +265,19 @@ async function generateTypes(kinds: readonly Kind[]): Promise<string> {
   return await printTypes(definitions, `// ${NOTE}\n${IMPORTS}`);
 }
 
+function generateLimits(kinds: readonly Kind[]): string {
+  const root: Schema = { properties: Object.fromEntries(kinds.map(({ kind, schema }) => [kind, schema])) };
+  const lines = Object.entries(LIMITS).map(([name, path]) => {
+    let field: Schema | undefined = root;
+    for (const part of path.split(/\.|(?=\[\])/))
+      field = part === "[]" ? field?.items : field?.properties?.[part];
+    const limit = field?.maxItems ?? field?.maxLength;
+    if (limit === undefined) throw new Error(`${path} has no limit`);
+    return `export const ${name} = ${limit};\n`;
+  });
+  return `\n${lines.join("")}`;
+}
+
 async function generateSuiteTypes(): Promise<string> {
   const definitions: Types = {};
   typed(SUITE_SCHEMA, definitions);
@@ -385,7 +423,7 @@ const suite = {
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...written.map(({ kind }) => kind), SUITE_KIND]));
-writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
+writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), (await generateTypes(kinds)) + generateLimits(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.json"), generateSchemas(written));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
 for (const [path, outputs] of Object.entries(OUTPUTS)) {

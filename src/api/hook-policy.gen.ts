@@ -1263,3 +1263,23 @@ export interface HookTaskStatus {
    */
   attempts?: TaskAttempt[];
 }
+
+export const MAX_TASKS = 4;
+export const MAX_DECISIONS = 50;
+export const MAX_ROW_MESSAGE = 256;
+export const MAX_TIMERS = 16;
+export const MAX_RECENT = 10;
+export const MAX_CONDITION_MESSAGE = 1024;
+export const MAX_USED = 20;
+export const MAX_USED_POLICIES = 10;
+export const MAX_RUNNING = 200;
+export const MAX_TARGETS = 16;
+export const MAX_AWAITED = 10;
+export const MAX_FAILED = 50;
+export const MAX_NEXT = 10;
+export const MAX_HELD = 50;
+export const MAX_ATTEMPTS = 16;
+export const MAX_TASK_TARGETS = 100;
+export const MAX_TASK_MESSAGE = 1024;
+export const MAX_TASK_OBJECT = 317;
+export const MAX_RETRY = 64;

@@ -1,4 +1,4 @@
-/** The kinds of group hookpolicy.dev. The types of spec and status are generated from the CRDs. */
+/** The kinds of group hookpolicy.dev. The types of spec and status, and their limits, are generated from the CRDs. */
 
 import type {
   AnnotationGateSpec,
@@ -15,7 +15,7 @@ import type {
 } from "./hook-policy.gen.ts";
 import type { TooLargeMark, ObjectMeta } from "./meta.ts";
 
-export type * from "./hook-policy.gen.ts";
+export * from "./hook-policy.gen.ts";
 
 /** Annotation and label gates differ only in the values that they allow. */
 export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
@@ -25,29 +25,6 @@ export const CRD_VERSION = "v1alpha1";
 
 /** Set on HookPolicies that can hold the deletion of a Cluster: see status/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";
-
-/** Limit of the CRDs: tasks of a rule, which are done one after the other. */
-export const MAX_TASKS = 4;
-
-/**
- * Limits of the CRDs: rows of status.decisions, results of status.recent, characters of a row's and of a condition's
- * message.
- */
-export const MAX_DECISIONS = 50;
-export const MAX_RECENT = 10;
-export const MAX_ROW_MESSAGE = 256;
-export const MAX_CONDITION_MESSAGE = 1024;
-
-/**
- * Limits of a HookRollout: Clusters in operation at the same time, target versions, rows of status.failed, of status.next, of
- * status.held, and Clusters that a stage waits for.
- */
-export const MAX_RUNNING = 200;
-export const MAX_TARGETS = 16;
-export const MAX_FAILED = 50;
-export const MAX_NEXT = 10;
-export const MAX_HELD = 50;
-export const MAX_AWAITED = 10;
 
 /** Condition types (kstatus). */
 export const CONDITION = {

@@ -2,7 +2,7 @@
 
 import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
+import { type HookOverride, MAX_USED, type OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { compileOverride } from "../policy/compile-override.ts";
@@ -16,8 +16,6 @@ export interface OverrideEntry {
   used: readonly OverrideUse[];
 }
 
-/** The bound of the CRD. */
-export const MAX_USED = 20;
 const NONE: readonly Override[] = [];
 const PREFIX = "HookOverride//";
 

@@ -3,7 +3,7 @@
  * about them, and for overrides.
  */
 
-import type { RecentResult } from "../api/hook-policy.ts";
+import { MAX_USED_POLICIES, type RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../api/target-version.ts";
 import { type Decision, type PolicyTrace, applies, heldRules } from "../policy/decision.ts";
@@ -38,8 +38,6 @@ export interface ProceededOperation {
 export type ResultOptions = Pick<StoreOptions, "enqueue" | "onEvent"> & Partial<Pick<StoreOptions, "log">>;
 
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
-
-const MAX_NAMED = 10;
 
 /**
  * Cluster API has not asked, a user has written its mark or removed the finalizer, or a policy or what it looks at has
@@ -84,7 +82,7 @@ export class Results {
       hook: call.hook,
       ...(version !== undefined && { version }),
       cluster: clusterKey(cluster),
-      policies: [...new Set(held.map(({ policy }) => policyName(policy)))].slice(0, MAX_NAMED),
+      policies: [...new Set(held.map(({ policy }) => policyName(policy)))].slice(0, MAX_USED_POLICIES),
       reasons: [...new Set(held.map(({ rule }) => rule.reason))],
     });
   }
@@ -120,7 +118,7 @@ export class Results {
         clusterUID: cluster.metadata.uid,
         ...(version !== undefined && { targetVersion: version }),
         time: timestamp(now),
-        policies: policies.slice(0, MAX_NAMED),
+        policies: policies.slice(0, MAX_USED_POLICIES),
       };
       const entry = this.#memory.overrides.use(name, use);
       if (entry === undefined) continue;

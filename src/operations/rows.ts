@@ -1,6 +1,12 @@
 /** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
-import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
+import {
+  type DecisionRow,
+  MAX_ROW_MESSAGE,
+  MAX_TIMERS,
+  type RecentResult,
+  type TornDown,
+} from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../api/target-version.ts";
@@ -33,7 +39,6 @@ export interface PolicyRow extends DecisionRow {
 
 /** The bound of names in the CRD. */
 const MAX_NAME = 63;
-const MAX_TIMERS = 16;
 
 /**
  * `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. `tornDown`: how

@@ -5,6 +5,7 @@ import {
   CONDITION,
   type HookOverride,
   type HookOverrideStatus,
+  MAX_USED,
   type OverrideUse,
 } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
@@ -12,7 +13,7 @@ import { despite } from "../lib/thrown.ts";
 import { isNews } from "../views/cluster.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
-import { MAX_USED, type OverrideEntry, useKey } from "../memory/override-set.ts";
+import { type OverrideEntry, useKey } from "../memory/override-set.ts";
 import { type ConditionFinding, failing, withTransitions } from "./conditions.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyApi } from "./policy-api.ts";

@@ -1,7 +1,13 @@
 /** Carries out and observes one attempt, as the task's ServiceAccount. Each function returns the status to store. */
 
 import { hash, randomBytes } from "node:crypto";
-import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import {
+  type HookTask,
+  type HookTaskStatus,
+  MAX_TASK_TARGETS,
+  type TaskAttempt,
+  type TaskTarget,
+} from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
@@ -44,8 +50,6 @@ export interface AttemptWork {
 
 /** Objects deleted in one reconcile. */
 const MAX_DELETED = 10;
-/** Limit of the CRD. */
-const MAX_TARGETS = 100;
 /** Reason of a KubeError: another client has created an object of the attempt's name. */
 const NAME_TAKEN = "NameTaken";
 const MAX_NAME = 63;
@@ -154,9 +158,9 @@ async function findTargets(objects: Objects, { task, attempt, now }: AttemptWork
   const targets = found.flatMap((each): TaskTarget[] =>
     each === undefined ? [] : [{ name: each.metadata.name, uid: each.metadata.uid }],
   );
-  if (targets.length > MAX_TARGETS)
+  if (targets.length > MAX_TASK_TARGETS)
     throw new KubeError(
-      `${targets.length} objects are selected for deletion, and at most ${MAX_TARGETS} may be`,
+      `${targets.length} objects are selected for deletion, and at most ${MAX_TASK_TARGETS} may be`,
       { code: 422, reason: "TooMany" },
     );
   return attemptFound(task, { targets }, now);

@@ -1,7 +1,13 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
 import { hash } from "node:crypto";
-import type { HookTask, HookTaskStatus, TaskAttempt, TaskTemplate } from "../api/hook-policy.ts";
+import {
+  type HookTask,
+  type HookTaskStatus,
+  MAX_RETRY,
+  type TaskAttempt,
+  type TaskTemplate,
+} from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../views/cluster.ts";
@@ -116,9 +122,6 @@ function withRetryAlone({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
   const retry = value.length > MAX_RETRY ? hash("sha256", value).slice(0, MAX_RETRY) : value;
   return { ...metadata, annotations: { [RETRY_ANNOTATION]: retry } };
 }
-
-/** Of `retriedFor` in the CRD. */
-const MAX_RETRY = 64;
 
 /**
  * `undefined`: the name is not that of its identity, so the operator has not made it. Who may create HookTasks can make one

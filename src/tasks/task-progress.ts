@@ -1,14 +1,20 @@
 /** How the status of a HookTask changes. Pure: each function returns the status to store. */
 
-import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import {
+  type HookTask,
+  type HookTaskSpec,
+  type HookTaskStatus,
+  MAX_ATTEMPTS,
+  MAX_TASK_MESSAGE,
+  MAX_TASK_OBJECT,
+  type TaskAttempt,
+  type TaskTarget,
+} from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
 import { truncateText } from "../lib/truncate.ts";
 import type { TaskPhase } from "../policy/tasks/task-record.ts";
 
 export type AttemptOutcome = NonNullable<TaskAttempt["outcome"]>;
-
-/** Limits of the CRD. */
-const [MAX_ATTEMPTS, MAX_MESSAGE, MAX_OBJECT] = [16, 1024, 317];
 
 type Status = HookTaskStatus;
 
@@ -51,7 +57,7 @@ export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "statu
 
 /** As kind/name. */
 export function objectName(spec: Pick<HookTaskSpec, "action">, { name }: Pick<TaskAttempt, "name">): string {
-  return `${kindOf(spec).kind}/${name}`.slice(0, MAX_OBJECT);
+  return `${kindOf(spec).kind}/${name}`.slice(0, MAX_TASK_OBJECT);
 }
 
 export function kindOf({ action: { create, apply, delete: deletion } }: Pick<HookTaskSpec, "action">): {
@@ -100,20 +106,25 @@ export function attemptFound(
 
 /** What the attempt waits for. The same status if it says so already, so that the steady state needs no write. */
 export function attemptWaits(status: Status, message: string): Status {
-  const text = truncateText(message, MAX_MESSAGE);
+  const text = truncateText(message, MAX_TASK_MESSAGE);
   if (lastAttempt(status)?.message === text && status.message === text) return status;
   return { ...changed(status, (attempt) => ({ ...attempt, message: text })), message: text };
 }
 
 /** What keeps the next attempt from beginning. The same status if it says so already. */
 export function attemptHindered(status: Status, message: string): Status {
-  const text = truncateText(message, MAX_MESSAGE);
+  const text = truncateText(message, MAX_TASK_MESSAGE);
   return status.message === text ? status : { ...status, message: text };
 }
 
 /** The next attempt cannot begin: the task ends as after its last one. */
 export function givenUp(status: Status, message: string, now: Date): Status {
-  return { ...status, phase: "Failed", endedAt: timestamp(now), message: truncateText(message, MAX_MESSAGE) };
+  return {
+    ...status,
+    phase: "Failed",
+    endedAt: timestamp(now),
+    message: truncateText(message, MAX_TASK_MESSAGE),
+  };
 }
 
 interface AttemptEnd {
@@ -129,7 +140,7 @@ export function attemptEnded(
   now: Date,
 ): Status {
   const endedAt = timestamp(now);
-  const text = truncateText(message, MAX_MESSAGE);
+  const text = truncateText(message, MAX_TASK_MESSAGE);
   const ended = changed(withoutMessage(status), (attempt) => ({
     ...withoutMessage(attempt),
     endedAt,

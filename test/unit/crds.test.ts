@@ -10,21 +10,7 @@ import formats from "ajv-formats";
 import * as fc from "fast-check";
 import { parse } from "yaml";
 import type { CrdSchema } from "../../src/api/crd-schema.ts";
-import {
-  GROUP,
-  MAX_CONDITION_MESSAGE,
-  MAX_DECISIONS,
-  MAX_AWAITED,
-  MAX_FAILED,
-  MAX_HELD,
-  MAX_NEXT,
-  MAX_RECENT,
-  MAX_ROW_MESSAGE,
-  MAX_RUNNING,
-  MAX_TARGETS,
-  MAX_TASKS,
-  CRD_VERSION,
-} from "../../src/api/hook-policy.ts";
+import { GROUP, MAX_FAILED, MAX_ROW_MESSAGE, MAX_RUNNING, CRD_VERSION } from "../../src/api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../src/api/crd-schemas.ts";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import type { Resource } from "../../src/kube/resource.ts";
@@ -120,29 +106,18 @@ test("the CRDs agree with the constants", () => {
   assert.deepEqual(at(own, "spec.rules[].hooks[]").enum, [...HOOK_NAMES]);
   assert.deepEqual(at(own, "status.decisions[].hook").enum, [...HOOK_NAMES]);
   assert.deepEqual(at(own, "status.recent[].hook").enum, [...HOOK_NAMES]);
-  assert.equal(at(own, "status.decisions").maxItems, MAX_DECISIONS);
-  assert.equal(at(own, "status.decisions[].message").maxLength, MAX_ROW_MESSAGE);
-  assert.equal(at(own, "status.recent").maxItems, MAX_RECENT);
-  assert.equal(at(own, "status.conditions[].message").maxLength, MAX_CONDITION_MESSAGE);
   assert.ok(HOOK_NAMES.join(",").length <= (at(own, "status.hooks").maxLength ?? 0));
   assert.deepEqual(at(override, "spec.hooks[]").enum, [...HOOK_NAMES]);
   assert.deepEqual(
     at(override, "spec.policyRefs[].kind").enum,
     [own, fleet, rollout].map(({ spec }) => spec.names.kind),
   );
-  for (const crd of [own, fleet]) assert.equal(at(crd, "spec.rules[].tasks").maxItems, MAX_TASKS);
   assert.equal(at(rollout, "spec.maxConcurrency").maximum, MAX_RUNNING);
   assert.equal(at(rollout, "spec.stages").maxItems, 16);
   assert.equal(at(rollout, "spec.stages[].maxFailures").maximum, MAX_FAILED);
-  assert.equal(at(rollout, "status.running").maxItems, MAX_RUNNING);
-  assert.equal(at(rollout, "status.targets").maxItems, MAX_TARGETS);
   assert.equal(at(rollout, "status.targets[].stages").maxItems, 16);
-  assert.equal(at(rollout, "status.failed").maxItems, MAX_FAILED);
   assert.equal(at(rollout, "status.failed[].message").maxLength, MAX_ROW_MESSAGE);
-  assert.equal(at(rollout, "status.next").maxItems, MAX_NEXT);
-  assert.equal(at(rollout, "status.held").maxItems, MAX_HELD);
   assert.equal(at(rollout, "status.held[].message").maxLength, MAX_ROW_MESSAGE);
-  assert.equal(at(rollout, "status.targets[].stages[].waitsFor").maxItems, MAX_AWAITED);
   for (const { spec } of [own, fleet, override, rollout]) assert.equal(spec.versions[0].name, CRD_VERSION);
 });
 
