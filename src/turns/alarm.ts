@@ -1,5 +1,6 @@
 /** One timer for many pieces of work, each with a key: calls back for each when its instant has come. */
 
+import { MAX_SKEW_MS } from "../lib/clock-skew.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { Instants } from "./instants.ts";
@@ -7,10 +8,6 @@ import { SLICE_MS } from "./slice.ts";
 
 /** The clock is checked at least this often, because the wall clock can be set, and timers run by another clock. */
 const MAX_SLEEP_MS = 30_000;
-/** A clock that is set back by less counts as unchanged. */
-const SET_BACK_MS = 10_000;
-/** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
-const BATCH = 50;
 /** How much a turn takes out of the queue at most, because the instants of ten thousand Clusters may come together. */
 const ARRIVALS = 1000;
 
@@ -71,13 +68,14 @@ export class Alarm {
   ring(): void {
     const { onDue, onSetBack, turnMs = SLICE_MS } = this.#options;
     const now = this.#options.now().getTime();
-    const isSetBack = now < this.#seen - SET_BACK_MS;
+    // A clock that goes back by less has not been too far ahead.
+    const isSetBack = now < this.#seen - MAX_SKEW_MS;
     this.#seen = now;
     if (isSetBack) onSetBack();
     for (const { key, at } of this.#later.take(now, ARRIVALS)) this.#put(key, at, now);
     const end = performance.now() + turnMs;
     let looked = 0;
-    const isOver = (): boolean => looked === BATCH || (looked > 0 && performance.now() > end);
+    const isOver = (): boolean => looked > 0 && performance.now() > end;
     // An owner comes once more for each piece of its work, behind the others.
     for (const [owner, works] of this.#due) {
       if (isOver()) break;

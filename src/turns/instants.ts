@@ -13,9 +13,6 @@ interface QueueEntry extends Instant {
   readonly place: number;
 }
 
-/** Stale entries are dropped when there are this many more of them than of valid ones. */
-const STALE = 1000;
-
 export class Instants {
   readonly #timed = new Map<string, number>();
   /** Entries that were deleted or set to another instant stay in it, and are skipped when their turn comes. */
@@ -29,9 +26,10 @@ export class Instants {
   /** Replaces the instant of the same key. */
   set(key: string, at: number): void {
     if (this.#timed.get(key) === at) return;
+    this.#timed.delete(key); // what is set last comes last, also after #dropStale()
     this.#timed.set(key, at);
     this.#queue.push({ key, at, place: this.#places++ });
-    if (this.#queue.length > 2 * this.#timed.size + STALE) this.#dropStale();
+    if (this.#queue.length > 2 * this.#timed.size) this.#dropStale();
   }
 
   delete(key: string): void {

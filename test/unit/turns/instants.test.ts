@@ -27,6 +27,14 @@ test("another instant replaces the one before, earlier or later, and what is del
   assert.deepEqual(keys(instants.take(40)), ["later"]);
 });
 
+test("those of one instant come as they were set last, whatever was moved in between", () => {
+  const instants = new Instants();
+  instants.set("a", 1);
+  instants.set("b", 10);
+  for (const at of [2, 3, 10]) instants.set("a", at);
+  assert.deepEqual(keys(instants.take(10)), ["b", "a"]);
+});
+
 test("the same key that is set again and again keeps its last instant, however often", () => {
   const instants = new Instants();
   for (let at = 10_000; at > 0; at -= 1) instants.set("a", at);
