@@ -7,10 +7,8 @@ import type { Attempt } from "../operations/attempt.ts";
 import type { Decision } from "../policy/decision.ts";
 import { truncate } from "../lib/truncate.ts";
 import { targetVersion } from "../api/target-version.ts";
-import type { Denial } from "./denial.ts";
+import { type Denial, MAX_MESSAGE } from "./denial.ts";
 
-/** Longer than any message of a decision. */
-const MAX_MESSAGE = 2048;
 /** Cluster API's condition has the same message while the hook holds the Cluster. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
   const text = `${subject(attempt)} yet: ${message}${hintFor(attempt)}`;

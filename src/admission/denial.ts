@@ -4,7 +4,7 @@ import { GROUP } from "../api/hook-policy.ts";
 import { counted } from "../lib/counted.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate, truncateText } from "../lib/truncate.ts";
-import { MAX_WARNING } from "../policy/message.ts";
+import { MAX_ERRORS, MAX_WARNING } from "../policy/message.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
 import type { UndecodableReason } from "../server/hook-server.ts";
 
@@ -34,9 +34,8 @@ interface Cause {
   readonly field: string;
 }
 
-const MAX_CAUSES = 32;
 const MAX_CAUSE = 1024;
-const MAX_MESSAGE = 8192;
+export const MAX_MESSAGE = 8192;
 
 interface Form extends Pick<Denial, "code" | "reason"> {
   readonly says: string;
@@ -57,7 +56,7 @@ export function denialOf(
 ): Denial {
   const { says, cause: reason, ...status } = FORMS[why];
   const message = `${kind}.${GROUP} "${name}" ${says}: ${list(errors)}`;
-  const causes = (reason === undefined ? [] : errors.slice(0, MAX_CAUSES)).map((error) => ({
+  const causes = (reason === undefined ? [] : errors.slice(0, MAX_ERRORS)).map((error) => ({
     reason,
     message: truncate(printable(error.message), MAX_CAUSE),
     field: printable(error.path),
@@ -97,7 +96,7 @@ export function tooBusy(what = "policies"): Denial {
 }
 
 function list(errors: readonly FieldError[]): string {
-  const shown = errors.slice(0, MAX_CAUSES).map((error) => truncate(printable(describe(error)), MAX_CAUSE));
+  const shown = errors.slice(0, MAX_ERRORS).map((error) => truncate(printable(describe(error)), MAX_CAUSE));
   const more = errors.length - shown.length;
   if (more > 0) shown.push(`and ${more} more`);
   return shown.length === 1 ? shown.join("") : `[${shown.join(", ")}]`;

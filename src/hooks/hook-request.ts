@@ -26,9 +26,6 @@ export interface ReceivedRequest {
   readonly request: ClusterCall;
 }
 
-/** In characters; longer ones are kept as a digest. */
-const MAX_KEPT_SETTINGS = 512;
-
 /** `undefined`: not a request for this hook. Never throws for any text. */
 export function decodeRequest(hook: HookName, text: string): ReceivedRequest | undefined {
   const raw = decode(hook, text);
@@ -40,7 +37,8 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
     subject: {
       clusterUID: cluster.metadata.uid,
       operation: operationOf(cluster.metadata, Object.values(versions)),
-      settings: shortened(JSON.stringify(settings)),
+      // A digest, because thousands of settings are kept (hook-answer.ts).
+      settings: hash("sha256", JSON.stringify(settings), "base64"),
     },
     request: { call: { hook, ...versions, settings }, cluster: viewRequested(cluster) },
   };
@@ -54,11 +52,6 @@ function viewRequested(raw: Fields): Cluster {
   let viewed: ClusterTopology | undefined;
   const get = (): ClusterTopology | undefined => (viewed ??= viewCluster(raw).topology);
   return Object.defineProperty(cluster, "topology", { get, enumerable: true });
-}
-
-/** Thousands of settings are kept (hook-answer.ts). */
-function shortened(text: string): string {
-  return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
 }
 
 /** None of the parts contains the separator. */

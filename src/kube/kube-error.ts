@@ -101,7 +101,7 @@ const NOT_TRANSPORT: ReadonlySet<string> = new Set([
 /** The operation for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */
 export type Attempt = string;
 
-const MAX_DETAIL = 300;
+export const MAX_DETAIL = 300;
 const MAX_RETRY_AFTER_SECONDS = 3600;
 
 /** Returns one bounded line without anything that looks like a credential. */

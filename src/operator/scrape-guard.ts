@@ -46,7 +46,6 @@ export interface ScrapeRefusal {
 const LIFE_MS = { allowed: 60_000, 403: 30_000, 401: 10_000, 429: 0, 500: 0 } as const;
 
 const MAX_TOKENS = 256;
-const MAX_NAME_LENGTH = 256;
 
 /** One address has one review at a time; a Prometheus replica needs one a minute. */
 const TURNS = { places: 2, waitingOfOne: 4, waitMs: 1_500 };
@@ -145,8 +144,7 @@ function bearerToken(authorization = ""): string | undefined {
 }
 
 function forbidden({ username }: User): ScrapeRefusal {
-  const user = JSON.stringify(username.slice(0, MAX_NAME_LENGTH));
-  return { code: 403, message: `forbidden: user ${user} cannot get path "/metrics"` };
+  return { code: 403, message: `forbidden: user ${JSON.stringify(username)} cannot get path "/metrics"` };
 }
 
 /** Drops the API server's text, which could quote the token. */

@@ -19,7 +19,7 @@ import { durationOrNever, parseDuration } from "../lib/duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
-import { describeErrors } from "./message.ts";
+import { describeErrors, MAX_ERRORS } from "./message.ts";
 import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline } from "./policy.ts";
 import { UNKNOWN_FIELD } from "./strict-reasons.ts";
 import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
@@ -142,9 +142,6 @@ function compileEachRule(
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
   };
 }
-
-/** Errors of one rule, or of the rest of the spec; more than a condition can show. */
-const MAX_ERRORS = 32;
 
 function brokenRule(
   known: Pick<CompiledRule, "name" | "hooks" | "admission">,

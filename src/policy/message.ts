@@ -95,10 +95,10 @@ export function ruleMessage(
   return truncateText(withWords(text), max);
 }
 
-/** More than fit into a condition. */
-const MAX_DESCRIBED = 32;
+/** How many errors of one object are kept and told: more than fit into a condition. */
+export const MAX_ERRORS = 32;
 
 export function describeErrors(errors: readonly FieldError[]): string {
-  const described = errors.slice(0, MAX_DESCRIBED).map(({ path, message }) => `${path}: ${message}`);
+  const described = errors.slice(0, MAX_ERRORS).map(({ path, message }) => `${path}: ${message}`);
   return `${described.join(SEPARATOR)}${andMore(errors.length - described.length)}`;
 }

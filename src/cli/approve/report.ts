@@ -6,8 +6,8 @@ import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
+import { found } from "../../lib/quoted-value.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { truncate } from "../../lib/truncate.ts";
 import { commandToSet } from "../../policy/mark.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, GateRef, ApprovedMark, Obstacle, OperationPlan } from "./approval.ts";
@@ -96,15 +96,13 @@ function gateName({ policy, rule, gate }: GateRef | Obstacle): string {
   return `${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`;
 }
 
-const MAX_VALUE = 80;
-
 type Target = Pick<ApprovalPlan, "cluster">;
 
 /** "annotation example.com/ok=true on Cluster team-a/prod-1" */
 export function markText({ on, field, key, value, replaces }: ApprovedMark, { cluster }: Target): string {
   const place = on === "Cluster" ? clusterTitle(cluster) : `Namespace ${cluster.metadata.namespace}`;
   const notes = [
-    ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
+    ...(replaces === undefined ? [] : [`instead of ${found(replaces)}`]),
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
   ];
   return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");

@@ -10,6 +10,7 @@ import {
   PAUSED_ANNOTATION,
 } from "../../api/meta.ts";
 import { lookup } from "../../api/selector.ts";
+import { MAX_DETAIL } from "../../kube/kube-error.ts";
 import { matches } from "../../policy/decide.ts";
 import { TEXT } from "../../hooks/hook-answer.ts";
 import { upgradeHasBegun, ownHolds, type ServedUpgrades } from "../../operations/hook-lives.ts";
@@ -65,7 +66,8 @@ export function kubectl(
 /** Why Cluster API's last call about the Cluster failed, as its condition tells; `undefined`: it does not tell so. */
 export function failedCall(cluster: RawObject): string | undefined {
   const text = /failed to call extension handler[^\n]*/.exec(whyNotReconciled(cluster))?.[0];
-  return text === undefined ? undefined : truncateStart(printable(text), MAX_SHOWN);
+  // The cause stands at the end, after the URL.
+  return text === undefined ? undefined : truncateStart(printable(text), MAX_DETAIL);
 }
 
 /** Why the last call released nothing although the policies do; `undefined`: its answer is not known, or was another one. */
@@ -84,9 +86,6 @@ function whyNotReconciled(cluster: RawObject): string {
     .map(({ message }) => textOf(message))
     .join("\n");
 }
-
-/** The cause stands at the end, after the URL. */
-const MAX_SHOWN = 300;
 
 /** A note for a call that Cluster API never makes. */
 export const MINOR_STEPS =
