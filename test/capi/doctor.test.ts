@@ -210,7 +210,11 @@ describe("doctor", () => {
     const remedy = await finds("certificate", "error", /does not hold the authority that signed tls\.crt/);
     assert.match(remedy, /^put that authority into ca\.crt of Secret hookpolicy-system/);
     await cp.waitFor("discovery to fail", async () => (await check("discovery")).state === "error");
-    await finds("discovery", "error", /Discovered is False: .*x509.* \(Cluster API calls what it knew before/);
+    await finds(
+      "discovery",
+      "error",
+      /Discovered is False: .*x509.* \(Cluster API calls what it knew before/,
+    );
     const failed = async (): Promise<boolean> => (await operator.metric("hookpolicy_discovery_failed")) === 1;
     await cp.waitFor("the operator to see it", failed);
     assert.equal(await operator.metric("hookpolicy_policies_not_called"), 0);

@@ -120,7 +120,10 @@ describe("a Cluster's life", () => {
     const workers = { apiVersion: CLUSTER_API, kind: "MachineDeployment", namespace: "workerless" };
     await cp.waitFor("the workers to be gone", async () => (await cp.list(workers)).length === 0);
     await askedAgain(fleet, "workerless/c1", "BeforeWorkersUpgrade");
-    assert.match(await topologyMessage(cp, "workerless", "c1"), /BeforeWorkersUpgrade: HookPolicy workerless/);
+    assert.match(
+      await topologyMessage(cp, "workerless", "c1"),
+      /BeforeWorkersUpgrade: HookPolicy workerless/,
+    );
     await approve(cp, "workerless", "c1");
     await released(fleet, "workerless/c1", "BeforeWorkersUpgrade");
     await called(fleet, "workerless/c1", "AfterClusterUpgrade");

@@ -43,7 +43,10 @@ describe("a request begins", () => {
       call: upgrade("v1.33.0", "v1.35.0"),
     },
     "an upgrade, from the version of its spec, which is in calls, whatever its kubelets are named": {
-      change: { before: at("v1.34.0", { progress: { reconciled: true, version: "v1.34.0-eks-1" } }), after: to },
+      change: {
+        before: at("v1.34.0", { progress: { reconciled: true, version: "v1.34.0-eks-1" } }),
+        after: to,
+      },
       call: upgrade("v1.34.0", "v1.35.0"),
     },
     "an upgrade, from a version that nothing shows": {

@@ -120,7 +120,10 @@ describe("a policy is not called", () => {
     "in a namespace without labels": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
     "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],
     "– but it is when discovered": [notCalled(own, [registration()], undefined), undefined],
-    "– but it is when a later discovery has failed": [notCalled(own, [registration({}, failed)], {}), undefined],
+    "– but it is when a later discovery has failed": [
+      notCalled(own, [registration({}, failed)], {}),
+      undefined,
+    ],
     "– but it is in a selected namespace": [notCalled(own, [selecting], yes), undefined],
     "– but one of several is enough": [
       notCalled(own, [registration({}, undiscovered), selecting, registration({}, {}, "b")], {}),

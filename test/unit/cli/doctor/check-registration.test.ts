@@ -71,7 +71,8 @@ describe("registered", () => {
     "but never looked at": { given: says([]), error: /Discovered is missing/ },
     "but not discovered": {
       given: says([{ type: "Discovered", status: "False", message: "no such host" }]),
-      error: /Discovered is False: no such host \(Cluster API calls what it knew before; if its calls fail, too, no/,
+      error:
+        /Discovered is False: no such host \(Cluster API calls what it knew before; if its calls fail, too, no/,
     },
     "and never was": {
       given: { registrations: registrations(extension({}, { conditions: [], handlers: [] })) },

@@ -201,7 +201,10 @@ describe("a clock of a rule that reads the version that an upgrade comes from", 
 
   test("is warned of where a Cluster may not show it", () => {
     const deadline = { after: "1h", onExpiry: "Allow" } as const;
-    assert.match(warned({ ...conditions, until: [soak] })[0] ?? "", /^a Cluster may not show .* of BeforeClusterUp/);
+    assert.match(
+      warned({ ...conditions, until: [soak] })[0] ?? "",
+      /^a Cluster may not show .* of BeforeClusterUp/,
+    );
     assert.equal(warned({ ...conditions, deadline }).length, 1);
     const gate = { name: "e", anyOf: [{ name: "a", expression: `has(request.fromKubernetesVersion)` }] };
     assert.equal(warned({ hooks: ["BeforeWorkersUpgrade"], until: [gate, soak] }).length, 1);
