@@ -165,7 +165,8 @@ export class Confirmer {
    *
    * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
-   * that is created and deleted in between, and objects whose gates never held at the same time.
+   * that is created and deleted in between, objects whose gates may never have been true at the same time, and a status
+   * that changes in between if only gates of rollouts read it.
    */
   async #compare(
     asked: ConfirmationInput,
@@ -279,7 +280,7 @@ export class Confirmer {
     if (!areKnown || !hasAll(this.#known(cluster.metadata.namespace ?? ""), before.known))
       return "PoliciesChanging";
     if (rollouts?.hasAll(again.rollouts, again.at) === false) return "RolloutNotInMemory";
-    const withStatus = store.policies.haveExpressions;
+    const withStatus = store.policies.readStatus;
     return sameCluster(cluster, again.cluster, { withStatus }) ? undefined : "ClusterChanging";
   }
 

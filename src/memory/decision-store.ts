@@ -244,7 +244,7 @@ export class DecisionStore {
 
   #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     if (!this.#loaded) return;
-    const withStatus = this.policies.haveExpressions;
+    const withStatus = this.policies.readStatus;
     if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const { ended, hasBegun, isGone } = this.#life.clusterChanged(before, now);
     for (const operation of ended) this.#evaluator.forget(operation);
@@ -290,8 +290,9 @@ export class DecisionStore {
       this.#evaluator.evaluateLater(cluster);
   }
 
+  /** Only expressions read the settings. */
   settingsChanged(): void {
-    for (const entry of this.policies.entries()) if (entry.compiled.hasExpressions) this.#setStale(entry);
+    for (const entry of this.policies.entries()) if (entry.compiled.readsStatus) this.#setStale(entry);
   }
 
   /**

@@ -61,7 +61,7 @@ const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
-  #haveExpressions = false;
+  #readStatus = false;
   /** By namespace; forgotten when one of its policies changes, so identical arrays are identical policies. */
   readonly #candidates = new Map<string, Candidates>();
 
@@ -73,9 +73,9 @@ export class PolicySet {
     return this.#entries.get(key);
   }
 
-  /** Expressions can look at every field of a Cluster. */
-  get haveExpressions(): boolean {
-    return this.#haveExpressions;
+  /** Whether a policy may read the status of Clusters. */
+  get readStatus(): boolean {
+    return this.#readStatus;
   }
 
   entries(): Iterable<PolicyEntry> {
@@ -120,7 +120,7 @@ export class PolicySet {
     const before = this.#entries.get(key);
     if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
     // Stays true, which only makes more changes of Clusters count.
-    this.#haveExpressions ||= compiled.hasExpressions;
+    this.#readStatus ||= compiled.readsStatus;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.replace(object, compiled);
       return before;

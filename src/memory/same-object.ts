@@ -21,8 +21,8 @@ export function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: Polic
 }
 
 /**
- * Whether two versions of a Cluster are the same for policies. Most changes are changes of the status, which only
- * expressions can read.
+ * Whether two versions of a Cluster are the same for policies. Most changes are changes of the status, which few policies
+ * read.
  */
 export function sameCluster(
   before: Cluster,

@@ -90,7 +90,7 @@ function unreadPolicy(
     clusterSelector: "",
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(EVERYTHING) }),
     rules: [{ ...brokenRule({ name: "", hooks: hooksOfBroken(spec, served) }, errors), ...rule }],
-    hasExpressions: false,
+    readsStatus: false,
     errors,
     notEnforceable: [],
   };
@@ -135,7 +135,7 @@ function compileEachRule(
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(selector("namespaceSelector")) }),
     rules: compiled,
     ...(account !== undefined && compiled.some(({ tasks }) => tasks.length > 0) && { account }),
-    hasExpressions: rules.some(
+    readsStatus: rules.some(
       (rule, index) => problemsOf(index, errors).length === 0 && expressionsOf(rule, "").length > 0,
     ),
     errors,

@@ -31,8 +31,8 @@ export interface CompiledPolicy {
   /** Matches the labels of the Cluster's Namespace; absent for a HookPolicy, whose scope is its own namespace. */
   readonly selectsNamespace?: LabelMatcher;
   readonly rules: readonly CompiledRule[];
-  /** A rule reads the Cluster with CEL, so that any of its fields can matter. */
-  readonly hasExpressions: boolean;
+  /** Whether a rule may read the Cluster's status, as every expression can: otherwise memory skips its changes. */
+  readonly readsStatus: boolean;
   /** Errors in the spec; the affected rules carry `problem` and are not evaluable. */
   readonly errors: readonly FieldError[];
   /** Compiled of a stub: see too-large.ts. */

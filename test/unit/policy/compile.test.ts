@@ -116,7 +116,7 @@ describe("a rule", () => {
   });
 });
 
-describe("whether a policy looks at the Cluster with CEL", () => {
+describe("whether a policy may read the Cluster's status, as CEL can,", () => {
   const expression = "cluster.metadata.name == 'a'";
   const object = { apiVersion: "v1", kind: "ConfigMap" };
   const cases: Record<string, Partial<RuleSpec>> = {
@@ -140,12 +140,12 @@ describe("whether a policy looks at the Cluster with CEL", () => {
   };
   for (const [name, over] of Object.entries(cases)) {
     test(`is seen from ${name}, beside a rule that is broken, too`, () => {
-      assert.equal(compiled(hookPolicy({ rules: [rule(over)] })).hasExpressions, true);
+      assert.equal(compiled(hookPolicy({ rules: [rule(over)] })).readsStatus, true);
       const broken = rule({ name: "broken", hooks: ["Nonsense" as "BeforeClusterDelete"] });
-      assert.equal(compiled(hookPolicy({ rules: [broken, rule(over)] })).hasExpressions, true);
+      assert.equal(compiled(hookPolicy({ rules: [broken, rule(over)] })).readsStatus, true);
     });
   }
-  test("is not so without any", () => assert.equal(compiled(hookPolicy()).hasExpressions, false));
+  test("is not so without any", () => assert.equal(compiled(hookPolicy()).readsStatus, false));
 });
 
 test("the windows of a policy are those of its gates, also inside of anyOf", () => {

@@ -77,6 +77,20 @@ test("the order of the policies decides nothing", () => {
   );
 });
 
+test("a policy that does not say so reads no status, whose changes memory then skips", () => {
+  fc.assert(
+    fc.property(any.rule(false, true), any.situation, ({ matchConditions: _, ...spec }, { at, call }) => {
+      let reads = 0;
+      const status = { get: (): undefined => void (reads += 1) };
+      const cluster = Object.defineProperty({ ...at.cluster }, "status", status);
+      const policy = compileOnce(hookPolicy({ rules: [spec] }));
+      decide([policy], { ...at, cluster }, call, NOW);
+      assert.ok(policy.readsStatus || reads === 0);
+    }),
+    runs(400),
+  );
+});
+
 describe("nothing is released by", () => {
   test("another policy", () => {
     fc.assert(
