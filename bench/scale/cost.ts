@@ -111,7 +111,7 @@ async function forgetWritten(cp: ControlPlane): Promise<void> {
         await cp.request("DELETE", events);
         return true;
       },
-      { timeoutMs: FORGET_MS },
+      FORGET_MS,
     );
   }
 }
