@@ -7,7 +7,7 @@
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { pause } from "../lib/signals.ts";
 import type { Informer } from "../kube/informer.ts";
-import { compareResourceVersions } from "../views/cluster.ts";
+import { compareResourceVersions } from "../views/versions.ts";
 
 type ClusterMemory = Pick<Informer<Cluster>, "version" | "moved" | "list">;
 

@@ -6,7 +6,7 @@
 import { type Logger, rateLimited } from "../lib/logger.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
-import { compareResourceVersions } from "../views/cluster.ts";
+import { compareResourceVersions } from "../views/versions.ts";
 import { NOTHING_READ, type ObjectReader } from "../policy/watched-objects.ts";
 import type { DecisionRequest, LiveWorld, Override } from "../policy/world.ts";
 import type { ObjectQuery } from "../policy/policy.ts";

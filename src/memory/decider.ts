@@ -9,7 +9,8 @@ import { answering, hasEnded, operationKey } from "../operations/operation.ts";
 import { shownSince } from "../operations/call.ts";
 import { isWanted } from "../operations/hook-lives.ts";
 import { denying, warningOnly } from "../policy/admission.ts";
-import { asRequested, clusterKey, isNewer, newerThan } from "../views/cluster.ts";
+import { asRequested, clusterKey } from "../views/cluster.ts";
+import { isNewer, newerThan } from "../views/versions.ts";
 import { decide, matches, objectQueries } from "../policy/decide.ts";
 import {
   type Decision,

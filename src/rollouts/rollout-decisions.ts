@@ -32,7 +32,8 @@ import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { type ClaimTerms, RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
-import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
+import { RolloutSnapshot } from "./rollout-snapshot.ts";
+import { mayReplace } from "../views/versions.ts";
 import { stubRollout } from "../memory/stored-views.ts";
 import { withinBudget } from "../lib/signals.ts";
 
@@ -93,7 +94,7 @@ export class Rollouts {
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);
     // The informer can be behind the answers to this replica's own writes.
-    else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
+    else if (mayReplace(object.metadata, entry.object.metadata)) entry.set(object);
     else this.#older.set(name, object);
     this.#options.onDemands();
     this.#options.enqueue(name);
@@ -108,7 +109,7 @@ export class Rollouts {
     const entry = this.get(metadata.name);
     if (entry?.object.metadata.uid !== metadata.uid) return undefined;
     const { object: known } = entry;
-    if (isNotOlder(metadata, known.metadata))
+    if (mayReplace(metadata, known.metadata))
       this.rolloutChanged(metadata.name, known.tooLarge === true ? stubRollout(object) : object);
     return entry;
   }

@@ -21,7 +21,7 @@ import { expectedCall } from "../operations/call.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import { truncateText } from "../lib/truncate.ts";
 import type { Situation } from "../policy/world.ts";
-import { isNoOlder } from "../views/cluster.ts";
+import { isAtLeast } from "../views/versions.ts";
 import {
   type AskedOperation,
   isQueued,
@@ -352,7 +352,7 @@ export class RolloutEntry {
     return listed.every(({ namespace = "" }) => {
       const [known, present] = [this.#world.namespaces.get(namespace), live.get(namespace)];
       if (known === undefined || present === undefined) return known === present;
-      return isNoOlder(known.metadata, present);
+      return isAtLeast(known.metadata, present);
     });
   }
 
@@ -363,7 +363,7 @@ export class RolloutEntry {
       if (!uids.has(cluster.metadata.uid) && this.member(cluster) !== undefined) return false;
     return listed.every((metadata) => {
       const known = clusters.get(namespacedName(metadata));
-      if (known !== undefined && isNoOlder(known.metadata, metadata)) return true;
+      if (known !== undefined && isAtLeast(known.metadata, metadata)) return true;
       if (known !== undefined && this.member(known) !== undefined) return false;
       const namespace = namespaces.get(metadata.namespace ?? "");
       return memberOf(this.rollout, { metadata }, namespace) === undefined;

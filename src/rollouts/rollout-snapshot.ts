@@ -1,7 +1,7 @@
 /** The HookRollouts at one moment of a confirmation, compared with those in memory. */
 
 import type { ObjectMeta } from "../api/meta.ts";
-import { compareResourceVersions, isNews } from "../views/cluster.ts";
+import { compareResourceVersions, mayReplace } from "../views/versions.ts";
 
 export class RolloutSnapshot {
   /** As of performance.now(): the reads of the confirmation begin later. */
@@ -38,7 +38,7 @@ export class RolloutSnapshot {
     this.#at = at;
     return live.every((metadata) => {
       const before = this.#before.get(metadata.name);
-      const isRestored = before !== undefined && !isNotOlder(metadata, before);
+      const isRestored = before !== undefined && !mayReplace(metadata, before);
       const has = !isRestored && isSame(metadata, this.#known(metadata.name));
       if (!has) this.#onMissing(metadata, isRestored);
       return has;
@@ -73,9 +73,4 @@ export class RolloutSnapshot {
 /** The same spec of the same rollout. */
 export function isSame(a: ObjectMeta, b: ObjectMeta | undefined): boolean {
   return a.uid === b?.uid && a.generation === b.generation;
-}
-
-/** Also if it is another object of the name, or the versions do not compare. */
-export function isNotOlder(now: ObjectMeta, known: ObjectMeta): boolean {
-  return now.uid !== known.uid || isNews(now, known);
 }

@@ -10,7 +10,7 @@ import {
 } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { despite } from "../lib/thrown.ts";
-import { isNews } from "../views/cluster.ts";
+import { isNews } from "../views/versions.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { type OverrideEntry, useKey } from "../memory/override-set.ts";

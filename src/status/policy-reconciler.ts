@@ -5,7 +5,7 @@ import type { EventText } from "../api/event-text.ts";
 import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import type { Requeue } from "../lib/requeue.ts";
 import { despite } from "../lib/thrown.ts";
-import { isNews } from "../views/cluster.ts";
+import { isNews } from "../views/versions.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/watched-objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";

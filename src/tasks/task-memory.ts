@@ -2,7 +2,7 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import { isNews } from "../views/cluster.ts";
+import { isNews } from "../views/versions.ts";
 import type { TaskReader, TaskRecord, TaskScope } from "../policy/tasks/task-record.ts";
 import type { StoredTask } from "./stored-task.ts";
 

@@ -1,6 +1,5 @@
 /** Converts a raw Cluster or Namespace (API server, hook request, file) to the view that policies see. */
 
-import { compareText } from "../lib/compare-text.ts";
 import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
 import { namespacedName } from "../lib/keys.ts";
 import {
@@ -14,7 +13,6 @@ import {
   type OwnedPart,
   PAUSED_ANNOTATION,
   type PinnedWorkers,
-  type StoredNamespace,
 } from "../api/meta.ts";
 import { viewProgress } from "./topology-progress.ts";
 import { lookup } from "../api/selector.ts";
@@ -266,44 +264,4 @@ export function clusterKey({ metadata }: Cluster): string {
 /** A Cluster known only from a hook request, without a status: Cluster API never sends one. */
 export function asRequested({ status: _, progress: _progress, parts: _parts, ...cluster }: Cluster): Cluster {
   return cluster;
-}
-
-/** Returns `known` if it is the same object and certainly newer than the one just read, else the one just read. */
-export function newerThan<T extends Cluster | StoredNamespace>(live: T, known: T | undefined): T {
-  return known?.metadata.uid === live.metadata.uid && isNewer(known, live) ? known : live;
-}
-
-/**
- * Resource versions are integers that can be compared within one resource (KEP-5504). If they are not integers, neither
- * is newer; a release is confirmed by a live read anyway.
- */
-export function isNewer(
-  { metadata: a }: Cluster | StoredNamespace,
-  { metadata: b }: Cluster | StoredNamespace,
-): boolean {
-  return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) > 0;
-}
-
-/** Negative, zero or positive; `undefined` if one of them is not a number. */
-export function compareResourceVersions(a: string, b: string): number | undefined {
-  if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;
-  return a.length === b.length ? compareText(a, b) : a.length - b.length;
-}
-
-/** Whether the answer is the same object and not an older copy. */
-export function isNews(answer: ObjectMeta, known: ObjectMeta): boolean {
-  return (
-    answer.uid === known.uid &&
-    (compareResourceVersions(answer.resourceVersion, known.resourceVersion) ?? 0) >= 0
-  );
-}
-
-/** Whether memory has the object as it is, or later. Versions that cannot be compared prove nothing. */
-export function isNoOlder(
-  known: Pick<ObjectMeta, "uid" | "resourceVersion">,
-  { uid, resourceVersion }: Pick<ObjectMeta, "uid" | "resourceVersion">,
-): boolean {
-  const isSame = known.resourceVersion === resourceVersion;
-  const order = isSame ? 0 : compareResourceVersions(known.resourceVersion, resourceVersion);
-  return known.uid === uid && (order ?? -1) >= 0;
 }

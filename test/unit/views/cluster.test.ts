@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { compileExpression } from "../../../src/policy/cel/expression.ts";
-import { asRequested, newerThan, viewCluster } from "../../../src/views/cluster.ts";
+import { asRequested, viewCluster } from "../../../src/views/cluster.ts";
+import { newerThan } from "../../../src/views/versions.ts";
 import { cluster } from "../builders.ts";
 
 const metadata = { name: "prod-1", namespace: "team-a", uid: "u", resourceVersion: "7" };
