@@ -332,13 +332,10 @@ export class Evaluator {
   }
 
   /** Other clients may write a policy's status, and name Clusters of other namespaces in it, or any uid. */
-  #clusterInScope(
-    { compiled: { ref } }: PolicyEntry,
-    { namespace, cluster: name, clusterUID }: NamedCluster,
-  ): Cluster | undefined {
-    if (ref.namespace !== undefined && ref.namespace !== namespace) return undefined;
-    const cluster = this.#options.clusters.get(`${namespace}/${name}`);
-    return cluster?.metadata.uid === clusterUID ? cluster : undefined;
+  #clusterInScope({ compiled: { ref } }: PolicyEntry, named: NamedCluster): Cluster | undefined {
+    if (ref.namespace !== undefined && ref.namespace !== named.namespace) return undefined;
+    const cluster = this.#options.clusters.get(clusterOfRow(named));
+    return cluster?.metadata.uid === named.clusterUID ? cluster : undefined;
   }
 
   /** Adopts what the policies' statuses say of operations that are new to this replica. */

@@ -1,6 +1,7 @@
 /** Filters the rows of held operations. */
 
 import { counted } from "../lib/counted.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Params } from "./route.ts";
 import type { HeldObject, HeldRow, LiveState } from "./wire.ts";
 
@@ -50,8 +51,8 @@ export function emptyText({
 }
 
 /** "HookPolicy team-a/protect" */
-export function nameOf({ kind, namespace, name }: HeldObject["policy"]): string {
-  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+export function nameOf({ kind, ...named }: HeldObject["policy"]): string {
+  return `${kind} ${namespacedName(named)}`;
 }
 
 export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {

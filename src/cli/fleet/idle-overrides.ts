@@ -1,6 +1,7 @@
 /** Finds what keeps the HookOverrides of files from having an effect. */
 
 import type { HookOverride } from "../../api/hook-policy.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import { missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -19,7 +20,7 @@ interface KnownTargets {
 export function knownTo(objects: readonly RawObject[]): KnownTargets {
   const clusters = objects.filter(isCluster).map((object) => {
     const { namespace = "default", name, uid } = viewMetadata(object["metadata"]);
-    return [`${namespace}/${name}`, uid === "" ? undefined : uid] as const;
+    return [namespacedName({ namespace, name }), uid === "" ? undefined : uid] as const;
   });
   return {
     clusters: new Map(clusters),
@@ -34,7 +35,7 @@ export function namesNothing(
 ): readonly FieldError[] {
   const targets: Targets = {
     cluster: (namespace, name) => {
-      const place = `${namespace}/${name}`;
+      const place = namespacedName({ namespace, name });
       if (clusters.size > 0 && !clusters.has(place)) return undefined;
       const uid = clusters.get(place) ?? spec.clusterRef.uid;
       return { metadata: uid === undefined ? {} : { uid } };
@@ -56,7 +57,7 @@ interface Lifetime {
 /** Why overrides of the Cluster, or of one that does not exist, have no effect. */
 export function idleOverrides(
   objects: readonly RawObject[],
-  { namespace, name }: ClusterName,
+  cluster: ClusterName,
   lifetime: Lifetime,
 ): readonly string[] {
   const known = knownTo(objects);
@@ -65,8 +66,8 @@ export function idleOverrides(
     .map((object) => viewOverride(object, lifetime.now))
     .flatMap((override) => {
       const { problem, clusterRef } = compileOverride(override, lifetime.maxOverrideMs);
-      const place = `${clusterRef.namespace}/${clusterRef.name}`;
-      if (place !== `${namespace}/${name}` && known.clusters.has(place)) return [];
+      const place = namespacedName(clusterRef);
+      if (place !== namespacedName(cluster) && known.clusters.has(place)) return [];
       const named = problem?.reason === "InvalidSpec" ? [] : namesNothing(override, known);
       return [...lifetimeProblems(override, lifetime), ...named].map(
         ({ path, message }) => `HookOverride ${override.metadata.name}: ${path}: ${message}`,

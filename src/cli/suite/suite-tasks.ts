@@ -82,7 +82,7 @@ export class SuiteTasks {
 
   /** Returns whether any of them is new. */
   store(intents: readonly TaskIntent[]): boolean {
-    const added = intents.filter(({ namespace, name }) => !this.#tasks.has(`${namespace}/${name}`));
+    const added = intents.filter((each) => !this.#tasks.has(namespacedName(each)));
     for (const intent of added) {
       const task = hookTaskOf(intent);
       const creationTimestamp = timestamp(this.#session.now);
