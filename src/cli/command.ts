@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
-import { nearest } from "../api/did-you-mean.ts";
+import { nearest } from "../lib/did-you-mean.ts";
 import { UsageError } from "../lib/thrown.ts";
 import { parseMoment } from "../policy/window/moment.ts";
 

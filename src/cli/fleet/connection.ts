@@ -8,7 +8,7 @@ import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
 import { collect, CommandError, meantDuration, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { nearest } from "../../api/did-you-mean.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import type { ColourWish } from "../terminal/colour.ts";
 import { stderr } from "../terminal/output.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";

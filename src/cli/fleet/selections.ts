@@ -5,7 +5,7 @@ import { type Cluster, type LabelSelector, NAMESPACE_NAME } from "../../api/meta
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels } from "../../api/selector.ts";
 import { NAMESPACE_MISSING, SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
-import { didYouMean, nearest, suggested } from "../../api/did-you-mean.ts";
+import { didYouMean, nearest, suggested } from "../../lib/did-you-mean.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { memberOf } from "../../rollouts/member.ts";

@@ -21,7 +21,7 @@ import { memberOf } from "../../rollouts/member.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { nearest } from "../../api/did-you-mean.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import { expectedCall } from "../../operations/call.ts";

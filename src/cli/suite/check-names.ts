@@ -1,6 +1,6 @@
 /** Checks the names in a suite, because a misspelt name must not make a test pass. */
 
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";

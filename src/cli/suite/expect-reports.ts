@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { checkNames } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
 import type { SuiteWorld } from "./begin.ts";

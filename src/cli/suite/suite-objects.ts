@@ -6,7 +6,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { changeErrors } from "../../policy/validation/schema.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";

@@ -2,7 +2,7 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { gatesIn } from "../../policy/gates/gates.ts";
 import { placedValues } from "../../policy/tasks/template.ts";

@@ -2,7 +2,7 @@
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
-import { nearest } from "../../api/did-you-mean.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { fieldOf } from "../../policy/validation/schema-errors.ts";
 import { meantDuration } from "../command.ts";
 import { lookalike, RENDER_FIRST } from "../files/yaml-mistake.ts";

@@ -16,7 +16,7 @@ import {
 } from "../command.ts";
 import type { WindowHolder } from "./window-list.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { nearest } from "../../api/did-you-mean.ts";
+import { nearest } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import type { RawObject } from "../fleet/kinds.ts";

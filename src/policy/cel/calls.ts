@@ -14,7 +14,7 @@ import {
 } from "./cel-time.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
 import { conversionHint, CONVERSIONS, type GivenTypes, misfits } from "./conversion.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { rangeProblem } from "../version-range.ts";
 

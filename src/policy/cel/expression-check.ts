@@ -22,7 +22,7 @@ import {
   type Type,
 } from "./cel-types.ts";
 import { describeNeverJson } from "./conversion.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 
 export interface ExpressionFinding {

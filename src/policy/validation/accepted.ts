@@ -2,7 +2,7 @@
 
 import { isWithin } from "../../lib/field-path.ts";
 import { fieldsOf } from "../../lib/fields.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 import type { FieldError } from "./schema.ts";
 

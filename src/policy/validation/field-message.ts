@@ -1,7 +1,7 @@
 /** The messages for a field that does not fit the schema: the found value, the expected one, and a suggestion. */
 
 import type { ErrorObject } from "ajv";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import { found } from "../../lib/quoted-value.ts";
 

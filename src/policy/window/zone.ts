@@ -1,7 +1,7 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
 import { DAY_MS, SECOND_MS } from "../../lib/duration.ts";
-import { didYouMean } from "../../api/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { weakMemo } from "../../lib/weak-memo.ts";
 

@@ -1,6 +1,6 @@
 /** Suggestions for misspelt words. */
 
-import { MAX_QUOTED } from "../lib/quoted-value.ts";
+import { MAX_QUOTED } from "./quoted-value.ts";
 
 /** The suggestion as the end of a message; "" if no word is near. */
 export function didYouMean(word: string, words: readonly string[]): string {
