@@ -11,14 +11,6 @@ export function earliest<T extends Date | "Unknown">(instants: Iterable<T | unde
   return first;
 }
 
-/** The same as a field of a trace, which is absent when nothing changes. */
-export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefined>): {
-  changesAt?: Date | "Unknown";
-} {
-  const changesAt = earliest(instants);
-  return changesAt === undefined ? {} : { changesAt };
-}
-
 /** RFC 3339 with whole seconds, as in metav1.Time. Uses join(), because V8 keeps the parts of a template as long as its text. */
 export function timestamp(time: Date): string {
   return [time.toISOString().slice(0, 19), "Z"].join("");

@@ -15,8 +15,8 @@ import {
   type Verdict,
   heldRules,
   type HeldRule,
+  changesAtEarliest,
 } from "./decision.ts";
-import { changesAtEarliest } from "../lib/instant.ts";
 import { joinMessages, MAX_WARNING, ruleMessage } from "./message.ts";
 import {
   canHoldAt,

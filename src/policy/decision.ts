@@ -123,6 +123,14 @@ export interface GateTrace extends GateResult {
   readonly [CAUSE]?: unknown;
 }
 
+/** Absent when nothing changes. */
+export function changesAtEarliest(
+  instants: Iterable<Date | "Unknown" | undefined>,
+): Pick<RuleTrace, "changesAt"> {
+  const changesAt = earliest(instants);
+  return changesAt === undefined ? {} : { changesAt };
+}
+
 /**
  * The text after the words of the rule's author. These are in quotes, because a tenant can write what looks like a command of
  * the operator.

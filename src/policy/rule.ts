@@ -1,8 +1,8 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
 import { type ExpressionResult, STEPS_EXCEEDED } from "./cel/meter.ts";
-import type { GateTrace, RuleFinding } from "./decision.ts";
-import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
+import { type GateTrace, type RuleFinding, changesAtEarliest } from "./decision.ts";
+import { after, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import {
   canHoldAt,
   CAUSE,

@@ -1,6 +1,7 @@
 /** A gate that is met while at least one of its members is. */
 
-import { changesAtEarliest, earliest } from "../../lib/instant.ts";
+import { earliest } from "../../lib/instant.ts";
+import { changesAtEarliest } from "../decision.ts";
 import { type CompiledGate, type GateResult, inParentheses, wantedInMessage } from "../policy.ts";
 import { evaluateGate } from "../budget.ts";
 import { strictestOf } from "../strict-reasons.ts";

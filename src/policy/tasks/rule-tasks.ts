@@ -1,7 +1,12 @@
 /** Combines the results of a rule's tasks with the result of its gates. */
 
-import { changesAtEarliest } from "../../lib/instant.ts";
-import { type Decision, heldRules, type PolicyTrace, type RuleFinding } from "../decision.ts";
+import {
+  type Decision,
+  heldRules,
+  type PolicyTrace,
+  type RuleFinding,
+  changesAtEarliest,
+} from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import { strictestOf } from "../strict-reasons.ts";
 import type { Situation } from "../world.ts";
