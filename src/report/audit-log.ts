@@ -12,11 +12,11 @@ import type { AnswerVerdict, Outcome } from "../hooks/hook-answer.ts";
 import type { RequestRefusal } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
 import { FileTarget, streamTarget } from "./audit-targets.ts";
-import { LineWriter } from "./line-writer.ts";
+import { AuditWriter } from "./audit-writer.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface AuditLogOptions {
-  /** Takes a line with its newline; never waits or fails (report/line-writer.ts). */
+  /** Takes a line with its newline; never waits or fails (report/audit-writer.ts). */
   readonly write: (line: string) => void;
   /** Name of this replica. */
   readonly instance: string;
@@ -98,10 +98,10 @@ function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unkno
 export async function openAuditLog(
   to: string,
   { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
-): Promise<{ readonly audit: AuditLog; readonly writer: LineWriter }> {
+): Promise<{ readonly audit: AuditLog; readonly writer: AuditWriter }> {
   const target = to === "-" ? streamTarget(process.stdout) : await new FileTarget(to).open();
   const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
-  const writer = new LineWriter({ target, log, onLines });
+  const writer = new AuditWriter({ target, log, onLines });
   const write = (line: string): void => writer.write(line);
   return { audit: new AuditLog({ write, instance: hostname(), log }), writer };
 }

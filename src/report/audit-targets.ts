@@ -4,7 +4,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { codeOf, isMissing, unless } from "../lib/thrown.ts";
-import type { LineTarget } from "./line-writer.ts";
+import type { LineTarget } from "./audit-writer.ts";
 
 /** Non-blocking: a named pipe without a reader must not occupy a thread of the pool forever. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;

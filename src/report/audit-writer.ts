@@ -1,5 +1,5 @@
 /**
- * Writes lines to a target in the background: write() never waits or fails. Lines that do not fit into the buffer,
+ * Writes the audit log to a target in the background: write() never waits or fails. Lines that do not fit into the buffer,
  * because the disk is full or the reader is gone, are dropped and counted, and logged once.
  */
 
@@ -15,7 +15,7 @@ export interface LineTarget {
   close(): Promise<void>;
 }
 
-export interface LineWriterOptions {
+export interface AuditWriterOptions {
   readonly target: LineTarget;
   readonly log: Logger;
   readonly onLines: (result: "written" | "dropped", count: number) => void;
@@ -27,8 +27,8 @@ const RETRY_MS = 500;
 /** The rest is dropped, because a graceful shutdown must not wait for a disk. */
 const CLOSE_MS = 2000;
 
-export class LineWriter {
-  readonly #options: LineWriterOptions;
+export class AuditWriter {
+  readonly #options: AuditWriterOptions;
   readonly #closing = new AbortController();
   readonly #stream: Writable;
   /** Lines in the stream. */
@@ -37,7 +37,7 @@ export class LineWriter {
   #dropped = 0;
   #failing = false;
 
-  constructor(options: LineWriterOptions) {
+  constructor(options: AuditWriterOptions) {
     this.#options = options;
     this.#stream = new Writable({
       highWaterMark: MAX_BYTES,

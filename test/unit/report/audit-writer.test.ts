@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import test, { afterEach, beforeEach, describe } from "node:test";
 import type { Logger } from "../../../src/lib/logger.ts";
-import { type LineTarget, LineWriter } from "../../../src/report/line-writer.ts";
+import { type LineTarget, AuditWriter } from "../../../src/report/audit-writer.ts";
 import { FileTarget, streamTarget } from "../../../src/report/audit-targets.ts";
 import { silent } from "../memory/fixtures.ts";
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(async () => await rm(folder, { recursive: true, force: true }));
 
 interface Lab {
-  readonly writer: LineWriter;
+  readonly writer: AuditWriter;
   readonly counts: { written: number; dropped: number };
   readonly said: string[];
   /** Until so many lines were written or dropped. */
@@ -37,7 +37,7 @@ function writing(target: LineTarget): Lab {
   const waiting: (() => void)[] = [];
   const say = (message: string): void => void said.push(message);
   const log: Logger = { ...silent, info: say, warn: say, error: say };
-  const writer = new LineWriter({
+  const writer = new AuditWriter({
     target,
     log,
     onLines: (result, count) => {
