@@ -28,7 +28,7 @@ import {
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
-import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts";
+import { storedOverride, storedPolicy, storedRollout } from "../memory/stored-views.ts";
 import { viewCluster, viewIdentity, viewNamespace } from "../views/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
@@ -152,18 +152,21 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
 
   async getPolicy({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
     const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);
-    return await unlessGone(read, (raw) => viewPolicy(ref.kind, raw));
+    return await unlessGone(read, (raw) => storedPolicy(ref.kind, raw));
   }
 
   async getOverride({ compiled }: OverrideEntry): Promise<HookOverride | undefined> {
-    return await unlessGone(this.#client.get(OVERRIDES, compiled), viewOverride);
+    return await unlessGone(this.#client.get(OVERRIDES, compiled), storedOverride);
   }
 
   async replaceOverrideStatus(
     { object }: OverrideEntry,
     status: HookOverrideStatus,
   ): Promise<HookOverride | undefined> {
-    return await unlessGone(this.#client.replaceStatus(OVERRIDES, withStatus(object, status)), viewOverride);
+    return await unlessGone(
+      this.#client.replaceStatus(OVERRIDES, withStatus(object, status)),
+      storedOverride,
+    );
   }
 
   async replacePolicyStatus(
@@ -171,7 +174,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     status: PolicyObject["status"],
   ): Promise<PolicyObject | undefined> {
     const written = this.#client.replaceStatus(POLICY_RESOURCES[object.kind], withStatus(object, status));
-    return await unlessGone(written, (raw) => viewPolicy(object.kind, raw));
+    return await unlessGone(written, (raw) => storedPolicy(object.kind, raw));
   }
 
   async setFinalizers(
@@ -181,11 +184,11 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     const { resourceVersion, uid } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, finalizers } };
     const patched = this.#client.mergePatch(POLICY_RESOURCES[object.kind], object.metadata, patch);
-    return await unlessGone(patched, (raw) => viewPolicy(object.kind, raw));
+    return await unlessGone(patched, (raw) => storedPolicy(object.kind, raw));
   }
 
   async getRollout(name: string): ReturnType<RolloutApi["getRollout"]> {
-    return await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
+    return await unlessGone(this.#client.get(ROLLOUTS, { name }), storedRollout);
   }
 
   readonly members: RolloutApi["members"] = async () => await presentMetadata(this.#present);
@@ -198,7 +201,7 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     object: HookRollout,
     status: HookRolloutStatus,
   ): ReturnType<RolloutApi["replaceRolloutStatus"]> {
-    return await unlessGone(this.#client.replaceStatus(ROLLOUTS, withStatus(object, status)), viewRollout);
+    return await unlessGone(this.#client.replaceStatus(ROLLOUTS, withStatus(object, status)), storedRollout);
   }
 }
 

@@ -30,17 +30,17 @@ export interface StoredObject {
   readonly status?: unknown;
 }
 
-export function viewPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
+export function storedPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks the spec
   return view(kind, raw) as HookPolicy | ClusterHookPolicy;
 }
 
-export function viewRollout(raw: StoredObject): HookRollout {
+export function storedRollout(raw: StoredObject): HookRollout {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileRollout checks the spec
   return view("HookRollout", raw) as HookRollout;
 }
 
-export function viewOverride(raw: StoredObject): HookOverride {
+export function storedOverride(raw: StoredObject): HookOverride {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks the spec
   return view("HookOverride", raw) as HookOverride;
 }

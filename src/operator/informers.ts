@@ -9,9 +9,9 @@ import {
   stubOverride,
   stubPolicy,
   stubRollout,
-  viewOverride,
-  viewPolicy,
-  viewRollout,
+  storedOverride,
+  storedPolicy,
+  storedRollout,
 } from "../memory/stored-views.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
@@ -76,7 +76,7 @@ export function createInformers(
     overrides: new Informer<HookOverride>({
       ...common,
       resource: OVERRIDES,
-      project: viewOverride,
+      project: storedOverride,
       stubs: { ...stubs, stub: stubOverride },
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
@@ -84,7 +84,7 @@ export function createInformers(
     rollouts: new Informer<HookRollout>({
       ...common,
       resource: ROLLOUTS,
-      project: viewRollout,
+      project: storedRollout,
       stubs: { ...stubs, memoryUseOf: ({ spec, ...rest }) => withCompiled(spec, rest), stub: stubRollout },
       isSame: isSameSpec,
       onChange: ({ key, old, new: object }) => {
@@ -114,7 +114,7 @@ function policiesOf(
 ): Pick<InformerOptions<PolicyObject>, "resource" | "project" | "isSame" | "onChange"> {
   return {
     resource: POLICY_RESOURCES[kind],
-    project: (raw) => viewPolicy(kind, raw),
+    project: (raw) => storedPolicy(kind, raw),
     isSame: isSameSpec,
     onChange: ({ old, new: object }) => {
       const { namespace, name = "" } = (object ?? old)?.metadata ?? {};

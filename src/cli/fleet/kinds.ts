@@ -6,7 +6,7 @@ import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { namespacedName, type ObjectName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
-import * as stored from "../../memory/stored-views.ts";
+import { storedOverride, type StoredObject, storedPolicy, storedRollout } from "../../memory/stored-views.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { objectKindKey } from "../../policy/watched-objects.ts";
 import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
@@ -106,14 +106,14 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
 export function viewPolicy(kind: PolicyKind, raw: RawObject): PolicyObject {
   const { spec, ...rest } = withoutNullsIn(raw);
   const defaulted = isFields(spec) ? { mode: "Enforce", ...spec } : spec;
-  const policy = stored.viewPolicy(kind, { ...rest, spec: defaulted });
+  const policy = storedPolicy(kind, { ...rest, spec: defaulted });
   const { metadata } = policy;
   return { ...policy, metadata: { ...metadata, uid: metadata.uid || policyName({ kind, ...metadata }) } };
 }
 
 /** An override that is not created yet is created at `now`. */
 export function viewOverride(raw: RawObject, now: Date): HookOverride {
-  const override = stored.viewOverride(withoutNullsIn(raw));
+  const override = storedOverride(withoutNullsIn(raw));
   const { name, uid, creationTimestamp = now.toISOString() } = override.metadata;
   return {
     ...override,
@@ -123,12 +123,12 @@ export function viewOverride(raw: RawObject, now: Date): HookOverride {
 
 /** A rollout that is not created yet has no uid. Its annotations tell why it was paused. */
 export function viewRollout(raw: RawObject): HookRollout {
-  const rollout = stored.viewRollout(withoutNullsIn(raw));
+  const rollout = storedRollout(withoutNullsIn(raw));
   const { name, uid } = rollout.metadata;
   return { ...rollout, metadata: { ...viewMetadata(raw.metadata), uid: uid || `HookRollout ${name}` } };
 }
 
 /** In a file, null means absent. */
-function withoutNullsIn({ metadata, spec, status }: RawObject): stored.StoredObject {
+function withoutNullsIn({ metadata, spec, status }: RawObject): StoredObject {
   return { metadata, spec: withoutNulls(spec), status };
 }

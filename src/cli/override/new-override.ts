@@ -10,7 +10,7 @@ import {
 } from "../../api/hook-policy.ts";
 import { conditionOf, type Cluster, type Condition } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import { viewOverride } from "../../memory/stored-views.ts";
+import { storedOverride } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
@@ -87,7 +87,7 @@ export async function createOverride(
   let active: Condition | undefined;
   const scope = { resource: OVERRIDES, name: override.metadata.name };
   const isAnswered = (object: KubeObject | undefined): boolean => {
-    active = object && conditionOf(viewOverride(object), CONDITION.Active);
+    active = object && conditionOf(storedOverride(object), CONDITION.Active);
     return active !== undefined;
   };
   await followAnswer(client, scope, isAnswered);

@@ -3,7 +3,7 @@
 import type { RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { DecisionStore } from "../../../src/memory/decision-store.ts";
-import { viewPolicy } from "../../../src/memory/stored-views.ts";
+import { storedPolicy } from "../../../src/memory/stored-views.ts";
 import { viewCluster, viewNamespace } from "../../../src/views/cluster.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { APPROVED, at, compiled, DELETE, gated, NO_OBJECTS, NOW, UPGRADE } from "../builders.ts";
@@ -57,7 +57,7 @@ function mayGoOn({ api, clock, scenario: { call } }: Fleet): boolean {
   const raw = api.get("clusters", CLUSTER);
   const namespace = api.get("namespaces", "team-a");
   if (raw === undefined || namespace === undefined) return false;
-  const policies = api.list("hookpolicies").map((object) => compiled(viewPolicy("HookPolicy", object)));
+  const policies = api.list("hookpolicies").map((object) => compiled(storedPolicy("HookPolicy", object)));
   const world = {
     cluster: viewCluster(raw),
     namespace: viewNamespace(namespace),

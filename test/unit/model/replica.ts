@@ -18,7 +18,7 @@ import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/object-store.ts";
 import { ApiServerAdapter } from "../../../src/adapters/api-server.ts";
-import { viewPolicy } from "../../../src/memory/stored-views.ts";
+import { storedPolicy } from "../../../src/memory/stored-views.ts";
 import { ClusterResource } from "../../../src/kube/cluster-resource.ts";
 import type { ObjectInformers } from "../../../src/objects/object-informers.ts";
 import { viewCluster, viewNamespace } from "../../../src/views/cluster.ts";
@@ -188,7 +188,7 @@ export class Replica {
       new Watch(
         api,
         "hookpolicies",
-        (raw) => viewPolicy("HookPolicy", raw),
+        (raw) => storedPolicy("HookPolicy", raw),
         ({ key, new: object }) => this.#store.policyChanged(`HookPolicy/${key}`, object),
       ),
       new Watch(api, "clusters", viewCluster, ({ old, new: object }) =>

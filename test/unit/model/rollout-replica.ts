@@ -14,7 +14,7 @@ import { decisionsBy } from "../decisions/confirmer.ts";
 import type { TaskBeginner } from "../../../src/decisions/decisions.ts";
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
-import { viewRollout } from "../../../src/memory/stored-views.ts";
+import { storedRollout } from "../../../src/memory/stored-views.ts";
 import { ClusterResource } from "../../../src/kube/cluster-resource.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
@@ -210,7 +210,7 @@ export class RolloutReplica {
     if (raw === undefined) seen.delete(key);
     else seen.set(key, raw.metadata.resourceVersion);
     if (kind === "hookrollouts") {
-      this.rollouts.rolloutChanged(key, raw && viewRollout(raw));
+      this.rollouts.rolloutChanged(key, raw && storedRollout(raw));
       return;
     }
     const before = this.clusters.get(key);
