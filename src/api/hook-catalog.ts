@@ -1,4 +1,4 @@
-/** The table of all hooks, from which routes, discovery, decoding and responses are derived. */
+/** The table of all hooks, from which routes, discovery and responses are derived. */
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "./runtime-hooks.ts";
 

@@ -70,7 +70,7 @@ export interface Expression {
   readonly readsWholeObject: boolean;
   /** The fields of `request` that the expression reads or tests with has(). */
   readonly requestFields: ReadonlySet<RequestField>;
-  /** Objects that its calls need and that are made once: patterns, windows and calendars. */
+  /** Patterns, windows and calendars of its calls. Kept here, because weakMemo() forgets what nothing refers to. */
   readonly prepared: readonly object[];
   /** Never throws; the same variables give the same result, whatever was evaluated before. */
   evaluate(variables: ExpressionVariables): ExpressionResult;
