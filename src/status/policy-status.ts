@@ -207,8 +207,6 @@ function saidOf(
   return said.filter(({ type }) => type !== CONDITION.NotCalled && type !== CONDITION.TornDown);
 }
 
-const SHOWN_CLUSTERS = 5;
-
 /** While Clusters cannot be read, what is stored is kept. */
 function torn({ held, stored, clustersUnavailable }: StatusInput): ConditionFinding[] {
   const type = CONDITION.TornDown;
@@ -220,7 +218,7 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): ConditionFind
   const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
   if (reason === undefined) return [];
   const names = [...new Set(rows.map(clusterOfRow))];
-  const message = `Others delete what held Clusters own: ${firstNames(names, SHOWN_CLUSTERS)}. Run hookpolicy explain for each`;
+  const message = `Others delete what held Clusters own: ${firstNames(names)}. Run hookpolicy explain for each`;
   return [{ type, status: "True", reason, message }];
 }
 

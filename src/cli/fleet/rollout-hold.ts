@@ -1,6 +1,6 @@
 /** Explains from the statuses of HookRollouts what they say about an operation that every policy releases. */
 
-import { firstNames } from "../../lib/first-names.ts";
+import { firstNames, SHOWN } from "../../lib/first-names.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
@@ -333,15 +333,13 @@ function readyMessages(
     .map(({ message }) => message);
 }
 
-const SHOWN_FAILURES = 5;
-
 function failures(compiled: CompiledRollout, status: HookRolloutStatus): readonly string[] {
   const stage = haltingStage(compiled, status);
   const failed = stage === undefined ? [] : countingFailures(compiled, status.failed, stage.name);
-  const more = failed.length - SHOWN_FAILURES;
+  const more = failed.length - SHOWN;
   return [
     ...failed
-      .slice(0, SHOWN_FAILURES)
+      .slice(0, SHOWN)
       .map(({ namespace, name, reason, time }) => `${namespace}/${name} failed at ${time} (${reason})`),
     ...(more > 0 ? [`and ${more} more failed`] : []),
   ];

@@ -2,7 +2,7 @@
 
 import { clusterOfRow } from "../../operations/rows.ts";
 import { counted } from "../../lib/counted.ts";
-import { firstNames } from "../../lib/first-names.ts";
+import { firstNames, SHOWN } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
@@ -142,8 +142,6 @@ function releases(rows: readonly HeldOperation[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
-const SHOWN_ALARMS = 5;
-
 /** One for each Cluster, and one for those beyond the first. */
 export function tornDownNotes({ held }: HeldFleet): string[] {
   const notes = new Map(
@@ -154,9 +152,9 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
         : [[cluster, `${cluster} is torn down: ${tornDown.message}`] as const];
     }),
   );
-  const more = notes.size - SHOWN_ALARMS;
+  const more = notes.size - SHOWN;
   const rest = more > 0 ? [`torn down as well: ${counted(more, "other held Cluster")}`] : [];
-  return [...[...notes.values()].slice(0, SHOWN_ALARMS), ...rest].map((note) => `ALARM: ${note}`);
+  return [...[...notes.values()].slice(0, SHOWN), ...rest].map((note) => `ALARM: ${note}`);
 }
 
 export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {

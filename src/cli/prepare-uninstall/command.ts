@@ -2,6 +2,7 @@
 
 import { type Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
+import { MANY_SHOWN } from "../../lib/first-names.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { addExamples, CommandError, FAILED, programName } from "../command.ts";
 import type { UninstallPlan, UninstallStep } from "./uninstall-plan.ts";
@@ -83,16 +84,13 @@ async function prepareUninstall(flags: Flags, program: string): Promise<void> {
   });
 }
 
-/** There can be thousands; the statuses name at most 50 of each policy. */
-const MAX_SHOWN = 20;
-
 function heldLines({ held }: UninstallPlan, words: CommandWords): string[] {
   if (held.length === 0) return [];
   const all = typed("hookpolicy get -A", words);
-  const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: ${all}`] : [];
+  const more = held.length > MANY_SHOWN ? [`and ${held.length - MANY_SHOWN} more: ${all}`] : [];
   return [
     "warning: these are held now, and would be released:",
-    ...[...held.slice(0, MAX_SHOWN).map(({ text }) => text), ...more].map((line) => `  ${line}`),
+    ...[...held.slice(0, MANY_SHOWN).map(({ text }) => text), ...more].map((line) => `  ${line}`),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../../lib/counted.ts";
-import { firstNames } from "../../lib/first-names.ts";
+import { firstNames, MANY_SHOWN } from "../../lib/first-names.ts";
 import { durationText } from "../../lib/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
@@ -13,8 +13,6 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { wrapped } from "../terminal/tree.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
-
-const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number, view: Terminal & CommandWords): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
@@ -48,11 +46,9 @@ export function planLines(plan: FleetPlan, durationMs: number, view: Terminal & 
   return [...wrap([...warnings, title]), ...fittingLines(headings, rows, view), ...wrap(below)];
 }
 
-const MAX_PAUSES = 10;
-
 function pauseLines({ pauses }: FleetPlan): string[] {
   const shown = pauses
-    .slice(0, MAX_PAUSES)
+    .slice(0, MANY_SHOWN)
     .map(
       ({ from, to, by, clusters }) =>
         `From ${minute(from)} to ${minute(to)}, whatever slots are free: waiting for ${by} (${counted(clusters, "Cluster")})`,
@@ -141,8 +137,8 @@ function endOf({ clusters }: FleetPlan): Date | undefined {
 
 /** "Never begun: a, b" */
 function listed(what: string, names: readonly string[]): string[] {
-  const hint = names.length > MAX_LISTED ? " (-o json lists all)" : "";
-  return names.length === 0 ? [] : [`${what}: ${firstNames(names, MAX_LISTED)}${hint}`];
+  const hint = names.length > MANY_SHOWN ? " (-o json lists all)" : "";
+  return names.length === 0 ? [] : [`${what}: ${firstNames(names, MANY_SHOWN)}${hint}`];
 }
 
 function minute(at: Date): string {
