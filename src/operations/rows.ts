@@ -7,6 +7,7 @@ import {
   type RecentResult,
   type TornDown,
 } from "../api/hook-policy.ts";
+import { LABEL_LETTERS } from "../lib/dns-names.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../api/target-version.ts";
@@ -36,9 +37,6 @@ export interface PolicyRow extends DecisionRow {
   /** The step of the operation. */
   readonly step?: string;
 }
-
-/** The bound of names in the CRD. */
-const MAX_NAME = 63;
 
 /**
  * `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. `tornDown`: how
@@ -89,7 +87,7 @@ function passed(rule: RuleTrace): string {
 
 /** A rule whose name is too long or unprintable is not evaluable, but is still shown. */
 function shownName(name: string): string {
-  return truncate(printable(name), MAX_NAME);
+  return truncate(printable(name), LABEL_LETTERS);
 }
 
 /** The rule, and the first of its gates that is not met. */

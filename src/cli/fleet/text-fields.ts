@@ -1,6 +1,6 @@
 /** Checks the names of objects, and finds what YAML reads as another type than text, and the API server accepts only as text: version: 1.34, ring: 1. */
 
-import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
+import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_LETTERS } from "../../lib/dns-names.ts";
 import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { wrongType } from "../../policy/validation/field-message.ts";
@@ -57,8 +57,8 @@ function mapErrors(path: string, values: unknown): readonly FieldError[] {
 
 /** `of`: "a namespace". Names of namespaces have no dots. */
 export function nameProblem(name: unknown, of: string, maxLength: number): string | undefined {
-  const pattern = maxLength > 63 ? DNS_SUBDOMAIN : DNS_LABEL;
-  const dots = maxLength > 63 ? ", '.'" : "";
+  const pattern = maxLength > LABEL_LETTERS ? DNS_SUBDOMAIN : DNS_LABEL;
+  const dots = maxLength > LABEL_LETTERS ? ", '.'" : "";
   if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, TEXT);
   if (pattern.test(name) && name.length <= maxLength) return undefined;
   const expected = `expected the name of ${of}: lower-case letters, digits${dots} and '-', at most ${maxLength}`;

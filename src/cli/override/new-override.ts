@@ -15,6 +15,7 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
 import { decide, matches } from "../../policy/decide.ts";
+import { LABEL_LETTERS } from "../../lib/dns-names.ts";
 import { after, timestamp, wholeSecond } from "../../lib/instant.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { memberOf } from "../../rollouts/member.ts";
@@ -43,8 +44,6 @@ export interface OverrideWish {
   readonly policies?: readonly HolderRef[] | undefined;
 }
 
-const MAX_NAME = 63;
-
 /** Contains the uid of the Cluster, so that it does not affect a later Cluster of the same name. */
 export function newOverride(
   cluster: { readonly metadata: Pick<Cluster["metadata"], "namespace" | "name" | "uid"> },
@@ -53,7 +52,7 @@ export function newOverride(
 ): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
-  const prefix = `${namespace}-${name}`.slice(0, MAX_NAME - stamp.length - 1).replace(/[-.]+$/, "");
+  const prefix = `${namespace}-${name}`.slice(0, LABEL_LETTERS - stamp.length - 1).replace(/[-.]+$/, "");
   const policyRefs = wish.policies?.map((ref): PolicyRefSpec => ({
     kind: ref.kind,
     ...(ref.namespace !== undefined && { namespace: ref.namespace }),

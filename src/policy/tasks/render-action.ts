@@ -1,7 +1,7 @@
 /** The HookTask of a task for one Cluster: its template without expressions, completed and checked. */
 
 import type { HookTaskSpec, TaskAccount, TaskAction } from "../../api/hook-policy.ts";
-import { DNS_LABEL, isObjectName } from "../../lib/dns-names.ts";
+import { DNS_LABEL, isObjectName, LABEL_LETTERS } from "../../lib/dns-names.ts";
 import { type Fields, fieldsOf, isFields, withoutNulls } from "../../lib/fields.ts";
 import { byteLength } from "../../lib/truncate.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
@@ -56,8 +56,8 @@ export function renderIntent(
 }
 
 const MAX_RENDERED_BYTES = 64 * 1024;
-/** With the suffix of an attempt, '-' and ten characters, a name has at most 63. */
-const PREFIX_LETTERS = 52;
+/** An attempt adds '-' and ten characters. */
+const PREFIX_LETTERS = LABEL_LETTERS - 11;
 
 export function renderAction(
   task: CompiledTask,
@@ -107,7 +107,8 @@ const NO_NAME = "it gives no name of an object, which has 1 to 253 characters, n
 /** A HookPolicy reaches its own namespace alone, whatever the API server has stored. */
 function namespaceOf(given: unknown, { policy, account }: Owner): string | undefined {
   const namespace = given ?? account.namespace;
-  if (typeof namespace !== "string" || namespace.length > 63 || !DNS_LABEL.test(namespace)) return undefined;
+  if (typeof namespace !== "string" || namespace.length > LABEL_LETTERS || !DNS_LABEL.test(namespace))
+    return undefined;
   return policy.kind === "ClusterHookPolicy" || namespace === policy.namespace ? namespace : undefined;
 }
 
