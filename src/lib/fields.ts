@@ -1,6 +1,9 @@
 /** A JSON or YAML object of unchecked shape. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** Deeper values come only from hostile input, and code that walks through them recurses. */
+export const MAX_DEPTH = 32;
+
 export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,8 @@
 /** The result of an expression as a value of an object in JSON. */
 
 import { type CelMap, celType, type CelValue, isCelList, isCelMap, isCelUint } from "@bufbuild/cel";
+import { MAX_DEPTH } from "../../lib/fields.ts";
 import { type ExpressionResult, meter } from "./meter.ts";
-
-/** Deeper values come only from hostile input. */
-const MAX_DEPTH = 32;
 
 /** Null fields and items are left out, as the API server stores no null. */
 export function jsonOf(value: CelValue, depth = MAX_DEPTH): ExpressionResult {

@@ -1,11 +1,10 @@
 /** Limits the size of a spec: checking and compiling it takes the time of all calls meanwhile. */
 
+import { MAX_DEPTH } from "../../lib/fields.ts";
 import type { FieldError } from "./schema.ts";
 
 /** Objects, lists and values together. The largest spec takes some 100 ms; the largest recipe has a twentieth of it. */
 const MAX_VALUES = 4096;
-/** Code that walks through it may recurse. */
-const MAX_DEPTH = 32;
 /** Names and texts together: 16 rules of 16 gates with 500 each. */
 const MAX_CHARS = 128 * 1024;
 
