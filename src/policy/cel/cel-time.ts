@@ -33,8 +33,6 @@ const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
 /** The functions whose last argument is a time zone. */
 export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
-const WINDOW_STEPS = 1000;
-
 export const timeFunctions: readonly CelFunc[] = [
   ...Object.entries(FIELDS).flatMap(([name, field]) => [
     celMethod(name, TIMESTAMP, [], INT, function () {
@@ -46,7 +44,7 @@ export const timeFunctions: readonly CelFunc[] = [
     }),
   ]),
   celMethod("inWindow", TIMESTAMP, [STRING, STRING, STRING], BOOL, function (...args) {
-    meter.charge(WINDOW_STEPS);
+    meter.charge(10 * COMPILE_STEPS);
     return windowOf(args).isOpen(new Date(timestampMs(this.message)));
   }),
 ];

@@ -16,7 +16,7 @@ import {
 } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
-import { meter, meterFunctions, READ_STEPS, WORK_STEPS } from "./meter.ts";
+import { COMPILE_STEPS, meter, meterFunctions, READ_STEPS, WORK_STEPS } from "./meter.ts";
 import { textFunctions } from "./cel-text.ts";
 import { timeFunctions } from "./cel-time.ts";
 import { versionFunctions } from "./cel-version.ts";
@@ -38,8 +38,6 @@ const byContents: Cost = (values) => {
   for (const value of values) meter.chargeValue(value);
 };
 
-const NUMBER_STEPS = 200;
-
 /** By function name; other functions cost as much as the length of their text arguments. */
 const COSTS: Readonly<Record<string, Cost>> = {
   "_==_": byContents,
@@ -57,7 +55,7 @@ const COSTS: Readonly<Record<string, Cost>> = {
   // Numbers are formatted by Intl, which supports every language and is slow.
   format: ([text, list]) => {
     byContents([text ?? null, list ?? null]);
-    if (typeof text === "string") meter.charge((text.split("%").length - 1) * NUMBER_STEPS);
+    if (typeof text === "string") meter.charge((text.split("%").length - 1) * 2 * COMPILE_STEPS);
   },
 };
 

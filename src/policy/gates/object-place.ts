@@ -13,8 +13,6 @@ import type { World } from "../world.ts";
 
 /** Each of them is read by itself before a release. */
 const MAX_NAMESPACES = 100;
-/** The cost of comparing the labels of one Namespace, per label. */
-const LABEL_STEPS = 0.1;
 
 export interface Place {
   readonly namespaces: readonly string[];
@@ -88,13 +86,14 @@ const NONE_SELECTED = {
 function selectedPlaces(selector: LabelSelector): PlaceFinder {
   const selects = compileSelector(selector);
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  const steps = (1 + Object.keys(matchLabels).length + matchExpressions.length) * LABEL_STEPS;
+  const parts = 1 + Object.keys(matchLabels).length + matchExpressions.length;
   const text = describeSelector(selector);
   const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
   const find: PlaceFinder["find"] = ({ namespaces }, wanted) => {
     if (namespaces === undefined) return { ...NAMESPACES_UNKNOWN, wanted };
     const all = [...namespaces.list()];
-    if (!meter.afford(Math.ceil(all.length * steps))) return exhausted();
+    // A label that is compared costs as much as a letter.
+    if (!meter.affordText(all.length * parts)) return exhausted();
     const places = all.filter((each) => selected(selects, labelsOfNamespace(each)) !== "no");
     if (places.length > MAX_NAMESPACES) {
       const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
