@@ -47,9 +47,6 @@ export interface AdmissionOutcome extends ReviewVerdict {
   readonly reason?: string;
 }
 
-/** The server reads no more. The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */
-export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
-
 export const ADMITTED: ReviewVerdict = {};
 
 /**

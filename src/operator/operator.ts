@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
-import { MAX_REVIEW_BYTES } from "../admission/review.ts";
+import { MAX_CALL_BYTES } from "../server/bodies.ts";
 import { type Logger, rateLimited } from "../lib/logger.ts";
 import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
@@ -41,7 +41,7 @@ export interface OperatorDeps {
 export const DRAIN_MS = 15_000;
 
 /** A review contains two objects. There are few API servers, and each keeps few connections. */
-const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
+const ADMISSION_LIMITS = { bodiesBytes: 4 * MAX_CALL_BYTES, connections: 256 };
 
 /**
  * The HTTP parser of undici is WebAssembly. V8 would optimise it while the first lists arrive, and the C library then keeps the

@@ -114,8 +114,8 @@ function headOf(chunks: readonly Buffer[]): Buffer {
 }
 
 /**
- * A call contains one Cluster. The API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), and
- * etcd 1.5 MiB by default.
+ * A call contains one Cluster, a review an object and the old one. The API server accepts at most 3 MiB in a write
+ * (k8s.io/apiserver, MaxRequestBodyBytes), and etcd 1.5 MiB by default.
  */
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
