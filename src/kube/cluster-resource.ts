@@ -19,7 +19,7 @@ export class ClusterResource {
     return apiResource("clusters", `${CLUSTER_API_GROUP}/${this.#version}`, true, "Cluster");
   }
 
-  async resolve(signal: AbortSignal): Promise<Resource> {
+  async resolve(signal?: AbortSignal): Promise<Resource> {
     const served = versionsOf(await this.#client.getPath(`/apis/${CLUSTER_API_GROUP}`, { signal }));
     this.#version = CLUSTER_VERSIONS.find((each) => served.includes(each)) ?? served[0] ?? this.#version;
     return this.current;

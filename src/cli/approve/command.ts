@@ -44,8 +44,6 @@ const EXAMPLES = `\
   # Approve for a whole namespace, too
   hookpolicy approve team-a/prod-1 --namespace-mark example.com/approved=true`;
 
-const TEN_MINUTES = 600_000;
-
 export function addApprove(program: Command): void {
   const command = addClusterArgument(program.command("approve"))
     .summary("release a Cluster that waits for approval")
@@ -56,7 +54,9 @@ export function addApprove(program: Command): void {
     .option("--dry-run", "only show what would be set; reads the API server, and changes nothing")
     .option("--no-wait", "do not wait until the Cluster proceeds")
     .addOption(
-      new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),
+      new Option("--timeout <duration>", "how long to wait")
+        .argParser(parseTime)
+        .default(parseTime("10m"), "10m"),
     )
     .addOption(
       new Option(

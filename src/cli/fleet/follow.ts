@@ -19,7 +19,6 @@ export interface Follower {
 }
 
 const RETRY_MS = 1_000;
-const WATCH_SECONDS = 300;
 
 /**
  * Runs until `signal` fires. Rejects with a KubeError if nothing has been read yet, or if reading is forbidden; any
@@ -45,7 +44,7 @@ export async function follow(
         ...scope,
         resource,
         resourceVersion,
-        timeoutSeconds: WATCH_SECONDS,
+        timeoutSeconds: DEFAULT_TUNING.watchTimeoutSeconds[0],
         metadataOnly: false,
         idleTimeoutMs: DEFAULT_TUNING.idleTimeoutMs,
         signal,

@@ -27,15 +27,7 @@ import { viewMetadata } from "../../views/cluster.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";
-import {
-  clusterResource,
-  listIfServed,
-  listTyped,
-  namesOf,
-  readAsOperator,
-  TIMEOUT_MS,
-  withType,
-} from "./live-objects.ts";
+import { clusterResource, listIfServed, listTyped, namesOf, readAsOperator, withType } from "./live-objects.ts";
 import { gateQueries } from "./rollout-hold.ts";
 import { gatesIn } from "../../policy/gates/gates.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
@@ -163,13 +155,12 @@ export async function readCluster(
 
 /** Rejects if there is no such Cluster. */
 export async function rawCluster(client: KubeClient, key: Required<ObjectKey>): Promise<RawObject> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const clusters = await clusterResource(client, signal);
+  const clusters = await clusterResource(client);
   const raw = await find(client, clusters, key);
   if (raw !== undefined) return raw;
-  const everywhere = await namesOf(client, clusters, { signal });
+  const everywhere = await namesOf(client, clusters);
   if (everywhere.length > 0) throw noCluster(key, everywhere);
-  throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
+  throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace }));
 }
 
 async function readAround(

@@ -32,12 +32,7 @@ export function withType({ group, version, kind }: Resource, raw: object): RawOb
   return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
 }
 
-export const TIMEOUT_MS = 30_000;
-
-export async function clusterResource(
-  client: KubeClient,
-  signal = AbortSignal.timeout(TIMEOUT_MS),
-): Promise<Resource> {
+export async function clusterResource(client: KubeClient, signal?: AbortSignal): Promise<Resource> {
   try {
     return await new ClusterResource(client).resolve(signal);
   } catch (error) {
@@ -71,14 +66,14 @@ export async function listIfServed(
 export interface NamesOptions {
   /** Absent: all namespaces. */
   readonly namespace?: string;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 /** Names for suggestions and for completion; none if the user may not list them. */
 export async function namesOf(
   client: KubeClient,
   resource: Resource,
-  options: NamesOptions,
+  options: NamesOptions = {},
 ): Promise<readonly ObjectKey[]> {
   const list = await unless(isForbidden, client.list(resource, { metadataOnly: true, ...options }));
   return list?.items.map(({ metadata }) => metadata) ?? [];

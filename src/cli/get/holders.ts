@@ -12,7 +12,7 @@ import { LEADER_LEASE, LEASES, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "..
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
-import { listTyped, namesOf, TIMEOUT_MS, withType } from "../fleet/live-objects.ts";
+import { listTyped, namesOf, withType } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
 import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";
 import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
@@ -51,7 +51,7 @@ export async function checkNamespace(client: KubeClient, name: string): Promise<
   } catch (error) {
     if (isForbidden(error)) return;
     if (!isNotFound(error)) throw error;
-    const names = await namesOf(client, NAMESPACES, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const names = await namesOf(client, NAMESPACES);
     const meant = nearestText(
       name,
       names.map((each) => each.name),

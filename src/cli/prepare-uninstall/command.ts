@@ -27,8 +27,6 @@ const EXAMPLES = `\
   # From a script, before the manifests are deleted; fails while one is held
   hookpolicy prepare-uninstall --yes && kubectl delete --ignore-not-found -k .`;
 
-const DEFAULT_TIMEOUT_MS = 120_000;
-
 export function addPrepareUninstall(program: Command): void {
   const command = program
     .command("prepare-uninstall")
@@ -40,7 +38,7 @@ export function addPrepareUninstall(program: Command): void {
     .addOption(
       new Option("--timeout <duration>", "how long its Pods may take to stop")
         .argParser(parseTime)
-        .default(DEFAULT_TIMEOUT_MS, "2m"),
+        .default(parseTime("2m"), "2m"),
     )
     .option("--dry-run", "only print what would be done; reads the API server, and changes nothing")
     .option("-y, --yes", "do not ask")

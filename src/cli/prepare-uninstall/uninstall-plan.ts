@@ -125,7 +125,6 @@ async function stop(
 }
 
 const POLL_MS = 500;
-const TIMEOUT_MS = 30_000;
 
 /** The Pods that the Deployment selects; the shipped one selects by labels only. */
 async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
@@ -157,7 +156,7 @@ async function listed(client: Client, resource: Resource): Promise<readonly Kube
 
 /** `undefined`: the user may not list Clusters. */
 async function pausedDeletions(client: Client): Promise<readonly Cluster[] | undefined> {
-  const found = await unlessNotFound(new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS)));
+  const found = await unlessNotFound(new ClusterResource(client).resolve());
   if (found === undefined) return [];
   const all = await unless(isForbidden, client.list(found, { project: (raw) => viewCluster(raw) }));
   return all?.items.filter(isDeletionPaused);

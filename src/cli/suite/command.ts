@@ -40,8 +40,6 @@ const EXAMPLES = `\
   # A suite from the decisions of a running operator (its --audit-log)
   hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
 
-const FIVE_MINUTES = 300_000;
-
 export function addTest(program: Command): void {
   const command = program
     .command("test")
@@ -62,7 +60,7 @@ export function addTest(program: Command): void {
     .addOption(
       new Option("--timeout <duration>", "with --mutate: how long to run")
         .argParser(parseTime)
-        .default(FIVE_MINUTES, "5m"),
+        .default(parseTime("5m"), "5m"),
     )
     .option(
       "--record <log>",

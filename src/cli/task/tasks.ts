@@ -80,9 +80,7 @@ export async function readTask(client: KubeClient, key: Required<ObjectKey>): Pr
     return readTaskObject(await client.get(HOOK_TASKS, key));
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    const others = await unlessNotFound(
-      namesOf(client, HOOK_TASKS, { namespace: key.namespace, signal: AbortSignal.timeout(NAMES_MS) }),
-    );
+    const others = await unlessNotFound(namesOf(client, HOOK_TASKS, { namespace: key.namespace }));
     if (others === undefined) throw notServed("HookTasks");
     const names = others.map(({ name }) => name);
     throw new CommandError(
@@ -91,8 +89,6 @@ export async function readTask(client: KubeClient, key: Required<ObjectKey>): Pr
     );
   }
 }
-
-const NAMES_MS = 10_000;
 
 function readTaskObject(raw: KubeObject): ReadTask {
   const object = viewTask(raw);
