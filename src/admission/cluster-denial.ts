@@ -3,7 +3,7 @@
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { printable } from "../lib/printable.ts";
-import type { Attempt } from "../operations/attempt.ts";
+import type { Attempt } from "../operations/requested-operation.ts";
 import type { Decision } from "../policy/decision.ts";
 import { truncate } from "../lib/truncate.ts";
 import { targetVersion } from "../api/target-version.ts";

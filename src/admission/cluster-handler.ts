@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { withinBudget } from "../lib/signals.ts";
-import { type Attempt, attemptsOf } from "../operations/attempt.ts";
+import { type Attempt, attemptsOf } from "../operations/requested-operation.ts";
 import { holdWarnings } from "../policy/decide.ts";
 import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";

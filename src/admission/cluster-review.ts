@@ -2,7 +2,7 @@
 
 import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { Change } from "../operations/attempt.ts";
+import type { Change } from "../operations/requested-operation.ts";
 import type { Cascade } from "../policy/world.ts";
 import { viewCluster, viewWorkers, type Workers } from "../views/cluster.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";

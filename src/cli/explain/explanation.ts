@@ -8,7 +8,7 @@ import { hasEnded, newOperation, type PendingOperation } from "../../operations/
 import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { approveCommand } from "../../policy/mark.ts";
-import type { Attempt } from "../../operations/attempt.ts";
+import type { Attempt } from "../../operations/requested-operation.ts";
 import { type AdmissionDecision, denying, warningOnly } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";

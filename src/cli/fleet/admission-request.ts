@@ -3,7 +3,7 @@
 import { refusedBy } from "../../admission/cluster-denial.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
-import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
+import { type Attempt, attemptOf, type Change } from "../../operations/requested-operation.ts";
 import { wanting } from "../../operations/operation.ts";
 import { type AdmissionDecision, admit, denying, warningOnly } from "../../policy/admission.ts";
 import { clusterKey } from "../../views/cluster.ts";

@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { Attempt } from "../../operations/attempt.ts";
+import type { Attempt } from "../../operations/requested-operation.ts";
 import { walk } from "../../operations/timeline.ts";
 import { denying, warningOnly } from "../../policy/admission.ts";
 import { admitted, admissionAnswer, requestOf } from "../fleet/admission-request.ts";

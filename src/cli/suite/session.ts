@@ -5,7 +5,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { Lister, Memory } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
-import type { Attempt } from "../../operations/attempt.ts";
+import type { Attempt } from "../../operations/requested-operation.ts";
 import { shownSince } from "../../operations/call.ts";
 import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";

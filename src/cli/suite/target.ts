@@ -2,7 +2,7 @@
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
-import type { Attempt } from "../../operations/attempt.ts";
+import type { Attempt } from "../../operations/requested-operation.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { newOperation, showsEnd, wanting } from "../../operations/operation.ts";
 import { clusterKey } from "../../views/cluster.ts";

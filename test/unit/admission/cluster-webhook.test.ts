@@ -7,7 +7,7 @@ import test from "node:test";
 import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
 import { decodeClusterReview } from "../../../src/admission/cluster-review.ts";
-import { attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
+import { attemptOf, attemptsOf } from "../../../src/operations/requested-operation.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
 
 const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { type Attempt, attemptOf, attemptsOf } from "../../../src/operations/attempt.ts";
+import { type Attempt, attemptOf, attemptsOf } from "../../../src/operations/requested-operation.ts";
 import type { Workers } from "../../../src/views/cluster.ts";
 import { cluster } from "../builders.ts";
 

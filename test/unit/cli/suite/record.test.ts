@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test from "node:test";
 import type { Cluster } from "../../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import type { Change } from "../../../../src/operations/attempt.ts";
+import type { Change } from "../../../../src/operations/requested-operation.ts";
 import {
   clusterHookPolicy,
   DELETE,

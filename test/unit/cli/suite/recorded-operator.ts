@@ -7,7 +7,7 @@ import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { AuditLog } from "../../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../../src/report/answer-log.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
+import { attemptOf, type Change } from "../../../../src/operations/requested-operation.ts";
 import { viewCluster } from "../../../../src/views/cluster.ts";
 import { namespace } from "../../builders.ts";
 import { passTo, silent, storeWith } from "../../memory/fixtures.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import { type Attempt, attemptOf, type Change } from "../../../src/operations/attempt.ts";
+import { type Attempt, attemptOf, type Change } from "../../../src/operations/requested-operation.ts";
 import { cluster, DELETE } from "../builders.ts";
 
 const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
