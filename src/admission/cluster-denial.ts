@@ -3,19 +3,19 @@
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { printable } from "../lib/printable.ts";
-import type { Attempt } from "../operations/requested-operation.ts";
+import type { RequestedOperation } from "../operations/requested-operation.ts";
 import type { Decision } from "../policy/decision.ts";
 import { truncate } from "../lib/truncate.ts";
 import { targetVersion } from "../api/target-version.ts";
 import { type Denial, MAX_MESSAGE } from "./denial.ts";
 
 /** Cluster API's condition has the same message while the hook holds the Cluster. */
-export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
-  const text = `${subject(attempt)} yet: ${message}${hintFor(attempt)}`;
-  return denial(attempt, { code: 403, reason: "Forbidden" }, text);
+export function refusedBy(requested: RequestedOperation, { message }: Decision): Denial {
+  const text = `${subject(requested)} yet: ${message}${hintFor(requested)}`;
+  return denial(requested, { code: 403, reason: "Forbidden" }, text);
 }
 
-function hintFor({ call, cascade }: Attempt): string {
+function hintFor({ call, cascade }: RequestedOperation): string {
   if (cascade === "Orphan")
     return "; the garbage collector would take what it owns from it while the hook holds it: use --cascade=background, which deletes all of it (Argo CD: sync option PrunePropagationPolicy=background)";
   if (cascade === "Foreground")
@@ -41,15 +41,19 @@ const STATUS: Readonly<Partial<Record<keyof typeof WITHOUT, Pick<Denial, "code" 
 };
 
 /** Without a decision the request is refused. */
-export function undecidedRequest(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
+export function undecidedRequest(
+  requested: RequestedOperation,
+  why: keyof typeof WITHOUT,
+  reason?: string,
+): Denial {
   const isBusy = why === "TooManyCalls";
   const status = STATUS[why] ?? { code: 503, reason: "ServiceUnavailable" };
   const detail = reason === undefined ? "" : ` (${reason}): try again`;
-  const message = `${subject(attempt)} now: ${WITHOUT[why]}${detail}`;
-  return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
+  const message = `${subject(requested)} now: ${WITHOUT[why]}${detail}`;
+  return denial(requested, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
 }
 
-function subject({ call, cascade, workers, cluster: { metadata } }: Attempt): string {
+function subject({ call, cascade, workers, cluster: { metadata } }: RequestedOperation): string {
   const name = `Cluster ${metadata.namespace}/${metadata.name}`;
   const version = targetVersion(call) ?? "this version";
   if (workers !== undefined)
@@ -62,7 +66,7 @@ function subject({ call, cascade, workers, cluster: { metadata } }: Attempt): st
 }
 
 function denial(
-  { cluster: { metadata } }: Attempt,
+  { cluster: { metadata } }: RequestedOperation,
   status: Pick<Denial, "code" | "reason">,
   message: string,
   retry: { readonly retryAfterSeconds?: number } = {},

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { withinBudget } from "../lib/signals.ts";
-import { type Attempt, attemptsOf } from "../operations/requested-operation.ts";
+import { type RequestedOperation, requestedOperations } from "../operations/requested-operation.ts";
 import { holdWarnings } from "../policy/decide.ts";
 import type { Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -18,7 +18,10 @@ import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead } from "./
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
-export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
+export type AdmissionRequest = RequestedOperation & {
+  readonly admission: true;
+  readonly fromApiServer?: true;
+};
 
 /** Decides about reviews. */
 export type ClusterDecisions = Pick<
@@ -29,13 +32,18 @@ export type ClusterDecisions = Pick<
 /** A review whose request was refused. */
 export interface RequestRefusal {
   readonly review: ClusterReview;
-  readonly attempt: Attempt;
+  readonly requested: RequestedOperation;
   readonly outcome: AdmissionOutcome & { readonly denial: Denial };
 }
 
 export interface AdmissionRecorder {
   /** A review was decided; `seconds` since it had arrived. */
-  decided(review: ClusterReview, attempt: Attempt, outcome: AdmissionOutcome, seconds: number): void;
+  decided(
+    review: ClusterReview,
+    requested: RequestedOperation,
+    outcome: AdmissionOutcome,
+    seconds: number,
+  ): void;
   /** A review that begins no operation, which the API server's matchConditions should have left out. */
   unconcerned(): void;
   /** Not a review of a Cluster, so that the API server refuses the request. */
@@ -60,8 +68,8 @@ const PAUSES_MS = [50, 200, 500];
 const WITHIN_MS = 4500;
 /** Counts from the arrival, too: a confirmation takes up to 3 s more. */
 const LAST_BEGIN_MS = 1500;
-/** Each attempt is confirmed by itself. */
-const MAX_ATTEMPTS = 8;
+/** Each operation is confirmed by itself. */
+const MAX_OPERATIONS = 8;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
   const turns = new Turns({ places: 1, waitingOfOne: 16, waitMs: 1500, rests: true });
@@ -73,18 +81,18 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
       deps.recorder.undecodable(body.length);
       return NOT_REVIEWED;
     }
-    const attempts = attemptsOf(review.change);
-    if (attempts.length === 0) deps.recorder.unconcerned();
+    const operations = requestedOperations(review.change);
+    if (operations.length === 0) deps.recorder.unconcerned();
     const warnings: string[] = [];
-    const isTooMuch = attempts.length > MAX_ATTEMPTS;
-    for (const attempt of attempts) {
+    const isTooMuch = operations.length > MAX_OPERATIONS;
+    for (const requested of operations) {
       const decide = async (): Promise<AdmissionOutcome> =>
-        await caughtUp(started, async () => await judge(attempt, deps));
+        await caughtUp(started, async () => await judge(requested, deps));
       const leftMs = WITHIN_MS - (performance.now() - started);
       const outcome = isTooMuch
-        ? without(attempt, "TooManyVersions")
-        : await withinBudget(leftMs, without(attempt, "NotConfirmed", "Timeout"), decide);
-      deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
+        ? without(requested, "TooManyVersions")
+        : await withinBudget(leftMs, without(requested, "NotConfirmed", "Timeout"), decide);
+      deps.recorder.decided(review, requested, outcome, (performance.now() - started) / 1000);
       if (outcome.denial !== undefined) return encodeVerdict(review.uid, outcome);
       warnings.push(...(outcome.warnings ?? []));
     }
@@ -119,38 +127,38 @@ export async function caughtUp(
   return outcome;
 }
 
-async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
+async function judge(requested: RequestedOperation, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
   const sender = deps.authenticated ? { fromApiServer: true as const } : {};
-  const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
+  const request: AdmissionRequest = { ...requested, admission: true, ...sender };
   try {
-    if (!deps.source.loaded()) return without(attempt, "NotLoaded");
+    if (!deps.source.loaded()) return without(requested, "NotLoaded");
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());
-      if (refusal !== undefined) return refused(attempt, refusal);
+      if (refusal !== undefined) return refused(requested, refusal);
       const confirmation = await deps.source.confirmRequest(request);
-      if (!confirmation.ok) return without(attempt, "NotConfirmed", confirmation.reason);
+      if (!confirmation.ok) return without(requested, "NotConfirmed", confirmation.reason);
       const { decision } = confirmation;
-      return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
+      return decision.holds ? refused(requested, decision) : passed(request, decision, deps);
     };
-    return await deps.source.inTurn(request, decide, () => without(attempt, "TooManyCalls"));
+    return await deps.source.inTurn(request, decide, () => without(requested, "TooManyCalls"));
   } catch (error) {
-    deps.recorder.failed(attempt.call.hook, error);
-    return without(attempt, "InternalError");
+    deps.recorder.failed(requested.call.hook, error);
+    return without(requested, "InternalError");
   }
 }
 
 function without(
-  attempt: Attempt,
+  requested: RequestedOperation,
   verdict: Parameters<typeof undecidedRequest>[1],
   reason?: string,
 ): AdmissionOutcome {
-  const denial = undecidedRequest(attempt, verdict, reason);
+  const denial = undecidedRequest(requested, verdict, reason);
   return { verdict, denial, ...(reason !== undefined && { reason }) };
 }
 
-function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
+function refused(requested: RequestedOperation, decision: Decision): AdmissionOutcome {
   const verdict = decision.verdict === "Blocked" ? "Blocked" : "NotEvaluable";
-  return { verdict, denial: refusedBy(attempt, decision), decision };
+  return { verdict, denial: refusedBy(requested, decision), decision };
 }
 
 function passed(

@@ -2,7 +2,7 @@
 
 import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { Change } from "../operations/requested-operation.ts";
+import type { RequestedChange } from "../operations/requested-operation.ts";
 import type { Cascade } from "../policy/world.ts";
 import { viewCluster, viewWorkers, type Workers } from "../views/cluster.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
@@ -12,7 +12,7 @@ export interface ClusterReview {
   readonly username: string;
   /** The API server stores nothing, whatever the answer. */
   readonly dryRun: boolean;
-  readonly change: Change;
+  readonly change: RequestedChange;
 }
 
 /**
@@ -52,7 +52,7 @@ function changeOf(
   operation: RawClusterReview["request"]["operation"],
   before: Cluster | undefined,
   after: Cluster | undefined,
-): Change | undefined {
+): RequestedChange | undefined {
   if (operation === "CREATE") return after && { after };
   if (operation === "DELETE") return before && { before };
   return before && after && { before, after };

@@ -9,7 +9,7 @@ import type { Workers } from "../views/cluster.ts";
 import type { Cascade, ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
-export interface Change {
+export interface RequestedChange {
   readonly before?: Cluster;
   readonly after?: Cluster;
   readonly cascade?: Cascade | undefined;
@@ -18,7 +18,7 @@ export interface Change {
 }
 
 /** `cluster`: the stored one for a deletion, otherwise the Cluster as it would be stored. */
-export interface Attempt extends ClusterCall {
+export interface RequestedOperation extends ClusterCall {
   /** Such a deletion makes every hold worthless, whether it begins later or is there already. */
   readonly cascade?: Cascade;
   /** The names of the workers that alone are upgraded. */
@@ -26,7 +26,11 @@ export interface Attempt extends ClusterCall {
 }
 
 /** `undefined`: the request begins no operation, or an operation that the hook decides about later. */
-export function attemptOf({ before, after, cascade }: Change): Attempt | undefined {
+export function requestedOperation({
+  before,
+  after,
+  cascade,
+}: RequestedChange): RequestedOperation | undefined {
   if (after === undefined) return before && deletionOf(before, cascade);
   // Cluster API calls the hook when the Cluster is resumed.
   if (after.paused && !isUpgrading(before, after)) return undefined;
@@ -35,7 +39,7 @@ export function attemptOf({ before, after, cascade }: Change): Attempt | undefin
     : upgradeOf(before, after);
 }
 
-function deletionOf(cluster: Cluster, cascade: Cascade | undefined): Attempt | undefined {
+function deletionOf(cluster: Cluster, cascade: Cascade | undefined): RequestedOperation | undefined {
   const { deletionTimestamp, annotations } = cluster.metadata;
   const call = { hook: "BeforeClusterDelete" } as const;
   // Also for a Cluster that is being deleted already: the request adds the finalizer by which the garbage collector acts.
@@ -56,7 +60,7 @@ function isUpgrading(before: Cluster | undefined, after: Cluster): boolean {
   return before !== undefined && [before, after].some((each) => isPending(each, "AfterClusterUpgrade"));
 }
 
-function upgradeOf(before: Cluster, after: Cluster): Attempt | undefined {
+function upgradeOf(before: Cluster, after: Cluster): RequestedOperation | undefined {
   const [from, to] = [before.topology?.version, after.topology?.version];
   if (from === undefined || to === undefined || from === to) return undefined;
   if (after.metadata.deletionTimestamp !== undefined) return undefined;
@@ -73,9 +77,9 @@ function currentVersion({ progress, topology }: Cluster): string | undefined {
 }
 
 /** What a request to the API server would begin: each is reviewed by itself. */
-export function attemptsOf(change: Change): readonly Attempt[] {
-  const attempt = attemptOf(change);
-  return [...(attempt === undefined ? [] : [attempt]), ...workerAttempts(change)];
+export function requestedOperations(change: RequestedChange): readonly RequestedOperation[] {
+  const requested = requestedOperation(change);
+  return [...(requested === undefined ? [] : [requested]), ...workerUpgrades(change)];
 }
 
 interface Move {
@@ -90,7 +94,7 @@ interface Move {
  * MachinePool at once and calls no hook, not even while a hook holds the other workers or when the Cluster is resumed
  * (exp/topology/desiredstate/desired_state.go, computeMachineDeploymentVersion, computeMachinePoolVersion).
  */
-function workerAttempts({ before, after, workers }: Change): readonly Attempt[] {
+function workerUpgrades({ before, after, workers }: RequestedChange): readonly RequestedOperation[] {
   if (before?.topology === undefined || after?.topology === undefined || isBeingDeleted(after)) return [];
   const known = new Map(workers?.before.map((each) => [keyOf(each), each]));
   const moves = (workers?.after ?? []).flatMap((now): Move[] => {
@@ -100,10 +104,10 @@ function workerAttempts({ before, after, workers }: Change): readonly Attempt[] 
     return to === undefined || from === to ? [] : [{ name: now.name, from, to }];
   });
   const alike = Map.groupBy(moves, ({ from = "", to }) => JSON.stringify([from, to]));
-  return [...alike.values()].flatMap((group) => attemptsTo(group, after));
+  return [...alike.values()].flatMap((group) => upgradesTo(group, after));
 }
 
-function attemptsTo(moves: readonly Move[], cluster: Cluster): readonly Attempt[] {
+function upgradesTo(moves: readonly Move[], cluster: Cluster): readonly RequestedOperation[] {
   const [first] = moves;
   if (first === undefined) return [];
   const call = comingFrom({ hook: "BeforeClusterUpgrade" }, first.from);

@@ -25,11 +25,11 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
   const { metrics, log, authenticated } = recording;
   const warnRateLimited = rateLimited(log);
   return {
-    decided: (review, attempt, outcome, seconds) => {
+    decided: (review, requested, outcome, seconds) => {
       const {
         call: { hook },
         cluster: { metadata },
-      } = attempt;
+      } = requested;
       const { username: user, dryRun } = review;
       metrics.admissionReviews.inc({ hook, verdict: outcome.verdict });
       metrics.admissionReviewDuration.observe({ hook }, seconds);
@@ -38,7 +38,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
       const { denial } = outcome;
       if (denial === undefined) return log.debug("Admitted a request about a Cluster", fields);
       log[authenticated ? "info" : "debug"]("Refused a request about a Cluster", fields);
-      if (authenticated) keep({ review, attempt, outcome: { ...outcome, denial } }, recording);
+      if (authenticated) keep({ review, requested, outcome: { ...outcome, denial } }, recording);
     },
     unconcerned: () => metrics.admissionReviews.inc({ hook: "None", verdict: "Allowed" }),
     undecodable: (bytes) => {
@@ -51,13 +51,13 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
 
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
 function keep(request: RequestRefusal, { policies, audit, log, now }: AdmissionRecording): void {
-  const { review, attempt, outcome } = request;
+  const { review, requested, outcome } = request;
   audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;
   try {
-    policies.requestRefused(attempt, outcome.decision);
+    policies.requestRefused(requested, outcome.decision);
   } catch (error) {
-    log.error("Failed to record a refusal", { hook: attempt.call.hook, error });
+    log.error("Failed to record a refusal", { hook: requested.call.hook, error });
   }
 }
 

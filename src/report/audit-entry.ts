@@ -65,18 +65,18 @@ export function auditEntry(
 }
 
 export function auditRefusal(
-  { review, attempt, outcome: { verdict, denial, decision } }: RequestRefusal,
+  { review, requested, outcome: { verdict, denial, decision } }: RequestRefusal,
   context: AuditContext,
 ): AuditRefusal {
   return {
     apiVersion: API_VERSION,
     kind: "Refusal",
-    ...subject(attempt, context),
+    ...subject(requested, context),
     user: truncate(review.username, MAX_MESSAGE),
     dryRun: review.dryRun,
     verdict,
     message: denial.message,
-    ...described(decision, attempt.call, context.now),
+    ...described(decision, requested.call, context.now),
   };
 }
 

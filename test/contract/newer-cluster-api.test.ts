@@ -60,7 +60,7 @@ describe("the newest Cluster API", () => {
     assert.deepEqual(
       versioned,
       ["Topology"],
-      `Cluster API ${version} can pin workers. Compare with ${PINS}: the field (src/views/cluster.ts), the hooks that a raised pin calls, TopologyReconciled and AfterClusterUpgrade while pins are behind (src/operations/workers-behind.ts), what its webhook refuses (src/operations/attempt.ts), and v1beta1 (test/apiserver/pin-conversion.ts); then try its manager, and take its definition in test/apiserver/worker-pins.test.ts`,
+      `Cluster API ${version} can pin workers. Compare with ${PINS}: the field (src/views/cluster.ts), the hooks that a raised pin calls, TopologyReconciled and AfterClusterUpgrade while pins are behind (src/operations/workers-behind.ts), what its webhook refuses (src/operations/requested-operation.ts), and v1beta1 (test/apiserver/pin-conversion.ts); then try its manager, and take its definition in test/apiserver/worker-pins.test.ts`,
     );
   });
 

@@ -8,7 +8,7 @@ import { hasEnded, newOperation, type PendingOperation } from "../../operations/
 import { targetVersion } from "../../api/target-version.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { approveCommand } from "../../policy/mark.ts";
-import type { Attempt } from "../../operations/requested-operation.ts";
+import type { RequestedOperation } from "../../operations/requested-operation.ts";
 import { type AdmissionDecision, denying, warningOnly } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, type ObjectQuery, windowsOf } from "../../policy/policy.ts";
@@ -109,10 +109,10 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const ownHold = ownHoldOf(fleet, options);
-  const operations = found.map(({ attempt, ...subject }) =>
-    attempt === undefined
+  const operations = found.map(({ requested, ...subject }) =>
+    requested === undefined
       ? explainOperation(fleet, subject, options)
-      : explainAttempt(fleet, { ...subject, attempt }, options),
+      : explainRequested(fleet, { ...subject, requested }, options),
   );
   return {
     cluster: { namespace, name, uid },
@@ -176,10 +176,10 @@ function windowsApart(
 
 function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {
   const { cluster, hook, request, unread } = options;
-  const attempt = attemptOf(options);
+  const requested = requestedBy(options);
   return [
     options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
-    attempt && "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined,
+    requested && "why" in requested ? `Cluster ${clusterKey(cluster)} ${requested.why}` : undefined,
     whyNotCalled(cluster),
     ...unread.map(({ text }) => text),
     hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
@@ -198,14 +198,14 @@ function ownHoldOf(
 
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
-  return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
-    const world = attempt === undefined ? fleet.world(cluster, state) : fleet.world(attempt.cluster);
+  return subjects(fleet, options).flatMap(({ requested, call, state }) => {
+    const world = requested === undefined ? fleet.world(cluster, state) : fleet.world(requested.cluster);
     return gateQueries(fleet, { world, call, now: at });
   });
 }
 
 interface Subject {
-  readonly attempt?: Attempt;
+  readonly requested?: RequestedOperation;
   readonly call: HookCall;
   readonly state: PendingOperation;
   /** Whether Cluster API is waiting for the answer. */
@@ -215,11 +215,13 @@ interface Subject {
 /** What is explained: the request, the call of the hook, or what waits now. */
 export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   const { cluster, hook, now, at = now } = options;
-  const attempt = attemptOf(options);
-  if (attempt !== undefined) {
-    if ("why" in attempt) return [];
-    const { call } = attempt;
-    return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
+  const requested = requestedBy(options);
+  if (requested !== undefined) {
+    if ("why" in requested) return [];
+    const { call } = requested;
+    return [
+      { requested, call, state: newOperation(call, requested.cluster, at, undefined), isPending: false },
+    ];
   }
   const pending = fleet.pendingOperations(cluster);
   if (hook === undefined) {
@@ -237,7 +239,7 @@ export function subjects(fleet: Fleet, options: ExplainOptions): readonly Subjec
   return [{ call: state.call, state, isPending }];
 }
 
-function attemptOf({
+function requestedBy({
   request,
   cluster,
   toVersion: to,
@@ -293,16 +295,16 @@ function isStored({ live, cluster: { metadata, progress } }: ExplainOptions): bo
   return live || [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
 }
 
-function explainAttempt(
+function explainRequested(
   fleet: Fleet,
-  { attempt, state: before }: Subject & { readonly attempt: Attempt },
+  { requested, state: before }: Subject & { readonly requested: RequestedOperation },
   options: ExplainOptions,
 ): ExplainedOperation {
-  const { cluster, call } = attempt;
+  const { cluster, call } = requested;
   const { now, at = now, request } = options;
   const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const found = admitted(fleet, attempt, at);
-  const { verdict: admission, message, decision } = admissionAnswer(attempt, found);
+  const found = admitted(fleet, requested, at);
+  const { verdict: admission, message, decision } = admissionAnswer(requested, found);
   const world = fleet.world(cluster);
   const policies = admission === "Denied" ? denying(all) : warningOnly(all);
   const situation = { fleet, world, call, now: at, policies, before };
@@ -347,9 +349,9 @@ function admissionOf(
   const { cluster, now, at = now, fromVersion: from } = options;
   const request = operationOf(call.hook);
   if (isPending || request === undefined || request === "Create" || lacksPolicies(options)) return undefined;
-  const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
-  if ("why" in attempt) return undefined;
-  const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
+  const requested = requestOf(request, cluster, { to: targetVersion(call), from });
+  if ("why" in requested) return undefined;
+  const { verdict, denial, warning: warned } = admitted(fleet, requested, at);
   const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
   return speak ? verdict : undefined;
 }

@@ -3,7 +3,11 @@
 import { refusedBy } from "../../admission/cluster-denial.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
-import { type Attempt, attemptOf, type Change } from "../../operations/requested-operation.ts";
+import {
+  type RequestedOperation,
+  requestedOperation,
+  type RequestedChange,
+} from "../../operations/requested-operation.ts";
 import { wanting } from "../../operations/operation.ts";
 import { type AdmissionDecision, admit, denying, warningOnly } from "../../policy/admission.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -30,14 +34,14 @@ export function requestOf(
   name: Operation,
   cluster: Cluster,
   { to = "", from }: Versions = {},
-): Attempt | NoReview {
+): RequestedOperation | NoReview {
   const change = changeOf(name, cluster, to);
-  const attempt = attemptOf(change);
-  if (attempt === undefined) return { why: whyNotReviewed(change) };
-  return { ...attempt, call: comingFrom(attempt.call, from) };
+  const requested = requestedOperation(change);
+  if (requested === undefined) return { why: whyNotReviewed(change) };
+  return { ...requested, call: comingFrom(requested.call, from) };
 }
 
-function changeOf(name: Operation, cluster: Cluster, version: string): Change {
+function changeOf(name: Operation, cluster: Cluster, version: string): RequestedChange {
   if (name === "Delete") return { before: cluster };
   if (name === "Create") return { after: newborn(cluster) };
   return { before: cluster, after: wanting(cluster, version) };
@@ -55,7 +59,7 @@ function newborn(cluster: Cluster): Cluster {
   };
 }
 
-function whyNotReviewed({ before, after }: Change): string {
+function whyNotReviewed({ before, after }: RequestedChange): string {
   const cluster = after ?? before;
   if (cluster?.metadata.deletionTimestamp !== undefined)
     return "is being deleted already, so admission is not asked again";
@@ -73,10 +77,10 @@ export interface AdmissionAnswer {
   readonly decision: Decision;
 }
 
-export function admissionAnswer(attempt: Attempt, found: AdmissionDecision): AdmissionAnswer {
+export function admissionAnswer(requested: RequestedOperation, found: AdmissionDecision): AdmissionAnswer {
   const { verdict, denial, warning: warned } = found;
   if (verdict === "Denied")
-    return { verdict, message: refusedBy(attempt, denial).message, decision: atOnce(denial) };
+    return { verdict, message: refusedBy(requested, denial).message, decision: atOnce(denial) };
   if (verdict === "Warned")
     return {
       verdict,
@@ -93,7 +97,7 @@ function atOnce(decision: Decision): Decision {
   return { ...decision, retryAfterSeconds: 0 };
 }
 
-export function admitted(fleet: Fleet, { cluster, call }: Attempt, now: Date): AdmissionDecision {
+export function admitted(fleet: Fleet, { cluster, call }: RequestedOperation, now: Date): AdmissionDecision {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return admit(policies, fleet.world(cluster), call, now);
 }

@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { Attempt } from "../../operations/requested-operation.ts";
+import type { RequestedOperation } from "../../operations/requested-operation.ts";
 import { walk } from "../../operations/timeline.ts";
 import { denying, warningOnly } from "../../policy/admission.ts";
 import { admitted, admissionAnswer, requestOf } from "../fleet/admission-request.ts";
@@ -49,24 +49,24 @@ export function requestTurns(
   options: SimulationOptions,
 ): readonly AnswerTurn[] | undefined {
   const { from, to = from, version, fromVersion } = options;
-  const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
-  if ("why" in attempt) return undefined;
-  const { call } = attempt;
-  const all = fleet.policiesFor(attempt.cluster.metadata.namespace ?? "");
+  const requested = requestOf(name, cluster, { to: version, from: fromVersion });
+  if ("why" in requested) return undefined;
+  const { call } = requested;
+  const all = fleet.policiesFor(requested.cluster.metadata.namespace ?? "");
   const operation = {
     policies: [...denying(all), ...warningOnly(all)],
-    world: fleet.world(attempt.cluster),
+    world: fleet.world(requested.cluster),
     call,
     state: { firstAsked: from, rules: new Map() },
     lookAgain: () => sampleSeconds(options),
   };
-  return distinct(walk(operation, from, to).map(({ at }) => turnAt(fleet, attempt, at)));
+  return distinct(walk(operation, from, to).map(({ at }) => turnAt(fleet, requested, at)));
 }
 
-function turnAt(fleet: Fleet, attempt: Attempt, at: Date): AnswerTurn {
-  const found = admitted(fleet, attempt, at);
+function turnAt(fleet: Fleet, requested: RequestedOperation, at: Date): AnswerTurn {
+  const found = admitted(fleet, requested, at);
   const trace = [...found.denial.trace, ...found.warning.trace];
-  const { verdict, message, decision } = admissionAnswer(attempt, found);
+  const { verdict, message, decision } = admissionAnswer(requested, found);
   const holds = verdict === "Denied";
   const answer = { ...answerOf(decision), verdict, holds, message };
   return turnWith({ at, answer }, { ...decision, holds, trace });

@@ -5,7 +5,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import type { Lister, Memory } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
-import type { Attempt } from "../../operations/requested-operation.ts";
+import type { RequestedOperation } from "../../operations/requested-operation.ts";
 import { shownSince } from "../../operations/call.ts";
 import { hasEnded, newOperation, type PendingOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
@@ -139,10 +139,10 @@ export class Session {
   }
 
   /** The answer to a request; changes no state. */
-  admit(attempt: Attempt): AdmissionAnswer {
-    const found = admitted(this.objects.fleet, attempt, this.#now);
+  admit(requested: RequestedOperation): AdmissionAnswer {
+    const found = admitted(this.objects.fleet, requested, this.#now);
     this.coverage.seeAtAdmission(found);
-    return admissionAnswer(attempt, found);
+    return admissionAnswer(requested, found);
   }
 
   /** The answers from now on if only time passes; changes no state. */

@@ -2,7 +2,7 @@
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
-import type { Attempt } from "../../operations/requested-operation.ts";
+import type { RequestedOperation } from "../../operations/requested-operation.ts";
 import { expectedCall, VERSIONED } from "../../operations/call.ts";
 import { newOperation, showsEnd, wanting } from "../../operations/operation.ts";
 import { clusterKey } from "../../views/cluster.ts";
@@ -51,7 +51,7 @@ export function targetOfCall(session: Session, spec: CallSpec): ClusterCall {
 }
 
 /** Throws for a request that the API server sends no review of. The request changes nothing, like a dry run. */
-export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
+export function targetOfRequest(session: Session, spec: RequestSpec): RequestedOperation {
   const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
   const cluster = clusterNamed(spec.cluster, session.objects.fleet, "cluster");
   const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];

@@ -7,7 +7,7 @@ import test from "node:test";
 import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
 import { decodeClusterReview } from "../../../src/admission/cluster-review.ts";
-import { attemptOf, attemptsOf } from "../../../src/operations/requested-operation.ts";
+import { requestedOperation, requestedOperations } from "../../../src/operations/requested-operation.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
 
 const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };
@@ -81,12 +81,12 @@ test("a request that the API server leaves out begins no operation", () => {
   ];
   for (const request of requests) {
     const { oldObject, object } = request;
-    const attempt = attemptOf({
+    const requested = requestedOperation({
       ...(oldObject && { before: viewCluster(oldObject) }),
       ...(object && { after: viewCluster(object) }),
     });
     const is = isAwaited(request);
-    if (attempt !== undefined) assert.equal(is, true, JSON.stringify(request));
+    if (requested !== undefined) assert.equal(is, true, JSON.stringify(request));
     if (is === false) left += 1;
     else asked += 1;
     assert.notEqual(is, "refused", JSON.stringify(request));
@@ -115,7 +115,7 @@ test("no deletion in the foreground is left out, and none that orphans what a Cl
     const decoded = decodeClusterReview(Buffer.from(JSON.stringify({ request: review })));
     assert.ok(decoded);
     const { change } = decoded;
-    const awaited = change.cascade !== undefined || attemptOf(change) !== undefined;
+    const awaited = change.cascade !== undefined || requestedOperation(change) !== undefined;
     assert.equal(isAwaited(request), awaited, JSON.stringify(request));
   }
 });
@@ -166,9 +166,9 @@ test("a request that gives workers another version by a pin is left out by neith
       assert.ok(decoded);
       const results = [conditions, workersConditions].map((each) => isAwaited({ oldObject, object }, each));
       assert.ok(!results.includes("refused"), JSON.stringify(request));
-      const attempts = attemptsOf(decoded.change);
-      if (attempts.length > 0) assert.ok(results.includes(true), JSON.stringify(request));
-      if (attempts.some(({ workers }) => workers !== undefined))
+      const operations = requestedOperations(decoded.change);
+      if (operations.length > 0) assert.ok(results.includes(true), JSON.stringify(request));
+      if (operations.some(({ workers }) => workers !== undefined))
         assert.equal(results[1], true, JSON.stringify(request));
       if (results[1] === true) asked += 1;
       else left += 1;

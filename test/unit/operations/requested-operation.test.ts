@@ -4,7 +4,11 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import { type Attempt, attemptOf, type Change } from "../../../src/operations/requested-operation.ts";
+import {
+  type RequestedOperation,
+  requestedOperation,
+  type RequestedChange,
+} from "../../../src/operations/requested-operation.ts";
 import { cluster, DELETE } from "../builders.ts";
 
 const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
@@ -26,7 +30,7 @@ const upgrade = (fromKubernetesVersion: string, toKubernetesVersion: string): Ho
 });
 
 describe("a request begins", () => {
-  const cases: Record<string, { change: Change; call: Attempt["call"] }> = {
+  const cases: Record<string, { change: RequestedChange; call: RequestedOperation["call"] }> = {
     "a deletion, of a Cluster that is stored": { change: { before: from }, call: DELETE },
     "a deletion, of a paused Cluster": { change: { before: cluster({}, { paused: true }) }, call: DELETE },
     "a deletion, of a Cluster with the mark of clusterctl move that is not paused": {
@@ -72,9 +76,9 @@ describe("a request begins", () => {
   };
   for (const [name, { change, call }] of Object.entries(cases)) {
     test(name, () => {
-      const attempt = attemptOf(change);
-      assert.deepEqual(attempt?.call, call);
-      assert.equal(attempt.cluster, change.after ?? change.before);
+      const requested = requestedOperation(change);
+      assert.deepEqual(requested?.call, call);
+      assert.equal(requested.cluster, change.after ?? change.before);
     });
   }
 });
@@ -110,15 +114,15 @@ describe("a deletion in the foreground, or one that orphans what the Cluster own
   for (const [name, { cluster: before, begins, cascades }] of Object.entries(cases)) {
     test(name, () => {
       for (const cascade of ["Foreground", "Orphan"] as const) {
-        const attempt = attemptOf({ before, cascade });
-        assert.deepEqual([attempt !== undefined, attempt?.cascade === cascade], [begins, cascades]);
+        const requested = requestedOperation({ before, cascade });
+        assert.deepEqual([requested !== undefined, requested?.cascade === cascade], [begins, cascades]);
       }
     });
   }
 });
 
 describe("a request begins nothing", () => {
-  const cases: Record<string, Change> = {
+  const cases: Record<string, RequestedChange> = {
     "that repeats a deletion": { before: cluster(deleted) },
     "by which clusterctl move deletes what it has moved": { before: cluster(MOVED, { paused: true }) },
     "that creates a paused Cluster": { after: cluster({}, { paused: true }) },
@@ -139,6 +143,6 @@ describe("a request begins nothing", () => {
     "that takes the topology away": { before: from, after: without },
   };
   for (const [name, change] of Object.entries(cases)) {
-    test(name, () => assert.equal(attemptOf(change), undefined));
+    test(name, () => assert.equal(requestedOperation(change), undefined));
   }
 });

@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { type Attempt, attemptOf, attemptsOf } from "../../../src/operations/requested-operation.ts";
+import {
+  type RequestedOperation,
+  requestedOperation,
+  requestedOperations,
+} from "../../../src/operations/requested-operation.ts";
 import type { Workers } from "../../../src/views/cluster.ts";
 import { cluster } from "../builders.ts";
 
@@ -25,14 +29,14 @@ const HELD: Partial<Cluster> = {
   progress: { heldAt: "BeforeWorkersUpgrade", workersVersion: "v1.34.0" },
 };
 
-function attempts(before: Given, after: Given): readonly Attempt[] {
+function attempts(before: Given, after: Given): readonly RequestedOperation[] {
   const [old, now] = [before, after].map(({ version = "v1.35.0", rest = RECONCILED }) =>
     cluster(rest.metadata ?? {}, { ...rest, topology: { className: "lab", version } }),
   );
   assert.ok(old !== undefined && now !== undefined);
   const change = { before: old, after: now, workers: { before: before.workers, after: after.workers } };
-  const all = attemptsOf(change);
-  const own = attemptOf(change);
+  const all = requestedOperations(change);
+  const own = requestedOperation(change);
   assert.deepEqual(own === undefined ? [] : all.slice(0, 1), own === undefined ? [] : [own]);
   const rest = own === undefined ? all : all.slice(1);
   for (const each of rest) assert.equal(each.cluster, now);
@@ -40,7 +44,7 @@ function attempts(before: Given, after: Given): readonly Attempt[] {
 }
 
 /** [from, to, names] of each. */
-const shown = (each: readonly Attempt[]): unknown[] =>
+const shown = (each: readonly RequestedOperation[]): unknown[] =>
   each.map(({ call, workers }) => {
     assert.equal(call.hook, "BeforeClusterUpgrade");
     return [call.fromKubernetesVersion, call.toKubernetesVersion, workers];
@@ -154,11 +158,11 @@ describe("no workers are upgraded", () => {
 test("a creation with pins is one creation, and a deletion one deletion", () => {
   const workers = { before: [], after: [md("md-0", "v1.33.0")] };
   assert.deepEqual(
-    attemptsOf({ after: cluster(), workers }).map(({ call }) => call.hook),
+    requestedOperations({ after: cluster(), workers }).map(({ call }) => call.hook),
     ["BeforeClusterCreate"],
   );
   assert.deepEqual(
-    attemptsOf({ before: cluster(), workers: { before: workers.after, after: [] } }).map(
+    requestedOperations({ before: cluster(), workers: { before: workers.after, after: [] } }).map(
       ({ call }) => call.hook,
     ),
     ["BeforeClusterDelete"],

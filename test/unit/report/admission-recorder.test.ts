@@ -10,12 +10,12 @@ import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, DELETE, hookPolicy, NOW, world } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";
 
-const attempt = { call: DELETE, cluster: cluster() };
+const requested = { call: DELETE, cluster: cluster() };
 const review: ClusterReview = {
   uid: "r",
   username: "jane",
   dryRun: false,
-  change: { before: attempt.cluster },
+  change: { before: requested.cluster },
 };
 const refused: AdmissionOutcome = {
   verdict: "Blocked",
@@ -59,7 +59,7 @@ function kept({ authenticated = true, dryRun = false, outcome = refused, fails =
     },
     audit: { refused: ({ review: { username } }) => void what.push(`audit ${username}`) },
     now: () => NOW,
-  }).decided({ ...review, dryRun }, attempt, outcome, 0.001);
+  }).decided({ ...review, dryRun }, requested, outcome, 0.001);
   return { what, levels };
 }
 

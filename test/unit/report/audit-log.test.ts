@@ -272,7 +272,7 @@ test("the example of docs/audit-log.md is a line", () => {
 describe("a refused request", () => {
   const refusal = (username = "jane"): RequestRefusal => ({
     review: { uid: "r", username, dryRun: false, change: { before: cluster() } },
-    attempt: { call: DELETE, cluster: cluster() },
+    requested: { call: DELETE, cluster: cluster() },
     outcome: {
       verdict: "Blocked",
       denial: { code: 403, reason: "Forbidden", message: "Cluster team-a/prod-1 cannot be deleted yet" },

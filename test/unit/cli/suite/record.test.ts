@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test from "node:test";
 import type { Cluster } from "../../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import type { Change } from "../../../../src/operations/requested-operation.ts";
+import type { RequestedChange } from "../../../../src/operations/requested-operation.ts";
 import {
   clusterHookPolicy,
   DELETE,
@@ -51,10 +51,10 @@ async function recorded(
   return { cwd, ...(await hookpolicy(args, { cwd })) };
 }
 
-const DELETION = (before: Cluster): Change => ({ before });
+const DELETION = (before: Cluster): RequestedChange => ({ before });
 const upgradeTo =
   (version: string) =>
-  (before: Cluster): Change => ({
+  (before: Cluster): RequestedChange => ({
     before,
     after: { ...before, ...(before.topology && { topology: { ...before.topology, version } }) },
   });

@@ -7,7 +7,7 @@ import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { AuditLog } from "../../../../src/report/audit-log.ts";
 import { AnswerLog } from "../../../../src/report/answer-log.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import { attemptOf, type Change } from "../../../../src/operations/requested-operation.ts";
+import { requestedOperation, type RequestedChange } from "../../../../src/operations/requested-operation.ts";
 import { viewCluster } from "../../../../src/views/cluster.ts";
 import { namespace } from "../../builders.ts";
 import { passTo, silent, storeWith } from "../../memory/fixtures.ts";
@@ -74,18 +74,18 @@ export class Operator {
   }
 
   /** A request at admission, if a policy refuses it. */
-  try(change: (cluster: Cluster) => Change): this {
+  try(change: (cluster: Cluster) => RequestedChange): this {
     const { now } = this.#fixture.clock;
     const asked = change(this.cluster);
-    const attempt = attemptOf(asked);
-    assert.ok(attempt);
-    const decision = this.#fixture.store.decider.refusal({ ...attempt, admission: true }, now);
+    const requested = requestedOperation(asked);
+    assert.ok(requested);
+    const decision = this.#fixture.store.decider.refusal({ ...requested, admission: true }, now);
     if (decision === undefined) return this;
     const { verdict } = decision;
     assert.ok(verdict === "Blocked" || verdict === "NotEvaluable");
     const denial = { code: 403, reason: "Forbidden", message: "cannot be deleted yet" } as const;
     const review = { uid: "r", username: "jane", dryRun: false, change: asked };
-    this.#audit.refused({ review, attempt, outcome: { verdict, denial, warnings: [], decision } }, now);
+    this.#audit.refused({ review, requested, outcome: { verdict, denial, warnings: [], decision } }, now);
     return this;
   }
 
