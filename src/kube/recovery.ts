@@ -33,7 +33,7 @@ export interface RecoveryOptions {
 }
 
 /** How an informer continues after a failure. */
-export interface NextAttempt {
+interface Reconnect {
   /** List again instead of watching from the last position. */
   readonly relist: boolean;
   readonly pauseMs: number;
@@ -105,7 +105,7 @@ export class Recovery {
   }
 
   /** `wasWatching`: the watch failed, not the list. */
-  after(error: KubeError, wasWatching: boolean): NextAttempt {
+  after(error: KubeError, wasWatching: boolean): Reconnect {
     this.restarts++;
     this.#fruitless++;
     const relist = this.#fruitless >= FRUITLESS_WATCHES || isRefusal(error);

@@ -145,11 +145,11 @@ function silent(silence: string, program: Program): Finding {
   const { namespace, name, available, wanted } = program;
   return error(
     `${silence}, though Deployment ${namespace}/${name} has ${available} of ${wanted} available`,
-    lookAt(program),
+    lookAtPods(program),
   );
 }
 
-export function lookAt({ namespace, name }: Program): Advice {
+export function lookAtPods({ namespace, name }: Program): Advice {
   return advice`${run(`kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`)}; ${run(`kubectl logs -n ${namespace} deployment/${name}`)}`;
 }
 

@@ -13,7 +13,7 @@ import { failedCall } from "../fleet/caveats.ts";
 import { type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
-import { lookAt, operator, operators } from "./check-install.ts";
+import { lookAtPods, operator, operators } from "./check-install.ts";
 import { trust } from "./check-registration.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
@@ -125,7 +125,7 @@ function cureOfCalls(examined: DoctorInput): Advice {
   const [found] = operators(examined);
   if (!isOk || found === undefined)
     return "do first what the checks operator and certificate say: Cluster API calls again by itself";
-  return advice`${lookAt(found)}; if they run and say nothing, let Cluster API reach their port 9443: ${run("kubectl get networkpolicies -A")}`;
+  return advice`${lookAtPods(found)}; if they run and say nothing, let Cluster API reach their port 9443: ${run("kubectl get networkpolicies -A")}`;
 }
 
 function lastCallFailed(cluster: RawObject, remedy: Advice): Problem[] {

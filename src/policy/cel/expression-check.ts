@@ -5,7 +5,7 @@
 
 import { argumentProblem, callType, displayName, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, keyBelow, pathKey, pathText } from "./guards.ts";
-import { type Call, type Expr, type Kind, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
+import { type Call, type Expr, type ExprOf, qualifiedName, readLoop, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
@@ -106,7 +106,7 @@ export class Checker {
       this.#problem(expr, `${what} must be a bool, found ${type.kind}`);
   }
 
-  #constant(expr: Expr, { constantKind }: Kind<"constExpr">): Type {
+  #constant(expr: Expr, { constantKind }: ExprOf<"constExpr">): Type {
     const int =
       constantKind.case === "int64Value" && (constantKind.value > MAX_INT || constantKind.value < MIN_INT);
     const uint = constantKind.case === "uint64Value" && constantKind.value > MAX_UINT;
@@ -120,7 +120,7 @@ export class Checker {
     return this.#problem(expr, `unknown variable ${found(name)}, ${oneOf(Object.keys(scope), name)}`);
   }
 
-  #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: ExpressionPlace): Type {
+  #select(expr: Expr, { operand, field, testOnly }: ExprOf<"selectExpr">, place: ExpressionPlace): Type {
     if (TYPE_NAMES.has(qualifiedName(expr) ?? "")) return { kind: "type" };
     const of = this.#infer(operand, place);
     if (of.kind === "dyn") return testOnly ? BOOL : of;
@@ -235,14 +235,14 @@ export class Checker {
     return others.reduce(either, first);
   }
 
-  #map(expr: Expr, { messageName, entries }: Kind<"structExpr">, place: ExpressionPlace): Type {
+  #map(expr: Expr, { messageName, entries }: ExprOf<"structExpr">, place: ExpressionPlace): Type {
     if (messageName !== "") return this.#problem(expr, "messages cannot be built, only maps and lists");
     for (const { keyKind } of entries) if (keyKind.case === "mapKey") this.#infer(keyKind.value, place);
     const values = entries.flatMap(({ value }) => value ?? []);
     return map(this.#common(values, place));
   }
 
-  #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: ExpressionPlace): Type {
+  #loop(expr: Expr, comprehension: ExprOf<"comprehensionExpr">, place: ExpressionPlace): Type {
     const { iterVar: variable, iterRange: range } = comprehension;
     const { test, item } = readLoop(comprehension);
     if (Object.hasOwn(place.scope, variable)) {

@@ -11,7 +11,7 @@ import { Checker, type ExpressionFinding, type Suspicion } from "./expression-ch
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
 import { isHas, pathKey } from "./guards.ts";
-import { jsonOf, textOf } from "./json-value.ts";
+import { jsonOf, scalarText } from "./json-value.ts";
 import { type ExpressionResult, instrument, meter, TOO_MANY_STEPS, WORK_STEPS } from "./meter.ts";
 import {
   children,
@@ -294,7 +294,7 @@ function bindings(names: readonly VariableName[], values: ExpressionVariables): 
 
 function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult {
   if (wanted === "json") return ofValue(jsonOf(value));
-  if (wanted === "text") return ofValue(textOf(value));
+  if (wanted === "text") return ofValue(scalarText(value));
   if (wanted === "bool" && typeof value === "boolean") return { ok: true, value };
   if (wanted === "string" && typeof value === "string") return { ok: true, value };
   const kind = celType(value).name;

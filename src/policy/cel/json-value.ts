@@ -25,7 +25,7 @@ function scalarOf(value: CelValue): ExpressionResult | undefined {
 }
 
 /** The text of a scalar, in a longer text. */
-export function textOf(value: CelValue): ExpressionResult {
+export function scalarText(value: CelValue): ExpressionResult {
   const json = jsonOf(value);
   if (!json.ok) return json;
   const { value: text } = json;

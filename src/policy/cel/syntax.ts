@@ -5,9 +5,9 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { byteLength } from "../../lib/truncate.ts";
 
 export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
-export type Kind<Case extends string> = Extract<Expr["exprKind"], { case: Case }>["value"];
-export type Comprehension = Kind<"comprehensionExpr">;
-export type Call = Kind<"callExpr">;
+export type ExprOf<Case extends string> = Extract<Expr["exprKind"], { case: Case }>["value"];
+export type Comprehension = ExprOf<"comprehensionExpr">;
+export type Call = ExprOf<"callExpr">;
 
 /** Both start at 1. */
 export interface Position {
