@@ -16,7 +16,7 @@ import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { isCluster, ownKind, policyKind, viewOverride, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { entryOf } from "../../lib/entry-of.ts";
-import { isAlone, type PlacedWindow, windowsOf } from "./time-lint.ts";
+import { isAlone, type PlacedWindow, placedWindows } from "./time-lint.ts";
 import { meets } from "../windows/openings.ts";
 import type { SourceObject } from "../files/parsed.ts";
 
@@ -176,7 +176,7 @@ function windowsAt(
   path: string,
   rest: Pick<HoldingWindow, "holder" | "selections" | "hooks">,
 ): readonly HoldingWindow[] {
-  const windows = windowsOf(gated, path).filter(isAlone);
+  const windows = placedWindows(gated, path).filter(isAlone);
   return windows.map((each) => ({ ...each, ...rest, text: JSON.stringify(each.spec) }));
 }
 

@@ -6,12 +6,12 @@ import { VERSION } from "../../version.ts";
 import { printable } from "../../lib/printable.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import { textOf, type ValidationReport } from "./report.ts";
-import type { Finding } from "./validation.ts";
+import { findingText, type ValidationReport } from "./report.ts";
+import type { ValidationFinding } from "./validation.ts";
 
 interface Result {
   readonly ruleId: string;
-  readonly level: Finding["severity"];
+  readonly level: ValidationFinding["severity"];
   readonly message: { readonly text: string };
   readonly locations: readonly object[];
 }
@@ -37,7 +37,7 @@ export function validationSarif({ findings, problems }: ValidationReport): objec
   return { $schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] };
 }
 
-function findingResult(finding: Finding): Result {
+function findingResult(finding: ValidationFinding): Result {
   const { severity, id, source, path } = finding;
   const ruleId = id ?? (severity === "error" ? INVALID : SUSPICIOUS);
   const { kind, metadata } = source.object;
@@ -47,9 +47,9 @@ function findingResult(finding: Finding): Result {
 }
 
 /** In one line, with what to write instead. */
-function asProblem(finding: Finding): FileProblem {
+function asProblem(finding: ValidationFinding): FileProblem {
   const { source, line, column, suggestion } = finding;
-  const message = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])].join("; ");
+  const message = [findingText(finding), ...(suggestion === undefined ? [] : [suggestion])].join("; ");
   return { file: source.file, line, column, message };
 }
 
@@ -83,7 +83,10 @@ export function validationGithub({ findings, problems }: ValidationReport): stri
   return commands.map((each) => `${each}\n`).join("");
 }
 
-function command(level: Finding["severity"], { file, line, column: col, message }: FileProblem): string {
+function command(
+  level: ValidationFinding["severity"],
+  { file, line, column: col, message }: FileProblem,
+): string {
   const properties = Object.entries({ file, line, col })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${property(String(value))}`);

@@ -8,7 +8,7 @@ import type { FileProblem, Position } from "../files/parsed.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import type { Finding, Validation } from "./validation.ts";
+import type { ValidationFinding, Validation } from "./validation.ts";
 import { printable } from "../../lib/printable.ts";
 
 export interface ValidationReport
@@ -28,7 +28,7 @@ export function unreadLines({ problems }: ValidationReport, colour: Colour): str
 }
 
 function inFileLines(
-  severity: Finding["severity"],
+  severity: ValidationFinding["severity"],
   { file, line, column = 1, message, lines }: FileProblem,
   { colour, columns }: Terminal,
 ): string[] {
@@ -38,21 +38,26 @@ function inFileLines(
 }
 
 /** The format of compiler errors, which editors and `grep` understand. */
-function headline(place: string, severity: Finding["severity"], what: string, colour: Colour): string {
+function headline(
+  place: string,
+  severity: ValidationFinding["severity"],
+  what: string,
+  colour: Colour,
+): string {
   const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
   return `${colour.bold(`${place}:`)} ${label} ${what}`;
 }
 
-function findingLines(finding: Finding, terminal: Terminal): string[] {
+function findingLines(finding: ValidationFinding, terminal: Terminal): string[] {
   const { source, severity, line, column, suggestion } = finding;
   const { file, lines } = source;
   const help = suggestion === undefined ? [] : [`  ${terminal.colour.cyan("help:")} ${suggestion}`];
-  const problem = { file, line, column, message: textOf(finding), lines };
+  const problem = { file, line, column, message: findingText(finding), lines };
   return [...inFileLines(severity, problem, terminal), ...help];
 }
 
 /** "spec.rules[0].until: holds for ever [id-of-a-warning]" */
-export function textOf({ id, path, message }: Finding): string {
+export function findingText({ id, path, message }: ValidationFinding): string {
   const named = id === undefined ? message : `${message} [${id}]`;
   return path === "" ? named : `${path}: ${named}`;
 }
@@ -85,7 +90,7 @@ function told(parts: readonly (string | false)[], separator: string): string {
   return parts.filter((part) => part !== false).join(separator);
 }
 
-function countOf(findings: readonly Finding[], severity: Finding["severity"]): number {
+function countOf(findings: readonly ValidationFinding[], severity: ValidationFinding["severity"]): number {
   return findings.filter((finding) => finding.severity === severity).length;
 }
 
@@ -106,7 +111,7 @@ export function validationJson(report: ValidationReport): object {
   };
 }
 
-function jsonFinding({ source: { file, object }, ...finding }: Finding): object {
+function jsonFinding({ source: { file, object }, ...finding }: ValidationFinding): object {
   const { name, namespace } = viewMetadata(object["metadata"]);
   const { kind } = object;
   return { ...finding, file, object: { kind, ...(namespace !== undefined && { namespace }), name } };

@@ -46,7 +46,7 @@ function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefi
 const MAX_PLACES = 3;
 
 /** The place of a misplaced field; `undefined`: it belongs nowhere, or in many places. */
-export function placeOf(kind: OwnKind, field: string): string | undefined {
+export function fieldPlace(kind: OwnKind, field: string): string | undefined {
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
   if (places.length > MAX_PLACES) return undefined;
   if (places.length > 0) return `it belongs in ${places.join(", or in ")}`;

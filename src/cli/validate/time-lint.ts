@@ -29,7 +29,7 @@ export interface PlacedWindow {
 }
 
 /** Those of members of anyOf, too: others may be met instead. */
-export function windowsOf(rule: Pick<RuleSpec, "until">, path: string): readonly PlacedWindow[] {
+export function placedWindows(rule: Pick<RuleSpec, "until">, path: string): readonly PlacedWindow[] {
   return gatesOf(rule, path).flatMap(({ gate: { name, window: spec }, path: at }) =>
     spec === undefined ? [] : [{ name, path: `${at}.window`, spec }],
   );
@@ -40,7 +40,7 @@ export function isAlone({ path }: PlacedWindow): boolean {
 }
 
 function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldError[] {
-  const windows = windowsOf(rule, path);
+  const windows = placedWindows(rule, path);
   const each = windows.flatMap(({ path: at, spec }) =>
     windowWarnings(spec, now).map((warning) => ({ path: at, ...warning })),
   );

@@ -32,7 +32,7 @@ import type { Position, SourceObject } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { versionWarnings } from "./version-lint.ts";
-import { placeOf, suggestionFor } from "./suggestion.ts";
+import { fieldPlace, suggestionFor } from "./suggestion.ts";
 import {
   coreTextErrors,
   metadataErrors,
@@ -43,14 +43,14 @@ import {
 import { besides } from "./beside.ts";
 import type { CheckTemplates } from "./template-schemas.ts";
 
-export interface Finding extends FieldError, Position {
+export interface ValidationFinding extends FieldError, Position {
   readonly severity: "error" | "warning";
   readonly source: SourceObject;
   readonly suggestion?: string;
 }
 
 export interface Validation {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ValidationFinding[];
   /** Number of objects meant for HookPolicy but of an unknown kind; each is an error, too. */
   readonly unknown: number;
   readonly checked: Readonly<Record<OwnKind, number>>;
@@ -154,7 +154,7 @@ function rulesOf(object: RawObject): readonly RuleSpec[] {
 function findingsOf(
   { source, errors, warnings, isSound }: Judgement,
   beside: readonly FieldError[] = [],
-): readonly Finding[] {
+): readonly ValidationFinding[] {
   const accepted = acceptance(source.object, [...warnings, ...beside], isSound);
   const findings = [
     ...errors.map((error) => finding(source, "error", error)),
@@ -238,7 +238,11 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
 const WITH_ADVICE =
   /^(.*?)(?:; (did you mean .*\?)|: (write it without quotes|begin each item with "- "))?$/s;
 
-function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
+function finding(
+  source: SourceObject,
+  severity: ValidationFinding["severity"],
+  error: FieldError,
+): ValidationFinding {
   const { path, id } = error;
   const [, text = "", meant, form] = WITH_ADVICE.exec(error.message) ?? [];
   const other = elsewhere(source, path, text) ?? meant ?? form;
@@ -260,12 +264,16 @@ function elsewhere({ object }: SourceObject, path: string, message: string): str
   if (/\.tasks\[\d+\]\.(?:create|apply)\b/.test(path)) return undefined;
   const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
   const kind = ownKind(object);
-  return field === undefined || kind === undefined ? undefined : placeOf(kind, field);
+  return field === undefined || kind === undefined ? undefined : fieldPlace(kind, field);
 }
 
-type PlacedProblem = Position & Pick<Finding, "message" | "suggestion">;
+type PlacedProblem = Position & Pick<ValidationFinding, "message" | "suggestion">;
 
-function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): PlacedProblem {
+function placed(
+  source: SourceObject,
+  severity: ValidationFinding["severity"],
+  error: FieldError,
+): PlacedProblem {
   const { path, message } = error;
   const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
   const kind = severity === "error" ? ownKind(source.object) : undefined;

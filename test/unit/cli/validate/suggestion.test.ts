@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { placeOf, suggestionFor } from "../../../../src/cli/validate/suggestion.ts";
+import { fieldPlace, suggestionFor } from "../../../../src/cli/validate/suggestion.ts";
 
 const RULE = "spec.rules[0]";
 const CASES: readonly (readonly [path: string, value: unknown, suggestion: string | undefined])[] = [
@@ -47,18 +47,18 @@ for (const [kind, cases] of [
 }
 
 test("a field that is elsewhere is told its place", () => {
-  assert.equal(placeOf("HookPolicy", "clusterSelector"), "it belongs in spec");
-  assert.equal(placeOf("HookPolicy", "retryAfterSeconds"), "it belongs in spec.rules[]");
-  assert.equal(placeOf("HookPolicy", "onExpiry"), "it belongs in spec.rules[].deadline");
+  assert.equal(fieldPlace("HookPolicy", "clusterSelector"), "it belongs in spec");
+  assert.equal(fieldPlace("HookPolicy", "retryAfterSeconds"), "it belongs in spec.rules[]");
+  assert.equal(fieldPlace("HookPolicy", "onExpiry"), "it belongs in spec.rules[].deadline");
   assert.equal(
-    placeOf("HookPolicy", "schedule"),
+    fieldPlace("HookPolicy", "schedule"),
     "it belongs in spec.rules[].until[].window.allow[], or in spec.rules[].until[].window.deny[]",
   );
-  assert.equal(placeOf("HookPolicy", "name"), undefined);
-  assert.equal(placeOf("HookPolicy", "nowhere"), undefined);
+  assert.equal(fieldPlace("HookPolicy", "name"), undefined);
+  assert.equal(fieldPlace("HookPolicy", "nowhere"), undefined);
   assert.match(
-    placeOf("HookPolicy", "namespace") ?? "",
+    fieldPlace("HookPolicy", "namespace") ?? "",
     /about its own namespace: remove the field, or make it/,
   );
-  assert.match(placeOf("HookPolicy", "namespaceSelector") ?? "", /about its own namespace/);
+  assert.match(fieldPlace("HookPolicy", "namespaceSelector") ?? "", /about its own namespace/);
 });
