@@ -1,12 +1,7 @@
 /** The result of parsing a file: its documents with their positions, and its mistakes. */
 
 import { fieldsOf } from "../../lib/fields.ts";
-
-/** 1-based. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+import type { Position } from "../../policy/cel/syntax.ts";
 
 /** The key of a field, or its value. */
 export type Part = "key" | "value";

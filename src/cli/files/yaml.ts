@@ -16,7 +16,8 @@ import {
   YAMLError,
 } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
-import type { FileProblem, ParsedDocument, ParsedFile, Part, Position } from "./parsed.ts";
+import type { FileProblem, ParsedDocument, ParsedFile, Part } from "./parsed.ts";
+import type { Position } from "../../policy/cel/syntax.ts";
 import { stepsOf } from "../../lib/field-path.ts";
 import { mistakeOf, whyUnreadable } from "./yaml-mistake.ts";
 
