@@ -18,8 +18,6 @@ interface FollowOptions {
 }
 
 const GATHER_MS = 300;
-/** Notes depend on the time. */
-const AGAIN_MS = 30_000;
 
 /** Runs until `signal` fires. */
 export async function followFleet(
@@ -51,6 +49,7 @@ export async function followFleet(
   };
   const onOperator = (found: OperatorSeen): void => {
     seen = found;
+    // Every half minute, because notes depend on the time.
     tellSoon();
   };
   const onUnread = (text: string): void => {
@@ -58,11 +57,9 @@ export async function followFleet(
     tellSoon();
   };
   tell();
-  const again = setInterval(tell, AGAIN_MS);
   try {
     await followHolders(client, holders, { onHolders, onLost, onOperator, onUnread }, signal);
   } finally {
-    clearInterval(again);
     clearTimeout(waiting);
   }
 }

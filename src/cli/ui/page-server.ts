@@ -32,7 +32,6 @@ const HOST = "127.0.0.1";
 const MAX_CONNECTIONS = 64;
 /** Larger than any policy that the API server stores. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-const HEARTBEAT_MS = 15_000;
 /** A page that leaves more unread is disconnected, and connects again. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
@@ -127,11 +126,7 @@ function addEvents(app: FastifyInstance, feed: LiveFeed): void {
       if (raw.writableLength > MAX_UNREAD_BYTES) raw.destroy();
       else raw.write(`data: ${state}\n\n`);
     });
-    const heartbeat = setInterval(() => raw.write(":\n\n"), HEARTBEAT_MS);
-    raw.on("close", () => {
-      clearInterval(heartbeat);
-      stop();
-    });
+    raw.on("close", stop);
   });
 }
 
