@@ -30,7 +30,7 @@ export function useAnswer<T>(path: string | undefined, query: Query, again: unkn
         .then((value) => setAnswer({ value, error: undefined, isLoading: false }))
         .catch((error: unknown) => {
           if (!stop.signal.aborted)
-            setAnswer(({ value }) => ({ value, error: messageOf(error), isLoading: false }));
+            setAnswer(({ value }) => ({ value, error: failureText(error), isLoading: false }));
         });
     };
     setAnswer(({ value }) => ({ value, error: undefined, isLoading: true }));
@@ -62,7 +62,7 @@ export function urlOf(path: string, query: Query): string {
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
 }
 
-export function messageOf(error: unknown): string {
+export function failureText(error: unknown): string {
   if (error instanceof TypeError) return "'hookpolicy ui' does not answer";
   return error instanceof Error ? error.message : String(error);
 }

@@ -4,7 +4,7 @@ export interface Branch {
   readonly text: string;
   /** For the page, which marks it by colour. */
   readonly verdict?: string;
-  readonly details?: Details;
+  readonly details?: BranchDetails;
   readonly branches?: readonly Branch[];
 }
 
@@ -18,4 +18,4 @@ export interface Detail {
 }
 
 /** What is false is left out. */
-export type Details = readonly (Detail | false)[];
+export type BranchDetails = readonly (Detail | false)[];

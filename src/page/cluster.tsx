@@ -3,8 +3,8 @@
 import type { VNode } from "preact";
 import { type PageAnswer, useAnswer } from "./ask.ts";
 import { Details, Trees } from "./drawing.tsx";
-import type { Live } from "./live.ts";
-import { ClusterName, Command, Empty, Notes, Select, setParams, Verdict } from "./parts.tsx";
+import type { LiveFleet } from "./live.ts";
+import { ClusterLabel, Command, Empty, Notes, Select, setParams, VerdictLabel } from "./parts.tsx";
 import type { Params } from "./route.ts";
 import { TimeSlider } from "./time-slider.tsx";
 import { dateText } from "./times.ts";
@@ -13,7 +13,7 @@ import type { ClusterExplanation, DrawnOperation } from "./wire.ts";
 interface Props {
   readonly name: string;
   readonly params: Params;
-  readonly live: Live;
+  readonly live: LiveFleet;
   readonly hooks: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
     <section class="page">
       <div class="filters">
         <h1>
-          <ClusterName cluster={name} />
+          <ClusterLabel cluster={name} />
         </h1>
         <Select
           label="Hook"
@@ -81,7 +81,7 @@ function Operation({ operation, at }: { operation: DrawnOperation; at: string })
   return (
     <article class="operation">
       <h2>
-        <Verdict verdict={verdict} />
+        <VerdictLabel verdict={verdict} />
         {subject}
         {at !== "" && <span class="chip">at {dateText(at)}</span>}
       </h2>

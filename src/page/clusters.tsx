@@ -5,15 +5,15 @@ import { useMemo } from "preact/hooks";
 import { counted } from "../lib/counted.ts";
 import { useAnswer } from "./ask.ts";
 import { wordSearch } from "./held-rows.ts";
-import type { Live } from "./live.ts";
+import type { LiveFleet } from "./live.ts";
 import { LongList } from "./long-list.tsx";
-import { ClusterName, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
+import { ClusterLabel, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
 import { clusterHref, type Params } from "./route.ts";
 import type { ClusterRow } from "./wire.ts";
 
 const ROW_HEIGHTS = { wide: 44, narrow: 64 };
 
-export function ClustersPage({ live, params }: { live: Live; params: Params }): VNode | null {
+export function ClustersPage({ live, params }: { live: LiveFleet; params: Params }): VNode | null {
   const { value: clusters = [], error, isLoading } = useAnswer<readonly ClusterRow[]>("clusters", {});
   const held = useMemo(() => Map.groupBy(live.rows, ({ cluster }) => cluster), [live.rows]);
   const { q = "", state = "" } = params;
@@ -63,7 +63,7 @@ function Row({ row, hooks }: { row: ClusterRow; hooks: readonly string[] }) {
   return (
     <div class="clustergrid">
       <a href={clusterHref(row.cluster)} tabIndex={-1}>
-        <ClusterName cluster={row.cluster} />
+        <ClusterLabel cluster={row.cluster} />
       </a>
       <span class="num soft">{row.version}</span>
       <span class="soft">{row.paused ? "paused" : row.phase}</span>

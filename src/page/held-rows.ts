@@ -6,7 +6,7 @@ import type { Params } from "./route.ts";
 import type { HeldObject, HeldRow, LiveState } from "./wire.ts";
 
 export const CHOICES = [
-  { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => nameOf(policy) },
+  { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => policyTitle(policy) },
   { label: "Namespace", name: "namespace", of: ({ cluster }: HeldRow) => cluster.split("/")[0] ?? "" },
   { label: "Hook", name: "hook", of: ({ hook }: HeldRow) => hook },
 ] as const;
@@ -28,7 +28,7 @@ export function wordSearch(searched: string): (text: string) => boolean {
 
 function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornDown }: HeldRow): string {
   const { reason: why = "", message: what = "" } = tornDown ?? {};
-  return [cluster, hook, nameOf(policy), rule, gate, reason, message, why, what].join(" ");
+  return [cluster, hook, policyTitle(policy), rule, gate, reason, message, why, what].join(" ");
 }
 
 /** A Cluster can have a row for each policy and rollout that holds it. */
@@ -51,7 +51,7 @@ export function emptyText({
 }
 
 /** "HookPolicy team-a/protect" */
-export function nameOf({ kind, ...named }: HeldObject["policy"]): string {
+export function policyTitle({ kind, ...named }: HeldObject["policy"]): string {
   return `${kind} ${namespacedName(named)}`;
 }
 

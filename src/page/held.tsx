@@ -3,17 +3,17 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../lib/age.ts";
-import { CHOICES, clustersIn, emptyText, filterHeld, heldText, nameOf, valuesOf } from "./held-rows.ts";
-import type { Live } from "./live.ts";
+import { CHOICES, clustersIn, emptyText, filterHeld, heldText, policyTitle, valuesOf } from "./held-rows.ts";
+import type { LiveFleet } from "./live.ts";
 import { LongList } from "./long-list.tsx";
-import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
+import { ClusterLabel, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
 import { clusterHref, type Params } from "./route.ts";
 import { dateText, useNow } from "./times.ts";
 import type { HeldRow } from "./wire.ts";
 
 const ROW_HEIGHTS = { wide: 64, narrow: 180 };
 
-export function HeldPage({ live, params }: { live: Live; params: Params }): VNode | null {
+export function HeldPage({ live, params }: { live: LiveFleet; params: Params }): VNode | null {
   const now = useNow();
   const shown = useMemo(() => filterHeld(live.rows, params), [live.rows, params]);
   const [told, tell] = useTold();
@@ -74,7 +74,7 @@ function Filters({
   params,
   shown,
 }: {
-  live: Live;
+  live: LiveFleet;
   params: Params;
   shown: readonly HeldRow[];
 }) {
@@ -108,7 +108,7 @@ function Row({ row, now }: { row: HeldRow; now: Date }) {
     >
       <div class="who">
         <a href={clusterHref(cluster)} tabIndex={-1}>
-          <ClusterName cluster={cluster} />
+          <ClusterLabel cluster={cluster} />
         </a>
         <span class="soft">
           {hook}
@@ -118,7 +118,7 @@ function Row({ row, now }: { row: HeldRow; now: Date }) {
       <div class="why" title={message}>
         <span>{message}</span>
         <span class="soft">
-          {nameOf(policy)} · {gate === undefined ? rule : `${rule}/${gate}`} ·{" "}
+          {policyTitle(policy)} · {gate === undefined ? rule : `${rule}/${gate}`} ·{" "}
           {tornDown?.reason ?? row.reason}
         </span>
       </div>

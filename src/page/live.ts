@@ -2,12 +2,12 @@
 
 import type { LiveState } from "./wire.ts";
 
-export interface Live extends LiveState {
+export interface LiveFleet extends LiveState {
   readonly connected: boolean;
   readonly isReady: boolean;
 }
 
-export const NOT_LIVE: Live = {
+export const NOT_LIVE: LiveFleet = {
   connected: true,
   isReady: false,
   rows: [],
@@ -17,7 +17,7 @@ export const NOT_LIVE: Live = {
 };
 
 /** Returns a function that ends the connection. The browser reconnects by itself and then receives everything again. */
-export function connectLive(onChange: (change: (live: Live) => Live) => void): () => void {
+export function connectLive(onChange: (change: (live: LiveFleet) => LiveFleet) => void): () => void {
   const source = new EventSource("events");
   source.addEventListener("open", () => onChange((live) => ({ ...live, connected: true })));
   source.addEventListener("error", () => onChange((live) => ({ ...live, connected: false })));

@@ -8,7 +8,7 @@ import { ClustersPage } from "./clusters.tsx";
 import { HeldPage } from "./held.tsx";
 import { clustersIn } from "./held-rows.ts";
 import { Keys } from "./keys.tsx";
-import { connectLive, type Live, NOT_LIVE } from "./live.ts";
+import { connectLive, type LiveFleet, NOT_LIVE } from "./live.ts";
 import { RolloutsPage } from "./rollouts.tsx";
 import { PAGES, readRoute, type Route } from "./route.ts";
 import { WhatIfPage } from "./what-if.tsx";
@@ -42,7 +42,7 @@ function titleOf({ page, name }: Route): string {
 
 const UNKNOWN: About = { program: "hookpolicy", connection: "", server: "", hooks: [] };
 
-function Content({ route, live, about }: { route: Route; live: Live; about: About }) {
+function Content({ route, live, about }: { route: Route; live: LiveFleet; about: About }) {
   const { hooks } = about;
   switch (route.page) {
     case "held":
@@ -62,7 +62,7 @@ function Content({ route, live, about }: { route: Route; live: Live; about: Abou
   }
 }
 
-function Bar({ route, live, server }: { route: Route; live: Live; server: string }) {
+function Bar({ route, live, server }: { route: Route; live: LiveFleet; server: string }) {
   const current = route.page === "cluster" ? "clusters" : route.page;
   const problem = live.connected ? live.lost : "the connection to 'hookpolicy ui' is lost; trying again";
   return (

@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Params, withParams } from "./route.ts";
 
-export function ClusterName({ cluster }: { cluster: string }): VNode | null {
+export function ClusterLabel({ cluster }: { cluster: string }): VNode | null {
   const [namespace, name] = cluster.split("/");
   return (
     <>
@@ -42,7 +42,7 @@ export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-export function Verdict({ verdict }: { verdict: string }): VNode | null {
+export function VerdictLabel({ verdict }: { verdict: string }): VNode | null {
   return <span class={`verdict ${toneOf(verdict)}`}>{verdict}</span>;
 }
 

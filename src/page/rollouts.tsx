@@ -7,13 +7,13 @@ import { clustersOf, type NamedCluster } from "./named-clusters.ts";
 import { stageState, waitsForText } from "./stage-text.ts";
 import { since } from "../lib/age.ts";
 import { useAnswer } from "./ask.ts";
-import type { Live } from "./live.ts";
+import type { LiveFleet } from "./live.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
 import { dateText, useNow } from "./times.ts";
 import type { PlanAnswer, RolloutRow } from "./wire.ts";
 
-export function RolloutsPage({ live }: { live: Live }): VNode | null {
+export function RolloutsPage({ live }: { live: LiveFleet }): VNode | null {
   const { rollouts, unread } = live;
   const now = useNow();
   return (

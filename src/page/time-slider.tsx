@@ -5,14 +5,14 @@ import { useEffect, useState } from "preact/hooks";
 import { DAY_MS, MINUTE_MS } from "../lib/duration.ts";
 import { toneOf } from "./parts.tsx";
 import { dateText, localInput, percent, type Time } from "./times.ts";
-import type { Span } from "./wire.ts";
+import type { DrawnSpan } from "./wire.ts";
 
 interface Props {
   readonly from: Date;
   readonly to: Date;
   /** Absent: now. */
   readonly at: Date | undefined;
-  readonly spans: readonly Span[];
+  readonly spans: readonly DrawnSpan[];
   readonly onChange: (at: Date | undefined) => void;
 }
 
@@ -72,7 +72,7 @@ export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | nu
   );
 }
 
-function Strip({ time, spans }: { time: Time; spans: readonly Span[] }) {
+function Strip({ time, spans }: { time: Time; spans: readonly DrawnSpan[] }) {
   return (
     <div class="strip" aria-hidden="true">
       {spans.map((span) => (

@@ -4,7 +4,7 @@ import { Fragment, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { counted } from "../lib/counted.ts";
 import { shellQuote } from "../lib/shell-quote.ts";
-import { fetchJson, messageOf, urlOf } from "./ask.ts";
+import { fetchJson, failureText, urlOf } from "./ask.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
 import type { About, GivenFile, SimulatedEffect, SimulationReport } from "./wire.ts";
@@ -40,7 +40,7 @@ export function WhatIfPage({ program, connection }: Pick<About, "program" | "con
       body: JSON.stringify(wanted),
     })
       .then((value) => setResult({ state: "done", value }))
-      .catch((error: unknown) => setResult({ state: "failed", error: messageOf(error) }));
+      .catch((error: unknown) => setResult({ state: "failed", error: failureText(error) }));
   };
   const words = files.map(({ name, edited }) => `-f ${name === "" || edited ? "FILE" : shellQuote(name)}`);
   return (

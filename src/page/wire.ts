@@ -64,7 +64,7 @@ export interface ClusterRow {
   readonly paused: boolean;
 }
 
-export interface Span {
+export interface DrawnSpan {
   readonly verdict: string;
   readonly from: string;
   readonly to: string;
@@ -93,7 +93,7 @@ export interface DrawnOperation {
 
 export interface ClusterExplanation extends DrawnExplanation {
   /** The verdicts of the first operation over the time of the slider. */
-  readonly spans: readonly Span[];
+  readonly spans: readonly DrawnSpan[];
   readonly from: string;
   readonly to: string;
 }

@@ -10,7 +10,7 @@ export function wallTime(instant: Date, timeZone: string): Date {
 }
 
 /** "Fri 2026-11-27 22:00 +01:00"; with seconds if they are not zero. */
-export function dateText(instant: Date, timeZone: string): string {
+export function instantText(instant: Date, timeZone: string): string {
   const wall = wallTime(instant, timeZone);
   const offset = Math.round((wall.getTime() - instant.getTime()) / MINUTE_MS);
   const [weekday, date] = [wall.toUTCString().slice(0, 3), wall.toISOString().slice(0, 10)];

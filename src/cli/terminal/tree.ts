@@ -1,6 +1,6 @@
 /** Trees as `kubectl` plugins and clusterctl draw them, with lines of details below each branch. */
 
-import type { Branch, Details } from "../../page/branch.ts";
+import type { Branch, BranchDetails } from "../../page/branch.ts";
 import { width } from "./colour.ts";
 
 /** `columns`: longer lines are wrapped between words; absent: never. */
@@ -18,7 +18,7 @@ export function treeLines({ text, details = [], branches = [] }: Branch, columns
 }
 
 /** Formats labels in one column and texts in another. */
-export function detailLines(given: Details, columns = Infinity): string[] {
+export function detailLines(given: BranchDetails, columns = Infinity): string[] {
   const details = given.filter((each) => each !== false);
   const indent = Math.max(0, ...details.map(({ label }) => label.length)) + 2;
   return details.flatMap(({ label, text, words = text, whole = false }) => {
@@ -27,7 +27,7 @@ export function detailLines(given: Details, columns = Infinity): string[] {
   });
 }
 
-export function indented(details: Details, columns = Infinity): string[] {
+export function indented(details: BranchDetails, columns = Infinity): string[] {
   return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }
 

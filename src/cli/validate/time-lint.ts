@@ -7,7 +7,7 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/sound-parts.ts";
 import { compileWindow } from "../../policy/window/window.ts";
 import { wallClock } from "../../policy/window/zone.ts";
-import { dateText } from "../terminal/time-text.ts";
+import { instantText } from "../terminal/time-text.ts";
 import {
   AHEAD,
   DENIES_NOTHING,
@@ -77,7 +77,7 @@ function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning 
 function opensLate(spec: WindowGateSpec, now: Date): Warning | undefined {
   const opening = compileWindow(spec).nextOpen(now);
   if (opening === undefined || opening.getTime() <= now.getTime() + AHEAD) return undefined;
-  const message = `does not open before ${dateText(opening, spec.timeZone ?? "UTC")}, which is more than two years ahead`;
+  const message = `does not open before ${instantText(opening, spec.timeZone ?? "UTC")}, which is more than two years ahead`;
   return { id: "window-opens-late", message };
 }
 
@@ -96,7 +96,7 @@ function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
     .changes(today, today + AHEAD)
     .flatMap((change) =>
       openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
-        notes.flatMap((note) => warningsOf(note, dateText(opensAt, timeZone))),
+        notes.flatMap((note) => warningsOf(note, instantText(opensAt, timeZone))),
       ),
     );
   const byId = Map.groupBy(found, ({ id }) => id);

@@ -11,7 +11,7 @@ import { holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kin
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
 import { durationText } from "../../lib/duration.ts";
-import { dateText } from "../terminal/time-text.ts";
+import { instantText } from "../terminal/time-text.ts";
 import { paragraphs } from "../terminal/tree.ts";
 
 export interface PolicyWindow {
@@ -107,7 +107,7 @@ function windowLines(
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
   const part = policy.kind === "HookRollout" ? "stage" : "rule";
   const heading = `${colour.bold(policyName(policy))}, ${part} ${rule}, gate ${gate} (${shown})`;
-  const text = (instant: Date): string => dateText(instant, zone ?? own);
+  const text = (instant: Date): string => instantText(instant, zone ?? own);
   const later = searchedUntil === undefined ? "never" : `not before ${text(searchedUntil)}`;
   const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
     isOpen ? colour.green("open") : text(opensAt),
