@@ -13,7 +13,7 @@ type Subject = string;
 
 export type WorkSteps = Generator<void, void, void>;
 
-interface SchedulerOptions extends Pick<StoreOptions, "now" | "log" | "turnMs" | "alarmMs" | "allowance"> {
+interface SchedulerOptions extends Pick<StoreOptions, "now" | "log" | "turnMs" | "allowance"> {
   /** What is left to do about the subject, and due. */
   readonly stepsOf: (subject: Subject) => WorkSteps;
   /** The clock was set back, so results computed before may lie in its future. */
@@ -34,7 +34,7 @@ export class EvaluationScheduler {
       ownerOf,
       onDue: (subject, at) => this.because(at, () => this.#evaluateDue(subject)),
       onSetBack: options.onSetBack,
-      turnMs: options.alarmMs,
+      turnMs: options.turnMs,
       allowance: options.allowance,
     });
   }

@@ -25,8 +25,6 @@ type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID
 
 /** The clock changes without an event, so expressions are re-evaluated about as often as Cluster API calls. */
 const lookAgain = (): number => 10;
-/** How many Clusters are compared with a policy's selectors before the clock is checked. */
-const MATCHES = 100;
 
 export class Evaluator {
   readonly #memory: Memory;
@@ -86,8 +84,8 @@ export class Evaluator {
       this.#adoptRow(entry, row);
       yield;
     }
-    while (entry.unmatched.length > 0) {
-      this.#matchSome(entry);
+    for (let key = entry.unmatched.pop(); key !== undefined; key = entry.unmatched.pop()) {
+      this.#compareWith(entry, key);
       if (entry.unmatched.length > 0) yield;
       else if (entry.rest.length === 0) this.#options.enqueue(entry.key);
     }
@@ -119,13 +117,11 @@ export class Evaluator {
     }
   }
 
-  #matchSome(entry: PolicyEntry): void {
-    for (const key of entry.unmatched.splice(-MATCHES).toReversed()) {
-      const cluster = this.#options.clusters.get(key);
-      if (cluster === undefined) continue;
-      this.#match(entry, cluster);
-      if (this.#memory.operations.has(cluster.metadata.uid)) entry.rest.push(key);
-    }
+  #compareWith(entry: PolicyEntry, key: string): void {
+    const cluster = this.#options.clusters.get(key);
+    if (cluster === undefined) return;
+    this.#match(entry, cluster);
+    if (this.#memory.operations.has(cluster.metadata.uid)) entry.rest.push(key);
   }
 
   clusterChanged(cluster: Cluster): void {

@@ -57,12 +57,10 @@ export interface StoreOptions extends Pick<Memory, "clusters" | "namespaces" | "
   readonly onEvent: (event: EventText) => void;
   /** A decision in memory has changed, this long after its cause was seen or was due. */
   readonly onAnswerChanged?: (latencyMs: number) => void;
-  /** How long evaluations may block the event loop at a time. Only tests set it, and the three that follow. */
+  /** How long evaluations may block the event loop at a time. Only tests set it, and the two that follow. */
   readonly turnMs?: number;
   /** The same for compiling policies; absent: as long as evaluations. */
   readonly compileMs?: number;
-  /** The same for work that is due. */
-  readonly alarmMs?: number;
   /** How much time each namespace may use for work that is due. */
   readonly allowance?: TimeAllowance;
 }

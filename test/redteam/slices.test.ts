@@ -109,11 +109,11 @@ describe("a policy of 256 expressions", () => {
 describe("2,000 Clusters", () => {
   const clusters = Array.from({ length: 2000 }, (_, n) => cluster({ name: `c${n}`, uid: `c${n}` }));
 
-  test("are compared with the selectors of a policy a hundred at a time", () => {
+  test("are compared with the selectors of a policy one at a time", () => {
     const fixture = storeWith({ clusters, turnMs: -1 });
     const policy = hookPolicy();
     fixture.setPolicy(policy);
-    assert.equal(entryOf(fixture, policy).matched.size, 100);
+    assert.equal(entryOf(fixture, policy).matched.size, 1);
     rings(fixture, () => entryOf(fixture, policy).matched.size === 2000);
   });
 

@@ -119,7 +119,6 @@ export function storeWith(given: Setup = {}): Fixture {
     turnMs,
     compileMs,
     // How much is done at a time must not depend on how fast the machine is.
-    alarmMs: Infinity,
     allowance: { spend: () => undefined, restMs: () => 0 },
     log,
     now: () => clock.now,

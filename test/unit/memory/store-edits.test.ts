@@ -122,13 +122,13 @@ test("a row tells of the rule whose verdict it shows", () => {
 test("what does not fit into a turn of the event loop is evaluated in later ones", () => {
   const policy = hookPolicy();
   const clusters = Array.from({ length: 120 }, (_, n) => deleting({ name: `c${n}`, uid: `uid-${n}` }));
-  const fixture = storeWith({ policies: [policy], clusters, turnMs: 0 });
+  const fixture = storeWith({ policies: [policy], clusters, turnMs: -1 });
   assert.deepEqual(rowsOf(fixture, policy), []);
   fixture.clock.now = NOW;
   for (let turns = 0; rowsOf(fixture, policy).length < clusters.length && turns < 1000; turns += 1) {
     const before = rowsOf(fixture, policy).length;
     fixture.store.wake();
-    assert.ok(rowsOf(fixture, policy).length - before <= 50);
+    assert.ok(rowsOf(fixture, policy).length - before <= 1);
   }
   assert.equal(rowsOf(fixture, policy).length, clusters.length);
 });
@@ -148,8 +148,8 @@ describe("after an edit that does not fit into a turn of the event loop", () => 
     while (rowsOf(fixture, policy).length < clusters.length) fixture.store.wake();
     fixture.latencies.length = 0;
     fixture.setPolicy(edited(policy, { message: "ask elsewhere" }));
-    assert.equal(told(), 1);
-    for (let turns = 0; told() < clusters.length && turns < 100; turns += 1) fixture.store.wake();
+    assert.equal(told(), 0);
+    for (let turns = 0; told() < clusters.length && turns < 1000; turns += 1) fixture.store.wake();
     assert.equal(told(), clusters.length);
     assert.equal(fixture.latencies.length, clusters.length);
   });

