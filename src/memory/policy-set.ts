@@ -5,6 +5,7 @@ import type { HookRollout } from "../api/hook-policy.ts";
 import { type CompiledPolicy, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import { type PolicyKind, policyName, type PolicyRef } from "../policy/policy-ref.ts";
 import { markReaders } from "../policy/mark-readers.ts";
+import { MAX_KINDS } from "../policy/watched-objects.ts";
 import type { MarkReaders } from "../policy/mark.ts";
 import { PolicyEntry } from "./policy-entry.ts";
 import { compareText } from "../lib/compare-text.ts";
@@ -170,8 +171,8 @@ export class PolicySet {
   }
 }
 
-/** How many of the 50 places are reserved for ClusterHookPolicies. */
-const CLUSTER_KINDS = 25;
+/** How many of the places are reserved for ClusterHookPolicies. */
+const CLUSTER_KINDS = MAX_KINDS / 2;
 
 /**
  * The kinds to watch, the most important first: there may be too many, and no tenant can take all places. The kinds of

@@ -8,6 +8,7 @@ import { RunGroup } from "../lib/signals.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
   type FoundObjects,
+  MAX_KINDS,
   objectKindKey,
   type ObjectKind,
   type ObjectReader,
@@ -46,9 +47,6 @@ interface Entry {
  * in time, and would keep a place for reads from the confirmations of others.
  */
 export const MAX_READ_BYTES = 16 * 1024 * 1024;
-
-/** Limits the kinds that policies can make the operator watch. */
-const MAX_KINDS = 50;
 
 export class ObjectInformers implements ObjectReader {
   readonly #options: ObjectInformersOptions;

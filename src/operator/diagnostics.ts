@@ -28,7 +28,6 @@ export interface DiagnosticsOptions extends Pick<MetricsServerOptions, "metrics"
 
 /** Both reviews of a scrape fit into the 10 s that Prometheus waits. */
 const REVIEW_MS = 4_000;
-const RETRY_AFTER_SECONDS = 5;
 
 export type Diagnostics = Record<"listen" | "close", () => Promise<void>> &
   Pick<TextServer, "setCertificate">;
@@ -64,9 +63,6 @@ function refusalReply({ code, message }: ScrapeRefusal): Reply {
   return {
     code,
     body: `${message}\n`,
-    headers: {
-      ...(code === 401 && { "www-authenticate": 'Bearer realm="hookpolicy"' }),
-      ...(code === 429 && { "retry-after": String(RETRY_AFTER_SECONDS) }),
-    },
+    ...(code === 401 && { headers: { "www-authenticate": 'Bearer realm="hookpolicy"' } }),
   };
 }

@@ -9,6 +9,9 @@ export interface ObjectKind {
   readonly kind: string;
 }
 
+/** Limits the kinds that policies can make the operator watch. */
+export const MAX_KINDS = 50;
+
 /** "velero.io/v1 Backup" */
 export function objectKindKey({ apiVersion, kind }: ObjectKind): string {
   return `${apiVersion} ${kind}`;

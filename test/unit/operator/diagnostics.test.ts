@@ -115,7 +115,7 @@ test("serves them over TLS to clients that the guard accepts by header and addre
 const REFUSALS: readonly (readonly [ScrapeRefusal, Record<string, string>])[] = [
   [{ code: 401, message: "unauthorized" }, { "www-authenticate": 'Bearer realm="hookpolicy"' }],
   [{ code: 403, message: "forbidden" }, {}],
-  [{ code: 429, message: "too many requests" }, { "retry-after": "5" }],
+  [{ code: 429, message: "too many requests" }, {}],
   [{ code: 500, message: "internal error" }, {}],
 ];
 for (const [refusal, headers] of REFUSALS) {
