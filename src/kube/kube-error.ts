@@ -102,7 +102,7 @@ const NOT_TRANSPORT: ReadonlySet<string> = new Set([
 export type Attempt = string;
 
 export const MAX_DETAIL = 300;
-const MAX_RETRY_AFTER_SECONDS = 3600;
+const MAX_RETRY_AFTER_SECONDS = 60;
 
 /** Returns one bounded line without anything that looks like a credential. */
 export function cleanLine(text: string): string {

@@ -41,7 +41,6 @@ interface Reconnect {
 
 /** After this many failures in a row without an event, the next attempt is a list, because the position may be bad. */
 const FRUITLESS_WATCHES = 2;
-const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Tracks whether an informer is in contact, and how fast it may reconnect. */
 export class Recovery {
@@ -113,7 +112,7 @@ export class Recovery {
     if (wasWatching && isGone(error)) return { relist, pauseMs: 0 };
     this.#report(error);
     this.failure = error;
-    const asked = Math.min((error.retryAfterSeconds ?? 0) * 1000, MAX_RETRY_AFTER_MS);
+    const asked = (error.retryAfterSeconds ?? 0) * 1000;
     return { relist, pauseMs: Math.max(backoffMs(this.#retries++, this.#backoff), asked) };
   }
 
