@@ -28,8 +28,6 @@ export interface User {
 export interface ScrapeGuardOptions {
   readonly client: Pick<KubeClient, "review">;
   readonly log: Logger;
-  /** Only tests set it: in milliseconds; default: the process's monotonic clock. */
-  readonly clock?: () => number;
 }
 
 export type Scrape = Omit<TextRequest, "query">;
@@ -60,7 +58,6 @@ const FAILED: ScrapeRefusal = { code: 500, message: "internal error" };
 
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
-  readonly #clock: () => number;
   readonly #warnings = new Map<ScrapeRefusal["code"], Logger["warn"]>();
   /** By the digest of the token, the oldest first; the token itself is not kept. */
   readonly #verdicts = new Map<string, { readonly verdict: Promise<Verdict>; readonly end: number }>();
@@ -68,7 +65,6 @@ export class ScrapeGuard {
 
   constructor(options: ScrapeGuardOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? ((): number => performance.now());
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
@@ -77,7 +73,7 @@ export class ScrapeGuard {
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
     const known = this.#verdicts.get(digest);
-    const isKnown = known !== undefined && known.end > this.#clock();
+    const isKnown = known !== undefined && known.end > performance.now();
     const verdict = await (isKnown ? known.verdict : this.#inTurn(address, digest, token));
     return verdict === "allowed" ? undefined : this.#tell(verdict, address);
   }
@@ -90,7 +86,7 @@ export class ScrapeGuard {
     const found = await verdict;
     const lifeMs = LIFE_MS[found === "allowed" ? found : found.code];
     this.#verdicts.delete(digest);
-    if (lifeMs > 0) this.#verdicts.set(digest, { verdict, end: this.#clock() + lifeMs });
+    if (lifeMs > 0) this.#verdicts.set(digest, { verdict, end: performance.now() + lifeMs });
     const oldest = this.#verdicts.keys().next();
     if (this.#verdicts.size > MAX_TOKENS && oldest.done !== true) this.#verdicts.delete(oldest.value);
     return found;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { test } from "node:test";
+import { afterEach, mock, test } from "node:test";
 
 import { ScrapeGuard, type Scrape, type User } from "../../../src/operator/scrape-guard.ts";
 import { createRecorder } from "../server/recorder.ts";
@@ -52,12 +52,14 @@ function start() {
       },
     },
     log,
-    clock: () => world.now * 1000,
   });
+  mock.method(performance, "now", () => world.now * 1000);
   const scrape = async (token: string, more: Partial<Scrape> = {}): Promise<number> =>
     (await guard.refusal({ authorization: `Bearer ${token}`, address: "10.0.0.1", ...more }))?.code ?? 200;
   return { world, asked, log, guard, scrape };
 }
+
+afterEach(() => mock.restoreAll());
 
 test("accepts a token of a user who may get /metrics, and sends all of the user in the review", async () => {
   const { scrape, asked } = start();
