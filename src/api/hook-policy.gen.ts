@@ -464,7 +464,7 @@ export interface TornDown {
   /** What is deleted, and by whom as far as that is known. */
   message: string;
 }
-export interface RuleTimers {
+export interface StoredTimers {
   /** The rule. */
   rule: string;
   /** When the rule first held the operation; its deadline counts from here. */
@@ -514,7 +514,7 @@ export interface DecisionRow {
    *
    * @maxItems 16
    */
-  timers?: RuleTimers[];
+  timers?: StoredTimers[];
 }
 export interface RecentResult {
   /** The Cluster's namespace. */

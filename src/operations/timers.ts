@@ -7,7 +7,7 @@ import type {
   HookPolicySpec,
   HookPolicyStatus,
   RuleSpec,
-  RuleTimers as StoredTimers,
+  StoredTimers,
 } from "../api/hook-policy.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { readTimestamp, wholeSecond } from "../lib/instant.ts";

@@ -13,7 +13,7 @@ import {
   ok,
   type Problem,
   problems,
-  type TaskAccount,
+  type ExaminedAccount,
   together,
   warning,
 } from "./finding.ts";
@@ -63,7 +63,7 @@ function failures({ hookTasks, fleet }: DoctorInput): Finding | undefined {
   );
 }
 
-function problemsOf(account: TaskAccount, operator: string): Problem[] {
+function problemsOf(account: ExaminedAccount, operator: string): Problem[] {
   const name = namespacedName(account);
   const lacking = account.rights.flatMap(({ resource, namespace, missing, policies }): Problem[] => {
     const strays = namespace === "" ? policies.filter((each) => each.startsWith("HookPolicy ")) : [];
@@ -86,7 +86,7 @@ function problemsOf(account: TaskAccount, operator: string): Problem[] {
 
 const INSTALL = "install the kind, or correct the task";
 
-function setUp({ namespace, name, rights }: TaskAccount, operator: string): Advice {
+function setUp({ namespace, name, rights }: ExaminedAccount, operator: string): Advice {
   const may = rights
     .filter((right) => right.missing.ok && (right.namespace === undefined || right.namespace === namespace))
     .map(({ verbs, resource }) => ` --may ${verbs.join(",")}:${resource}`);
@@ -99,7 +99,7 @@ function operatorFlag(examined: DoctorInput): string {
   return found === undefined ? "" : ` --operator ${found.namespace}/${found.serviceAccount}`;
 }
 
-function unsureWhere(accounts: readonly TaskAccount[]): string {
+function unsureWhere(accounts: readonly ExaminedAccount[]): string {
   const elsewhere = accounts
     .flatMap(({ rights }) => rights)
     .filter(({ namespace, missing }) => namespace === undefined && missing.ok && missing.value.length > 0);

@@ -10,7 +10,7 @@ import {
   read,
   type ReadResult,
   type Settings,
-  type TaskAccount,
+  type ExaminedAccount,
   type TaskRight,
 } from "./finding.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
@@ -240,7 +240,7 @@ async function readHookTasks(client: KubeClient): Promise<readonly TaskRecord[]>
 }
 
 interface Need {
-  readonly account: Pick<TaskAccount, "namespace" | "name">;
+  readonly account: Pick<ExaminedAccount, "namespace" | "name">;
   readonly policy: string;
   readonly apiVersion: string;
   readonly kind: string;
@@ -254,7 +254,7 @@ async function readTaskAccounts(
   client: KubeClient,
   { policies }: Fleet,
   operator: string,
-): Promise<readonly TaskAccount[]> {
+): Promise<readonly ExaminedAccount[]> {
   const byAccount = Map.groupBy(policies.flatMap(needsOf), ({ account }) => namespacedName(account));
   return await Promise.all(
     [...byAccount.values()].map(async (all) => await readAccount(client, all, operator)),
@@ -293,7 +293,7 @@ async function readAccount(
   client: KubeClient,
   needs: readonly Need[],
   operator: string,
-): Promise<TaskAccount> {
+): Promise<ExaminedAccount> {
   const [first] = needs;
   const { namespace = "", name = "" } = first?.account ?? {};
   const impersonate = { group: "", resource: "serviceaccounts", verb: "impersonate", namespace, name };

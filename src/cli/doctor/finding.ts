@@ -80,7 +80,7 @@ export interface Evidence {
     readonly missing: ReadResult<readonly string[]>;
   }[];
   /** As which the tasks of policies act. */
-  readonly taskAccounts: readonly TaskAccount[];
+  readonly taskAccounts: readonly ExaminedAccount[];
   /** None if the CRD of HookTasks is missing. */
   readonly hookTasks: ReadResult<readonly TaskRecord[]>;
   /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
@@ -97,7 +97,7 @@ export interface OperatorRight {
   readonly granted: ReadResult<boolean>;
 }
 
-export interface TaskAccount {
+export interface ExaminedAccount {
   readonly namespace: string;
   readonly name: string;
   readonly policies: readonly string[];

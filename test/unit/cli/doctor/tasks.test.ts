@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Check, Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
+import type { Check, Evidence, ExaminedAccount, TaskRight } from "../../../../src/cli/doctor/finding.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import { compiled, DELETE, NOW } from "../../builders.ts";
@@ -28,7 +28,7 @@ const right = (over: Partial<TaskRight> = {}): TaskRight => ({
   policies: ["HookPolicy team-a/backups"],
   ...over,
 });
-const account = (over: Partial<TaskAccount> = {}): TaskAccount => ({
+const account = (over: Partial<ExaminedAccount> = {}): ExaminedAccount => ({
   namespace: "team-a",
   name: "cluster-tasks",
   policies: ["HookPolicy team-a/backups"],
