@@ -233,6 +233,24 @@ test("what decides about a call loads no validation", () => {
   );
 });
 
+test("an exported name stands for one thing", () => {
+  const exported = /^export (?:async |abstract )*(?:function\*?|const|class|interface|type) (\w+)/gm;
+  const names = globSync("**/*.{ts,tsx}", { cwd: SRC }).flatMap((file) => {
+    const source = readFileSync(join(SRC, file), "utf8");
+    const own = [...source.matchAll(exported)].map(([, name = ""]) => name);
+    // release/validators.ts reads the `ajv` of each file of validators.
+    return [...new Set(own)].filter((name) => name !== "ajv").map((name) => ({ name, file }));
+  });
+  assert.ok(names.length > 1000, "the names were found");
+  const alike = Map.groupBy(names, ({ name }) => name).values();
+  assert.deepEqual(
+    [...alike]
+      .filter(({ length }) => length > 1)
+      .map((found) => found.map(({ name, file }) => `${name} in ${file}`)),
+    [],
+  );
+});
+
 test("no file imports itself by way of others, types included", () => {
   const edges = new Map<string, Set<string>>();
   for (const { file, to } of imports()) {
