@@ -27,9 +27,6 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
 }
 
-/** Reading the object again resolves a conflict; only a key that keeps conflicting is slowed down. */
-const CONFLICT_MS = 50;
-const QUICK_CONFLICTS = 5;
 /** A requeue without any pause would be a hot loop. */
 const MIN_REQUEUE_MS = 10;
 /** With four workers, one group can use at most two. */
@@ -66,7 +63,7 @@ export class WorkQueue {
   #signal: AbortSignal | undefined;
 
   constructor(options: WorkQueueOptions) {
-    const { minBackoffMs: minMs = 500, maxBackoffMs: maxMs = 60_000, random = Math.random } = options;
+    const { minBackoffMs: minMs = 50, maxBackoffMs: maxMs = 60_000, random = Math.random } = options;
     this.#options = options;
     this.#turns = new FairTurns(options.concurrency ?? CONCURRENCY);
     this.#backoff = { minMs, maxMs, random };
@@ -177,7 +174,6 @@ export class WorkQueue {
   }
 
   #retryDelay(error: unknown, failures: number): number {
-    if (isConflict(error) && failures < QUICK_CONFLICTS) return CONFLICT_MS * (0.5 + this.#backoff.random());
     const delay = backoffMs(failures, this.#backoff);
     const seconds = error instanceof KubeError && isThrottled(error) ? error.retryAfterSeconds : undefined;
     return Math.max(delay, (seconds ?? 0) * 1000);
