@@ -86,10 +86,9 @@ interface RememberedCluster {
   health?: Health;
 }
 
-/** The queue is sorted again after this long at the earliest, and after twenty times as long as sorting takes. */
-const REFRESH_MS = 50;
+/** The queue is sorted again after twenty times as long as sorting takes. */
 const REFRESH_SHARE = 20;
-/** The same, if nothing but the time has changed. */
+/** And after this long at the earliest, if nothing but the time has changed. */
 const REST_MS = 2000;
 /** A slot that ends sooner was not left unused. */
 const UNUSED_MS = 60_000;
@@ -385,7 +384,7 @@ export class RolloutEntry {
   /** Brings the queue up to date, unless that was done a moment ago. */
   refresh(): void {
     const { nowMs, refreshMs, onError } = this.#world;
-    const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
+    const share = this.#cost * REFRESH_SHARE;
     const pause = this.#hasChanged ? share : Math.max(refreshMs ?? REST_MS, share);
     if (!this.#isRefreshing && nowMs() - this.#refreshedAt >= pause)
       this.refreshed().catch((error: unknown) => onError(error));
