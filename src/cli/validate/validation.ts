@@ -1,9 +1,10 @@
 /** Finds errors and suspicious parts in policies, overrides and rollouts in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
-import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
+import { gatesIn } from "../../policy/gates/gates.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
@@ -140,7 +141,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
       ...place.errors,
       ...statusErrors(kind, source.object),
     ],
-    warnings: [...warnings, ...place.warnings, ...cutMessages(source)],
+    warnings: [...warnings, ...place.warnings, ...cutTexts(source)],
     isSound: errors.length === 0,
   };
 }
@@ -190,17 +191,22 @@ function acceptance(
 }
 
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */
-function cutMessages(source: SourceObject): readonly FieldError[] {
+function cutTexts(source: SourceObject): readonly FieldError[] {
   // Checked first, because positions are expensive.
-  if (!/message["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
-  return listOf(fieldsOf(source.object["spec"])["rules"]).flatMap((rule, index) => {
-    if (!isFields(rule) || typeof rule["message"] !== "string") return [];
-    const path = `spec.rules[${index}].message`;
+  if (!/(?:message|reason)["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
+  const { spec } = source.object;
+  const { rules, reason } = fieldsOf(spec);
+  const said = [
+    ...listOf(rules).map((value, index) => ({ value, path: `spec.rules[${index}]` })),
+    ...gatesIn(spec),
+  ].map(({ value, path }) => ({ text: fieldsOf(value)["message"], path: `${path}.message` }));
+  return [...said, { text: reason, path: "spec.reason" }].flatMap(({ text, path }) => {
+    if (typeof text !== "string") return [];
     const { line, column } = source.position(path);
-    const [, comment] =
-      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
+    const rest = (source.lines()[line - 1] ?? "").slice(column - 1);
+    const [, comment] = (rest.startsWith(text) && /^\s+(#.*)$/.exec(rest.slice(text.length))) || [];
     if (comment === undefined) return [];
-    const message = `ends before ${found(comment)}, which is a comment: put the message in quotes`;
+    const message = `ends before ${found(comment)}, which is a comment: put the text in quotes`;
     return [{ path, id: "message-cut", message }];
   });
 }

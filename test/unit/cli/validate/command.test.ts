@@ -344,6 +344,55 @@ test("a message that a comment cuts short is a warning, in quotes it is none", a
   assert.match((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, /no errors\n$/);
 });
 
+test("so is the message of a gate, of a member and of a stage's gate, and the reason of an override", async (t) => {
+  const gate = (text: string): string => GOOD.replace(/- \{name: approved, (.*)\}\n/, text);
+  const rollout = `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookRollout
+metadata: {name: r}
+spec:
+  operation: Upgrade
+  namespaceSelector: {}
+  progressDeadline: 6h
+  stages:
+    - name: all
+      clusterSelector: {}
+      until:
+        - annotation: {key: a}
+          name: approved
+          message: ask #4
+`;
+  const override = `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookOverride
+metadata: {name: o}
+spec:
+  clusterRef: {namespace: team-a, name: prod-1}
+  hooks: [BeforeClusterDelete]
+  reason: lost region #5
+  expiresAt: "2020-01-01T00:00:00Z"
+`;
+  const cwd = await folder(t, {
+    "gate.yaml": gate("- $1\n          name: approved\n          message: ask #1\n"),
+    "member.yaml": gate(
+      "- name: any\n          anyOf:\n            - $1\n              name: a\n              message: ask #2\n",
+    ),
+    "flow.yaml": gate("- {name: approved, $1, message: ask} #3\n"),
+    "rollout.yaml": rollout,
+    "override.yaml": override,
+  });
+  const { stdout } = await hookpolicy(["validate", "-o", "json", "."], { cwd });
+  const { findings } = JSON.parse(stdout);
+  const cut = findings.filter(({ id }: { id: string }) => id === "message-cut");
+  assert.deepEqual(
+    cut.map(({ path, message }: { path: string; message: string }) => [path, /"(.*)"/.exec(message)?.[1]]),
+    [
+      ["spec.rules[0].until[0].message", "#1"],
+      ["spec.rules[0].until[0].anyOf[0].message", "#2"],
+      ["spec.reason", "#5"],
+      ["spec.stages[0].until[0].message", "#4"],
+    ],
+  );
+});
+
 test("two documents without --- between them are told apart, with a frame", async (t) => {
   const { code, stdout } = await onFiles(t, GOOD + GOOD, ["validate", "a.yaml"]);
   assert.equal(code, 2);
