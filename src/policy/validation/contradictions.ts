@@ -20,7 +20,7 @@ export function contradictions(rule: RuleSpec, path: string): readonly FieldErro
   return [
     ...lateWaits(rule, path),
     ...never.map(({ path: at, why }) => {
-      return { path: at, id: "gate-never-holds", message: `the gate is never met: ${why}` };
+      return { path: at, id: "gate-never-met", message: `the gate is never met: ${why}` };
     }),
   ];
 }

@@ -33,11 +33,11 @@ const CASES: Readonly<
   },
   "a range of no version": {
     over: { until: [version("v", ">=1.36.0 <1.35.0")] },
-    warns: [/^until\[0\]\.version\.range gate-never-holds: the gate is never met: no version lies in/],
+    warns: [/^until\[0\]\.version\.range gate-never-met: the gate is never met: no version lies in/],
   },
   "two ranges without a common version": {
     over: { until: [version("old", "<1.34.0"), version("new", ">=1.35.0")] },
-    warns: [/^until\[1\]\.version\.range gate-never-holds: .* and in the range of gate old$/],
+    warns: [/^until\[1\]\.version\.range gate-never-met: .* and in the range of gate old$/],
   },
   "two ranges that overlap": {
     over: { until: [version("a", ">=1.34.0"), version("b", "<1.36.0")] },
@@ -50,7 +50,7 @@ const CASES: Readonly<
   "two values of one label": {
     over: { until: [label("a", "x"), label("b", "y")] },
     warns: [
-      /^until\[1\]\.label\.value gate-never-holds: .*gate a wants another value of the same label, tier$/,
+      /^until\[1\]\.label\.value gate-never-met: .*gate a wants another value of the same label, tier$/,
     ],
   },
   "one value of a Cluster and another of its Namespace": {
