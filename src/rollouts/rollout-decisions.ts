@@ -458,7 +458,7 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
 
 function held(released: Decision, hold: Hold): Decision {
   const { tasksDue, ...decision } = withoutLastTasks(released);
-  const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
+  const { rollout, reason, stage, retryAfterSeconds } = hold;
   const tasks = decision.trace.flatMap(({ holds, rules }) =>
     holds ? rules.flatMap((rule) => rule.tasks ?? []) : [],
   );
@@ -470,7 +470,7 @@ function held(released: Decision, hold: Hold): Decision {
     holds: true,
     retryAfterSeconds,
     message: joinMessages([{ text: holdText(hold) }]),
-    rollout,
+    rollout: { rollout, reason, ...(stage !== undefined && { stage }) },
   };
 }
 

@@ -1,4 +1,4 @@
-/** Runs each suite of docs/recipes/suites/ against the policies of its page. */
+/** Runs each suite of docs/recipes/suites/ against the policies of its page; `-o json` prints its result as the schema says. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { loadPaths } from "../../src/cli/files/load.ts";
+import { suitesJson } from "../../src/cli/suite/report.ts";
 import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isMeantAsSuite, loadSuite } from "../../src/cli/suite/suite.ts";
+import { checked } from "./cli/program.ts";
 import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
 const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
@@ -29,7 +31,9 @@ async function check(t: test.TestContext, files: Readonly<Record<string, string>
   const [source, ...others] = objects.filter(({ object }) => isMeantAsSuite(object));
   assert.ok(source && others.length === 0);
   const loaded = await loadSuite(source);
-  const { status, problems, steps } = await runSuite(loaded);
+  const result = await runSuite(loaded);
+  await checked("test", JSON.parse(suitesJson([result])));
+  const { status, problems, steps } = result;
   const failed = steps.filter((step) => step.status !== "passed" && step.status !== "done");
   assert.deepEqual({ status, problems, failed }, { status: "passed", problems: [], failed: [] });
 }

@@ -108,10 +108,17 @@ export function suitesJson(results: readonly SuiteResult[]): string {
   return `${JSON.stringify(report, asShown, 2)}\n`;
 }
 
-/** Parts of a trace that other fields show; and times, without which the same suites give the same text. */
+/** What other fields show or no user needs; and times, without which the same suites give the same text. */
 const HIDDEN: ReadonlySet<string> = new Set([
   "seconds",
+  "waitsForTasks",
+  "tasksDue",
+  "overriddenRollouts",
+  "unread",
   "said",
+  "answer",
+  "run",
+  "hindered",
   "found",
   "look",
   "wantedInFull",

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
-import { Ajv } from "ajv";
+import { Ajv, type ValidateFunction } from "ajv";
 import addFormats from "ajv-formats";
 import { bundle, COMPILE_CACHE } from "../../bundle.ts";
 
@@ -74,10 +74,17 @@ export async function outputSchema(command: string): Promise<object> {
 
 /** The report, which keeps to the schema of what `-o json` of the command prints. */
 export async function checked<T>(command: string, report: T): Promise<T> {
+  const fits = (VALIDATORS[command] ??= await validator(command));
+  assert.ok(fits(report), JSON.stringify(fits.errors));
+  return report;
+}
+
+const VALIDATORS: Partial<Record<string, ValidateFunction>> = {};
+
+async function validator(command: string): Promise<ValidateFunction> {
   const ajv = new Ajv({ allowUnionTypes: true });
   addFormats.default(ajv);
-  assert.ok(ajv.validate(await outputSchema(command), report), ajv.errorsText());
-  return report;
+  return ajv.compile(await outputSchema(command));
 }
 
 function isTime(value: unknown): value is object {

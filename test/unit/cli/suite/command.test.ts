@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { CLUSTER, DELETE, policy, suite } from "./suites.ts";
+import { CLUSTER, DELETE, policy, runSteps, suite, UPGRADE } from "./suites.ts";
 import { checked, folder } from "../program.ts";
+import { rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy, onFiles } from "../resident.ts";
 
 const APPROVED = { name: "approved", annotation: { key: "example.com/ok" } };
@@ -191,6 +192,24 @@ test("-o json keeps to its schema, with the decision of every call and everythin
   assert.deepEqual([first.status, first.file, first.steps[1].line], ["error", "t/1.yaml", 1]);
   assert.equal(first.steps[1].decision.trace[0].rules[0].gates[0].reason, "WaitingForAnnotation");
   assert.equal(second.problems[0].file, "t/none.yaml");
+});
+
+test("-o json keeps to its schema where there is no command, and where a stage's gate is not evaluable", async () => {
+  const reserved = { name: "ready", label: { key: "example.k8s.io/ready", value: "yes" } };
+  const backup = { name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } };
+  const held = { name: "held", hooks: ["BeforeClusterDelete"], until: [reserved, backup] };
+  const lab = { name: "lab", expression: "cluster.metadata.labels['lab'] == 'a'" };
+  const steps = await runSteps({
+    policies: [rawPolicy("protect", { rules: [held] })],
+    rollouts: [rawRollout("upgrades", { stages: [{ name: "all", until: [lab] }] })],
+    steps: [
+      { call: DELETE, expect: { gate: "ready" } },
+      { call: { ...UPGRADE, toKubernetesVersion: "v1.36.0" }, expect: { rollout: "upgrades" } },
+    ],
+  });
+  const [deletion, upgrade] = steps.map(({ decision }) => decision);
+  assert.equal(typeof deletion?.trace[0]?.rules[0]?.gates[0]?.withheld, "string");
+  assert.deepEqual(upgrade?.rollout, { rollout: "upgrades", reason: "GateOpen", stage: "all" });
 });
 
 test("what stands in objects and suites cannot steer a terminal", async (t) => {

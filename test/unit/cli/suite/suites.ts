@@ -4,7 +4,9 @@ import { Readable } from "node:stream";
 import { loadSuite, type LoadedSuite } from "../../../../src/cli/suite/suite.ts";
 import type { StepResult, SuiteResult } from "../../../../src/cli/suite/result.ts";
 import { runSuite } from "../../../../src/cli/suite/run-suite.ts";
+import { suitesJson } from "../../../../src/cli/suite/report.ts";
 import { loadPaths } from "../../../../src/cli/files/load.ts";
+import { checked } from "../program.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
 
 export const CLUSTER = rawCluster({ uid: "uid-1" });
@@ -33,8 +35,11 @@ export function suite(spec: object): string {
   });
 }
 
+/** The result, which `-o json` prints as its schema says. */
 export async function run(text: string): Promise<SuiteResult> {
-  return await runSuite(await load(text));
+  const result = await runSuite(await load(text));
+  await checked("test", JSON.parse(suitesJson([result])));
+  return result;
 }
 
 export async function load(text: string): Promise<LoadedSuite> {
