@@ -165,7 +165,7 @@ export class Confirmer {
    *
    * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
-   * that is created and deleted in between, objects whose gates may never have been true at the same time, and a status
+   * that is created and deleted in between, gates on objects that may never have been met at the same time, and a status
    * that changes in between if only gates of rollouts read it.
    */
   async #compare(

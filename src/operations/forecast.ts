@@ -42,9 +42,9 @@ function releasedBefore(rule: RuleTrace): number {
   const { verdict, deadlineAt, deadlineReleases } = rule;
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
   const pending = pendingGates(rule);
-  const gatesHold =
+  const gatesMetAt =
     pending.length === 0 ? Infinity : Math.max(...pending.map(({ changesAt }) => toMs(changesAt)));
-  return Math.min(deadline, gatesHold);
+  return Math.min(deadline, gatesMetAt);
 }
 
 /** No timer starts or stops before this instant (ms). The search must stop at each of these edges. */

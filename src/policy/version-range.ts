@@ -18,7 +18,7 @@ function syntaxHint(range: string): string | undefined {
   if (range.includes(",")) return 'write a space instead of the comma, as in ">=1.30.0 <1.32.0"';
   // npm reads an empty range as any version.
   if (range.split("||").some((alternative) => alternative.trim() === "")) {
-    return 'an empty range holds for every version; write "*" if that is meant';
+    return 'an empty range has every version; write "*" if that is meant';
   }
   if (HYPHEN_WITHOUT_SPACES.test(range)) return 'write spaces around the hyphen, as in "1.30.0 - 1.31.0"';
   return undefined;

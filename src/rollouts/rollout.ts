@@ -59,7 +59,7 @@ export interface CompiledStage {
   readonly minSucceeded: Limit;
   readonly minSuccessTimeMs: number;
   readonly maxFailures: Limit;
-  /** All must hold for a Cluster of the stage. */
+  /** All must be met by a Cluster of the stage. */
   readonly until: readonly CompiledGate[];
 }
 

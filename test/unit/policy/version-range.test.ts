@@ -38,10 +38,10 @@ const VERDICTS: readonly (readonly [range: string, version: string, verdict: Ver
 
 const PROBLEMS: Readonly<Record<string, RegExp>> = {
   ">= 1.29, < 1.31": /write a space instead of the comma/,
-  "": /holds for every version/,
-  " ": /holds for every version/,
-  ">=1.30.0 ||": /holds for every version/,
-  "||": /holds for every version/,
+  "": /has every version/,
+  " ": /has every version/,
+  ">=1.30.0 ||": /has every version/,
+  "||": /has every version/,
   "1.30.0-1.31.0": /spaces around the hyphen/,
   "v1.30.0-v1.31.0": /spaces around the hyphen/,
   latest: /expected a range of versions/,
