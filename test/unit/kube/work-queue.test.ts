@@ -120,11 +120,11 @@ test("of several wishes for later the earliest counts, once", async (t) => {
   const seen: string[] = [];
   const { queue } = startQueue(t, async (key) => void seen.push(key));
   queue.addAfter("a", 60_000);
-  queue.addAfter("a", 20);
+  queue.addAfter("a", 200);
   queue.addAfter("a", 50_000);
-  queue.addAfter("b", 30);
-  queue.addAfter("b", 10);
-  queue.addAfter("end", 80);
+  queue.addAfter("b", 300);
+  queue.addAfter("b", 100);
+  queue.addAfter("end", 400);
   await until("all had their turn", () => seen.includes("end"));
   assert.deepEqual(seen, ["b", "a", "end"]);
 });
@@ -133,9 +133,9 @@ test("keys for later come in the order of their instants, not in that of their w
   const seen: string[] = [];
   const { queue } = startQueue(t, async (key) => void seen.push(key));
   for (const [key, ms] of [
-    ["third", 60],
-    ["first", 20],
-    ["second", 40],
+    ["third", 300],
+    ["first", 100],
+    ["second", 200],
     ["third", 3000],
   ] as const)
     queue.addAfter(key, ms);

@@ -313,7 +313,7 @@ test("a bug in the last resort is a static 500", async (t) => {
 });
 
 test("an idle connection outlives the times for headers and requests", async (t) => {
-  const { port } = await start(t, { limits: { headersMs: 20, requestMs: 30, checkMs: 5 } });
+  const { port } = await start(t, { limits: { headersMs: 300, requestMs: 400, checkMs: 20 } });
   const { socket, all, until } = await dial(port);
   socket.write(head("content-length: 0"));
   await until(/"size":0/);
@@ -323,7 +323,7 @@ test("an idle connection outlives the times for headers and requests", async (t)
   await (
     await dial(port)
   ).all;
-  assert.ok(performance.now() - started > 40);
+  assert.ok(performance.now() - started > 600);
   socket.write(head("content-length: 0", "connection: close"));
   assert.equal(count(await all, /"size":0/g), 2);
 });
