@@ -141,17 +141,18 @@ export function patternProblem(pattern: string): string | undefined {
 
 /** A Unicode class is a list of hundreds of ranges. */
 const CLASS_WEIGHT = 20;
+/** Authors of policies write the text: each atom is read in one way, and one without an end is the rest of the text. */
 const ATOM =
-  /\\Q.*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|.)|\\x\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{(?<low>\d+)(?:,(?<high>\d*))?\}|./gsu;
+  /\\Q.*?(?:\\E|$)|\\[pP](?:\{[^}]*\}?|.)|\\x\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]?|\{(?<low>\d+)(?:,(?<high>\d*))?\}|./gsu;
 
 /** The approximate number of parts of the compiled pattern: its length, with counted repetitions expanded. */
 export function patternWeight(pattern: string): number {
   const groups: Group[] = [{ sum: 1, last: 0 }];
   for (const { 0: atom, groups: count } of pattern.matchAll(ATOM)) {
-    const [group = { sum: 0, last: 0 }, outer] = groups;
-    if (atom === "(") groups.unshift({ sum: 0, last: 0 });
+    const [outer, group = { sum: 0, last: 0 }] = [groups.at(-2), groups.at(-1)];
+    if (atom === "(") groups.push({ sum: 0, last: 0 });
     else if (atom === ")" && outer !== undefined) {
-      groups.shift();
+      groups.pop();
       append(outer, group.sum);
     } else if (count?.["low"] === undefined) append(group, atomWeight(atom));
     else {
