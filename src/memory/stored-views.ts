@@ -145,14 +145,10 @@ const [BYTES_PER_LETTER, BYTES_PER_PART] = [350, 450];
 const ESCAPE = /\\[xXuU0-7]/;
 
 /** Estimates what the expressions of a spec, valid or not, take in addition to it once they are compiled. */
-export function expressionBytes(spec: unknown): number {
-  if (Array.isArray(spec)) return spec.reduce((sum: number, each) => sum + expressionBytes(each), 0);
-  if (!isFields(spec)) return 0;
-  let bytes = 0;
-  for (const [key, value] of Object.entries(spec))
-    bytes +=
-      typeof value === "string" && isExpressionField(key, value) ? planBytes(value) : expressionBytes(value);
-  return bytes;
+export function expressionBytes(spec: unknown, name = ""): number {
+  if (typeof spec === "string") return isExpressionField(name, spec) ? planBytes(spec) : 0;
+  if (typeof spec !== "object" || spec === null) return 0;
+  return Object.entries(spec).reduce((sum, [key, value]) => sum + expressionBytes(value, key), 0);
 }
 
 function planBytes(source: string): number {

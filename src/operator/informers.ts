@@ -31,6 +31,7 @@ import { tellEach } from "../lib/tell-each.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../views/cluster.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { namesAccount } from "../policy/tasks/compile-task.ts";
+import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { stubCluster, stubNamespace } from "../views/too-large.ts";
 
 export interface Informers {
@@ -144,10 +145,9 @@ function bytesForCluster(rules: readonly unknown[]): number {
 
 function withCompiled(spec: unknown, rest: object): MemoryUse {
   const { bytes, ...nothing } = memoryUseOf({ ...rest, spec });
-  return {
-    ...nothing,
-    bytes: bytes + COMPILED_BYTES + COMPILED_SHARE * sizeOf(spec) + expressionBytes(spec),
-  };
+  // A spec that is too large is not compiled.
+  const expressions = sizeErrors(spec).length > 0 ? 0 : expressionBytes(spec);
+  return { ...nothing, bytes: bytes + COMPILED_BYTES + COMPILED_SHARE * sizeOf(spec) + expressions };
 }
 
 /** Packed variables must not be unpacked to be counted. */
