@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 import { memoryUseOfPolicy } from "../../src/operator/informers.ts";
 import { patternWeight } from "../../src/policy/cel/cel-text.ts";
 import { compileExpression } from "../../src/policy/cel/expression.ts";
+import { parseText } from "../../src/policy/tasks/template-text.ts";
 import { runs } from "../generated.ts";
 import { hookPolicy, rule } from "../unit/builders.ts";
 
@@ -72,5 +73,18 @@ describe("the weight of a pattern is found at once", () => {
       { until: [{ name: "g", expression: `cluster.metadata.name != r'${CLASS}'` }] },
     ])
       assert.ok(memoryUseOfPolicy(hookPolicy({ rules: [rule(more)] })).bytes > 0);
+  });
+});
+
+describe("the end of an expression in a template is found at once", () => {
+  test("where a quote is not closed", () => {
+    for (const piece of ['\\"', "\\'", `\\"""x"`, `\\'''x'`, 'r"""', "r'''"])
+      assertLinear(parseText, repeated(piece, "<< ", " >>"));
+    assertLinear(parseText, repeated('\\"', '<< "'));
+  });
+
+  test("whatever it says", () => {
+    const pieces = ['"', "'", '"""', "'''", "\\", "r", "/", "//", "\n", "<<", ">>", "a"];
+    assertLinearFor(pieces, (text) => parseText(`<< ${text}`));
   });
 });

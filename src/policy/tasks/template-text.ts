@@ -14,9 +14,9 @@ type TemplateText =
 
 const [OPEN, CLOSE] = ["<<", ">>"];
 
-/** Texts of CEL, in which >> ends nothing. */
-const STRING =
-  /[rR](?:"""[^]*?"""|'''[^]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/y;
+/** Texts of CEL, in which >> ends nothing, and comments, whose quotes begin nothing. */
+const SKIPPED =
+  /[rR](?:"""[^]*?"""|'''[^]*?'''|"(?!"")[^"\n]*"|'(?!'')[^'\n]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?!"")(?:\\.|[^"\\\n])*"|'(?!'')(?:\\.|[^'\\\n])*'|\/\/(?:(?!>>)[^\n])*/y;
 
 export function hasExpression(text: string): boolean {
   return text.includes(OPEN);
@@ -44,14 +44,16 @@ export function parseText(text: string): TemplateText {
 }
 
 const NOT_CLOSED =
-  "<< begins an expression, and no >> ends it. For the two letters themselves, write << '<<' >>";
+  "<< begins an expression that no >> ends, or in which a quote is not closed. For the two letters themselves, write << '<<' >>";
 const EMPTY = "<< >> has no expression. Write CEL in it, such as << cluster.metadata.name >>";
 
+/** Authors of policies write the text. A quote that is not closed ends the search: each look for its end may read the whole rest. */
 function endOf(text: string, start: number): number | undefined {
   for (let at = start; at < text.length; at++) {
     if (text.startsWith(CLOSE, at)) return at;
-    STRING.lastIndex = at;
-    if (STRING.test(text)) at = STRING.lastIndex - 1;
+    SKIPPED.lastIndex = at;
+    if (SKIPPED.test(text)) at = SKIPPED.lastIndex - 1;
+    else if (text[at] === '"' || text[at] === "'") return undefined;
   }
   return undefined;
 }

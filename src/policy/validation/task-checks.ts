@@ -31,14 +31,17 @@ export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly Placed
   });
 }
 
-/** The CEL of the tasks of the rule at the path. */
+/** The CEL of the tasks of the rule at the path. Templates that are too large are not looked at. */
 export function expressionsOfTasks(rule: RuleSpec, path: string): readonly ExpressionField[] {
-  return tasksOf(rule, path).flatMap(({ task, path: at, template, at: inside }) => [
-    ...expressionAt(task.when, "when", `${at}.when`),
-    ...contentsOf(template, inside).expressions,
-    ...expressionAt(task.succeeded, "outcome", `${at}.succeeded`),
-    ...expressionAt(task.failed, "outcome", `${at}.failed`),
-  ]);
+  return tasksOf(rule, path).flatMap((placedTask) => {
+    const { task, path: at, template, at: inside } = placedTask;
+    return [
+      ...expressionAt(task.when, "when", `${at}.when`),
+      ...(tooLarge(placedTask).length > 0 ? [] : contentsOf(template, inside).expressions),
+      ...expressionAt(task.succeeded, "outcome", `${at}.succeeded`),
+      ...expressionAt(task.failed, "outcome", `${at}.failed`),
+    ];
+  });
 }
 
 export function taskErrors(

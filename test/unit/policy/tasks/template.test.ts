@@ -48,6 +48,8 @@ describe("an expression", () => {
     "<< '>>' >>": ">>",
     "a << '<<' >> b << \"it's >> fine\" >>": "a << b it's >> fine",
     "<< r'\\' >>": "\\",
+    "<< '' + r\"\" + '''>>''' >>": ">>",
+    "<< 'a' // it's\n >>": "a",
     "<< namespaceObject.metadata.name >>": "team-a",
     "<< string(cluster.metadata.creationTimestamp) >>": "2026-11-20T00:00:00Z",
     "$(CLUSTER) ${HOME} > >>": "$(CLUSTER) ${HOME} > >>",
@@ -116,9 +118,22 @@ describe("a text", () => {
       {
         path: "spec.create.a[1]",
         message:
-          "line 2, column 5: << begins an expression, and no >> ends it. For the two letters themselves, write << '<<' >>",
+          "line 2, column 5: << begins an expression that no >> ends, or in which a quote is not closed. For the two letters themselves, write << '<<' >>",
       },
     ]);
+  });
+
+  test("whose quotes are not closed is wrong", () => {
+    for (const text of ['<< "a >>', "<< 'a >>", '<< """a"" >>', "<< r'a >>", '<< "a\\" >>', '<< "a\n" >>'])
+      assert.deepEqual(parseText(text).ok, false, text);
+  });
+
+  test("may have quotes in a comment", () => {
+    const parsed = parseText("<< 1 // don't >>, << '//' + \"'\" >>");
+    assert.deepEqual(
+      parsed.ok && parsed.parts.map((part) => (typeof part === "string" ? part : part.source)),
+      [" 1 // don't ", ", ", " '//' + \"'\" "],
+    );
   });
 
   test("with an empty expression is wrong", () => {

@@ -94,7 +94,7 @@ describe("an error", () => {
     "of an expression without an end": [
       map({ data: { a: "cat <<EOF" } }),
       ".apply.data.a",
-      /column 5: << begins an expression, and no >> ends it/,
+      /column 5: << begins an expression that no >> ends, or/,
     ],
     "of an expression in args": [
       job(pod({ containers: [{ args: ["--a=<< cluster.metadata.name >>"] }] })),
@@ -158,8 +158,8 @@ describe("an error", () => {
       ".delete.selector.matchLabels",
       /no value reads cluster/,
     ],
-    "of what is too large": [
-      map({ data: { a: "x".repeat(16_384) } }),
+    "of what is too large, whose expressions are not looked at": [
+      map({ data: { a: `<< not CEL >>${"x".repeat(16_384)}` } }),
       ".apply",
       /found \d+ bytes, expected at most 16384/,
     ],
