@@ -1,17 +1,17 @@
 /**
  * Bounds the number of connections, and closes a server within a deadline. Node's own server.close() has no deadline: it waits
- * for connections that become idle later, and for TLS handshakes that never end.
+ * for connections that become idle later, and for TLS handshakes that never end. Its maxConnections refuses the newest one.
  */
 
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Server } from "node:https";
-import type { Socket } from "node:net";
+import { Server as HttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { type Logger, rateLimited } from "../lib/logger.ts";
 
 interface Connection {
   readonly tcp: Socket;
-  /** After the TLS handshake. */
-  secure?: Socket;
+  /** After the TLS handshake, if there is one. */
+  ready?: Socket;
   /** The answer that is being made. */
   answer?: ServerResponse | undefined;
   /** When its last answer was sent; -Infinity: never. */
@@ -22,23 +22,25 @@ interface Connection {
 
 export class Connections {
   readonly #server: Server;
-  /** All connections, with TLS or during the handshake, the oldest first. */
+  /** All connections, also during the TLS handshake, the oldest first. */
   readonly #byPeer = new Map<string, Connection>();
-  /** Connections with TLS. */
+  /** Those that can send requests. */
   readonly #bySocket = new Map<Duplex, Connection>();
   #shedding = false;
   #closing = false;
 
-  /** `onFull` is called for each connection that ends because there are more than `limit`. */
-  constructor(server: Server, limit: number, onFull: () => void) {
+  /** Of HTTP or HTTPS. `flags`: those that set its address, for the log. */
+  constructor(server: Server, limit: number, log: Logger, flags: string) {
     this.#server = server;
+    const warn = rateLimited(log);
     server.on("connection", (socket: Socket) => {
       this.#accept(socket);
+      if (server instanceof HttpServer) this.#begin(socket);
       if (this.#byPeer.size <= limit) return;
-      onFull();
+      warn("Too many connections, closing idle ones", { limit, flags });
       this.#makeRoom();
     });
-    server.on("secureConnection", (socket: Socket) => this.#secured(socket));
+    server.on("secureConnection", (socket: Socket) => this.#begin(socket));
   }
 
   /**
@@ -99,10 +101,10 @@ export class Connections {
     });
   }
 
-  #secured(socket: Socket): void {
+  #begin(socket: Socket): void {
     const connection = this.#byPeer.get(peerOf(socket));
     if (connection === undefined) return void socket.destroy();
-    connection.secure = socket;
+    connection.ready = socket;
     this.#bySocket.set(socket, connection);
     socket.once("close", () => this.#bySocket.delete(socket));
   }
@@ -110,7 +112,7 @@ export class Connections {
   #answered(connection: Connection, response: ServerResponse): void {
     connection.usedAt = performance.now();
     if (connection.answer === response) connection.answer = undefined; // otherwise an idle connection keeps it
-    if (this.#closing && connection.answer === undefined) connection.secure?.destroySoon();
+    if (this.#closing && connection.answer === undefined) connection.ready?.destroySoon();
   }
 
   /**

@@ -1,10 +1,12 @@
 /** Listeners for probes and scrapes. Each serves a few fixed paths, even while everything else is in trouble. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Server } from "node:net";
 
 import type { Logger } from "../lib/logger.ts";
 import { listen, type Address } from "./address.ts";
-import { createTlsServer, type KeyPair, timeouts } from "./tls-server.ts";
+import { Connections } from "./connections.ts";
+import { createTlsServer, type KeyPair, timeouts, type TlsServer } from "./tls-server.ts";
 
 export interface TextServer {
   listen(): Promise<{ port: number }>;
@@ -53,38 +55,37 @@ export interface TextServerOptions {
 }
 
 export function createTextServer({ tls, ...options }: TextServerOptions): TextServer {
-  return tls === undefined ? overHttp(options) : overTls(options, tls);
-}
-
-function overHttp({ address, flag, paths, log }: TextServerOptions): TextServer {
-  const server = createServer(
-    { ...timeouts(LIMITS), maxHeaderSize: 8 * 1024 },
-    (request, response) =>
-      void answer(request, paths, log).then((reply) => send(response, reply, request.method === "HEAD")),
-  );
-  server.maxConnections = LIMITS.connections;
-  return {
-    listen: async () => await listen(server, address, flag),
-    close: async (): Promise<void> => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
-    },
-    setCertificate: () => undefined,
-  };
-}
-
-function overTls({ address, flag: flags, paths, log }: TextServerOptions, tls: KeyPair): TextServer {
-  const tlsServer = createTlsServer({ ...address, tls, flags, log, limits: LIMITS });
-  const { server, connections } = tlsServer;
-  server.on("request", (request, response) => {
+  const { address, flag: flags, paths, log } = options;
+  const created =
+    tls === undefined
+      ? createPlainServer(options)
+      : createTlsServer({ ...address, tls, flags, log, limits: LIMITS });
+  const { server, connections }: Pick<PlainServer, "server" | "connections"> = created;
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     if (!connections.begin(request, response)) return;
     void answer(request, paths, log).then((reply) => {
       if (connections.isEnding(request)) response.setHeader("connection", "close");
       send(response, reply, request.method === "HEAD");
     });
   });
-  return { ...tlsServer, close: async () => await tlsServer.close(DRAIN_MS) };
+  return { ...created, close: async () => await created.close(DRAIN_MS) };
+}
+
+interface PlainServer extends Pick<TlsServer, "listen" | "setCertificate" | "close"> {
+  readonly server: Server;
+  readonly connections: Connections;
+}
+
+function createPlainServer({ address, flag, log }: Omit<TextServerOptions, "tls">): PlainServer {
+  const server = createServer({ ...timeouts(LIMITS), maxHeaderSize: 8 * 1024 });
+  const connections = new Connections(server, LIMITS.connections, log, flag);
+  return {
+    server,
+    connections,
+    listen: async () => await listen(server, address, flag),
+    setCertificate: () => undefined,
+    close: async (deadlineMs) => await connections.close(deadlineMs),
+  };
 }
 
 async function answer(request: IncomingMessage, paths: Paths, log: Logger): Promise<Reply> {

@@ -4,7 +4,7 @@ import type { ServerOptions as HttpServerOptions } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { TLSSocket } from "node:tls";
 
-import { type Logger, rateLimited } from "../lib/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { type Address, listen } from "./address.ts";
 import { Bodies, type BodyLimits, MAX_CALL_BYTES } from "./bodies.ts";
 import { Connections } from "./connections.ts";
@@ -91,10 +91,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & TlsServe
   const limits: ServerLimits = { ...LIMITS, ...options.limits };
   let { tls } = options;
   const server = createServer(serverOptions(tls, limits, clients));
-  const warnRateLimited = rateLimited(log);
-  const connections = new Connections(server, limits.connections, () =>
-    warnRateLimited("Too many connections, closing idle ones", { limit: limits.connections, flags }),
-  );
+  const connections = new Connections(server, limits.connections, log, flags);
   server.on("checkContinue", (request, response) => {
     // While the answer before it is being sent, Node.js would keep this for later, and write it between header and body.
     if (response.socket !== null) response.writeContinue();

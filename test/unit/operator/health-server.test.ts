@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/lib/thrown.ts";
@@ -103,6 +104,28 @@ test("close does not wait for a prober that keeps its connection", { timeout: 5_
   socket.on("error", () => undefined);
   await Promise.all([server.close(), closed]);
 });
+
+test(
+  "a probe is answered beside idle connections without number, and ends none of its own address",
+  { timeout: 30_000 },
+  async (t) => {
+    const { port, get } = await health(t, good);
+    const own = await idle(t, port, "127.0.0.1");
+    for (let i = 0; i < 100; i++) await idle(t, port, "127.0.0.2");
+    assert.equal((await get("/healthz")).status, 200);
+    assert.ok(!own.closed);
+  },
+);
+
+/** A connection that has had an answer, from this address of the machine. */
+async function idle(t: TestContext, port: number, localAddress: string): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
+  t.after(() => socket.destroy());
+  socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+  await once(socket, "data");
+  socket.resume().on("error", () => undefined);
+  return socket;
+}
 
 test("a port in use is one line that names address and flag", async (t) => {
   const { port } = await health(t, {});
