@@ -1,6 +1,6 @@
 /** Version ranges in npm's syntax: those of semver.org, with spaces for "and". */
 
-import { parse, Range, validRange } from "semver";
+import { parse, Range } from "semver";
 import { found } from "../lib/quoted-value.ts";
 
 /** Two versions with a hyphen but no spaces: npm reads the second one as a pre-release name. */
@@ -8,10 +8,19 @@ const HYPHEN_WITHOUT_SPACES = /\d-v?\d+\.\d+/;
 
 /** Finds a mistake in a range; `undefined` if it is valid. */
 export function rangeProblem(range: string): string | undefined {
+  const read = readRange(range);
+  return typeof read === "string" ? read : undefined;
+}
+
+/** Or what is wrong with it. */
+function readRange(range: string): Range | string {
   const hint = syntaxHint(range);
   if (hint !== undefined) return `found ${found(range)}: ${hint}`;
-  if (validRange(range) !== null) return undefined;
-  return `found ${found(range)}, expected a range of versions such as ">=1.30.0 <1.32.0"`;
+  try {
+    return new Range(range, { includePrerelease: ADMITS_PRERELEASES.test(range) });
+  } catch {
+    return `found ${found(range)}, expected a range of versions such as ">=1.30.0 <1.32.0"`;
+  }
 }
 
 function syntaxHint(range: string): string | undefined {
@@ -33,9 +42,8 @@ const ADMITS_PRERELEASES = /\d-0(?![\w.-])/;
  * lies between bounds of which one ends with -0, as vendors' versions do (v1.34.2-k0s.0).
  */
 export function compileRange(range: string): (version: string) => boolean | undefined {
-  const problem = rangeProblem(range);
-  if (problem !== undefined) throw new Error(problem);
-  const compiled = new Range(range, { includePrerelease: ADMITS_PRERELEASES.test(range) });
+  const compiled = readRange(range);
+  if (typeof compiled === "string") throw new Error(compiled);
   return (text) => {
     const version = parse(text);
     return version === null ? undefined : compiled.test(version);

@@ -87,6 +87,17 @@ describe("the steps that are charged grow with", () => {
     ["letters that are compared", 0.1, () => saying(`${big} == 'b'`), letters],
     ["letters of a key that is missing", 0.1, () => saying(`cluster.metadata.labels[${big}] == ''`), letters],
     ["letters that are split", 0.1, () => saying(`size(${big}.split(',')) > 0`), letters],
+    [
+      "bounds of a range",
+      50,
+      () => saying(`'1.2.3'.satisfies(${big})`),
+      (size) =>
+        annotated({
+          big: range(size)
+            .map((i) => `1.${i}.0`)
+            .join("||"),
+        }),
+    ],
     ["letters that a pattern reads", 0.1, () => saying(`${big}.matches('b$')`), letters],
     [
       "letters of the variables",
