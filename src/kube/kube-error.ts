@@ -107,7 +107,7 @@ const MAX_RETRY_AFTER_SECONDS = 60;
 /** Returns one bounded line without anything that looks like a credential. */
 export function cleanLine(text: string): string {
   const line = text
-    .replaceAll(/\beyJ[\w-]+\.[\w.-]+/g, "[redacted]")
+    .replaceAll(/\beyJ[\w.-]+/g, "[redacted]")
     .replaceAll(/\b(bearer|basic)\s+[^\s"',]{12,}/gi, "$1 [redacted]")
     .replaceAll(/\b(token|password|secret)(["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, "$1$2[redacted]")
     .replaceAll(/(:\/\/)[^\s/@]+@/g, "$1[redacted]@")

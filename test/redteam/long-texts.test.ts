@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
+import { fromStatus } from "../../src/kube/kube-error.ts";
 import { memoryUseOfPolicy } from "../../src/operator/informers.ts";
 import { patternWeight } from "../../src/policy/cel/cel-text.ts";
 import { compileExpression } from "../../src/policy/cel/expression.ts";
@@ -86,5 +87,14 @@ describe("the end of an expression in a template is found at once", () => {
   test("whatever it says", () => {
     const pieces = ['"', "'", '"""', "'''", "\\", "r", "/", "//", "\n", "<<", ">>", "a"];
     assertLinearFor(pieces, (text) => parseText(`<< ${text}`));
+  });
+});
+
+describe("what the API server says is cleaned at once", () => {
+  test("whatever it quotes", () => {
+    const pieces = ["eyJ", ".", "-", "bearer", "token", "secret", " ", '"', "=", "://", "@", "a"];
+    const read = (message: string): unknown => fromStatus("create x", 422, { message });
+    assertLinear(read, repeated("eyJ-"));
+    assertLinearFor(pieces, read);
   });
 });
