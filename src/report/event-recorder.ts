@@ -17,10 +17,6 @@ const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 /** Each cause is limited by event-bursts.ts; this limit is for many causes at once, across all namespaces. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
-/** Between two looks for Events that have come. */
-const REST_MS = 1000;
-/** While more Events wait, none is written a second time for its policy. */
-const CALM = 100;
 /** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
@@ -104,7 +100,7 @@ export class EventRecorder {
     await this.#write(next, signal);
     await pause(INTERVAL_MS, signal);
     const other = aboutPolicy(next.text);
-    if (other === undefined || this.#count > CALM || signal.aborted) return;
+    if (other === undefined || signal.aborted) return;
     await this.#write({ text: other, at: next.at }, signal);
     await pause(INTERVAL_MS, signal);
   }
@@ -115,7 +111,7 @@ export class EventRecorder {
     while (!signal.aborted) {
       for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
       const next = this.#next();
-      await (next === undefined ? pause(REST_MS, signal) : this.#publish(next, signal));
+      await (next === undefined ? pause(INTERVAL_MS, signal) : this.#publish(next, signal));
     }
   }
 

@@ -343,6 +343,15 @@ describe("the recorder", () => {
     assert.ok(!written.some((event) => "policyNote" in event));
   });
 
+  test("writes it about both also while many others wait", async () => {
+    const others = Array.from({ length: 200 }, (_, n) => deadline({}, deletionOf(), `uid-${n}`));
+    const { written } = await record([holds, ...others], 2);
+    assert.deepEqual(
+      written.map(({ regarding }) => regarding?.kind),
+      ["Cluster", "HookPolicy"],
+    );
+  });
+
   test("gives the same name to the same transition on every replica", async () => {
     const name = async (text: EventText): Promise<string | undefined> =>
       (await record([text], 1)).written[0]?.metadata.name;
