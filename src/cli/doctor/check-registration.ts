@@ -28,7 +28,7 @@ import {
   worse,
 } from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
-import { capiVersion, CORE_PODS, flagOf, lookAt, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import { capiVersion, CORE_PODS, flagOf, lookAtPods, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
@@ -244,7 +244,7 @@ function lifetime(
   const end = validToDate.toISOString();
   const issuer = operators(examined).find((each) => flagOf(each, "cert-management") === "Self");
   const renew = issuer
-    ? advice`the operator should have renewed it, and its log says why it did not: ${lookAt(issuer)}`
+    ? advice`the operator should have renewed it, and its log says why it did not: ${lookAtPods(issuer)}`
     : `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
   if (validToDate <= now) return error(`the certificate in Secret ${key} ended at ${end}`, renew);
   if (warningOf({ notBefore: validFromDate, notAfter: validToDate }) <= now)
