@@ -140,7 +140,7 @@ export class Tasks {
       objects: new TaskObjects(taskClient),
       permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
       polls: this.#polls,
-      allowance: new Allowance(() => performance.now(), BEGINNINGS),
+      allowance: new Allowance(BEGINNINGS),
       loaded: () => store().loaded && this.isKnown(),
       onStored: (before, after) => {
         observeTask(metrics, before, after);

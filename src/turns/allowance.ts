@@ -24,19 +24,16 @@ interface Account {
 export type TimeAllowance = Pick<Allowance, "spend" | "restMs">;
 
 export class Allowance {
-  readonly #clock: () => number;
   readonly #rate: Rate;
   /** Of the owners that have used something lately. */
   readonly #accounts = new Map<string, Account>();
 
-  /** `clock`: in milliseconds, monotonic. */
-  constructor(clock: () => number = () => performance.now(), rate: Rate = OF_EVALUATIONS) {
-    this.#clock = clock;
+  constructor(rate: Rate = OF_EVALUATIONS) {
     this.#rate = rate;
   }
 
   spend(owner: string, amount: number): void {
-    const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
+    const account = this.#refilled(owner) ?? { used: 0, at: performance.now() };
     this.#accounts.delete(owner); // so that the first one has spent nothing for the longest time, and may never again
     const [first = owner] = this.#accounts.keys();
     this.#refilled(first);
@@ -53,7 +50,7 @@ export class Allowance {
   #refilled(owner: string): Account | undefined {
     const account = this.#accounts.get(owner);
     if (account === undefined) return undefined;
-    const now = this.#clock();
+    const now = performance.now();
     account.used -= (now - account.at) * this.#rate.perMs;
     account.at = now;
     if (account.used > 0) return account;

@@ -104,7 +104,6 @@ export class Requests {
 interface ReplicaOptions {
   readonly world: TaskWorld;
   readonly laws: TaskLaws;
-  readonly clock: { readonly ms: number };
   readonly weakness: Weakness;
   readonly requests: Requests;
   readonly isLeading: () => boolean;
@@ -113,7 +112,7 @@ interface ReplicaOptions {
 const none = (): undefined => undefined;
 const FORGETFUL = { ofPolicy: () => [], ofCluster: () => [], get: none } as unknown as TaskMemory;
 
-export function startReplica({ world, laws, clock, weakness, requests, isLeading }: ReplicaOptions): Replica {
+export function startReplica({ world, laws, weakness, requests, isLeading }: ReplicaOptions): Replica {
   const life: Life = { isOver: false, works: new Set() };
   const replica: { facts: Facts } = { facts: world.facts };
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
@@ -132,7 +131,7 @@ export function startReplica({ world, laws, clock, weakness, requests, isLeading
     objects: objectsFor(world, laws, ask),
     permits,
     polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
-    allowance: new Allowance(() => clock.ms, BEGINNINGS),
+    allowance: new Allowance(BEGINNINGS),
     leading: isLeading,
     loaded: () => true,
     now: () => world.now,

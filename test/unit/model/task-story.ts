@@ -106,7 +106,6 @@ class Story {
     return startReplica({
       world,
       laws,
-      clock: this.#clock,
       weakness: this.#weakness,
       requests: this.#requests,
       isLeading: () => this.#leader === index,

@@ -96,7 +96,7 @@ function lab(t: TestContext, world: World): Lab {
     objects: objects as TaskObjects,
     permits: permits as Permits,
     polls,
-    allowance: new Allowance(() => clock.ms, BEGINNINGS),
+    allowance: new Allowance(BEGINNINGS),
     leading: () => true,
     loaded: () => true,
     now: () => new Date(NOW.getTime() + clock.ms),

@@ -46,9 +46,10 @@ test("an attempt that could not be carried out in its turn gets another one", (t
   }
 });
 
-test("a namespace begins twenty tasks at once and then twenty a minute, and others are not affected", () => {
+test("a namespace begins twenty tasks at once and then twenty a minute, and others are not affected", (t) => {
   let nowMs = 0;
-  const allowance = new Allowance(() => nowMs, BEGINNINGS);
+  t.mock.method(performance, "now", () => nowMs);
+  const allowance = new Allowance(BEGINNINGS);
   const begun = (): number => {
     let count = 0;
     for (; allowance.restMs("many") <= 0; count += 1) allowance.spend("many", 1);

@@ -60,7 +60,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
-    allowance: new Allowance(() => ms, BEGINNINGS),
+    allowance: new Allowance(BEGINNINGS),
     leading: () => leader.leading,
     loaded: () => leader.loaded,
     now: () => NOW,

@@ -7,9 +7,10 @@ import { Allowance } from "../../../src/turns/allowance.ts";
 import { NOW } from "../builders.ts";
 
 describe("the allowance of a namespace", () => {
-  test("is a second at once, and a tenth of the time from then on", () => {
+  test("is a second at once, and a tenth of the time from then on", (t) => {
     let clock = 0;
-    const allowance = new Allowance(() => clock);
+    t.mock.method(performance, "now", () => clock);
+    const allowance = new Allowance();
     allowance.spend("team-a", 1000);
     assert.equal(allowance.restMs("team-a"), 0);
     allowance.spend("team-a", 50);
@@ -23,8 +24,9 @@ describe("the allowance of a namespace", () => {
     assert.equal(allowance.restMs("team-a"), 0);
   });
 
-  test("is its own, and nothing waits for longer than a second", () => {
-    const allowance = new Allowance(() => 0);
+  test("is its own, and nothing waits for longer than a second", (t) => {
+    t.mock.method(performance, "now", () => 0);
+    const allowance = new Allowance();
     allowance.spend("team-a", 60_000);
     assert.deepEqual([allowance.restMs("team-a"), allowance.restMs("team-b")], [1000, 0]);
   });
@@ -48,7 +50,8 @@ describe("the allowance of a namespace", () => {
   test("once used up, lets an alarm ring for the others, and for itself later", (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
     let clock = 0;
-    const allowance = new Allowance(() => clock);
+    context.mock.method(performance, "now", () => clock);
+    const allowance = new Allowance();
     const rung: string[] = [];
     const alarm = new Alarm({
       onSetBack: () => undefined,
