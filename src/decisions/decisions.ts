@@ -161,7 +161,7 @@ export class Decisions {
     const snapshot = rollouts.snapshot(request.call.hook);
     const confirmation = await confirmer.confirm(request, { rollouts: snapshot, unstored, budgetMs: left() });
     if (!confirmation.ok) return confirmation;
-    const claimed = await rollouts.takeSlots(request, confirmation.decision, snapshot);
+    const claimed = await rollouts.takeSlots(request, confirmation.decision, snapshot, left());
     if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
     if (!claimed.ok || holdsBesideTasks(claimed.decision)) return claimed;
     // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.

@@ -47,13 +47,10 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly onStale: () => void;
   /** The reason label of a failed read in metrics. */
   readonly reasonOf: (error: unknown) => string;
-  readonly budgetMs?: number;
 }
 
 /** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 const SOON_SECONDS = 5;
-/** A part of WITHIN_MS in decisions/decisions.ts. */
-const BUDGET_MS = 5000;
 
 export class Rollouts {
   readonly #options: RolloutsOptions;
@@ -238,19 +235,20 @@ export class Rollouts {
 
   /**
    * Takes a slot of every rollout that selects the Cluster, once the decision is confirmed as of `snapshot`. Never rejects:
-   * without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API
+   * without a slot that was stored within `budgetMs`, the Cluster stays held. A slot that is stored too late is there when Cluster API
    * asks again.
    */
   async takeSlots(
     request: DecisionRequest,
     given: Decision,
     snapshot: RolloutSnapshot | undefined,
+    budgetMs: number = Infinity,
   ): Promise<Confirmation> {
     if (holdsBesideTasks(given) || snapshot === undefined) return { ok: true, decision: given };
     // A rollout that memory no longer has would hold nothing below, and a policy may hold in its place.
     if (given.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
-    const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
+    const { api, reasonOf, onError } = this.#options;
     const { world, since } = given.basis;
     const decision = this.#withOverridden(request, given);
     const now = this.#options.now();

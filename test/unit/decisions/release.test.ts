@@ -224,3 +224,11 @@ test("a rollout of a restored etcd holds until memory has it, and not longer", a
   assert.equal(await release(), "RolloutNotInMemory");
   assert.equal(await release(), "go");
 });
+
+test("slots may take what is left of the time for the call, and no longer", async (t) => {
+  const { replica, release } = lab();
+  const { mock } = t.mock.method(replica.rollouts, "takeSlots");
+  await release();
+  const [budgetMs = Infinity] = mock.calls.map(({ arguments: given }) => given[3]);
+  assert.ok(budgetMs > 0 && budgetMs <= 9000, `${budgetMs} ms`);
+});

@@ -156,7 +156,6 @@ export class RolloutReplica {
       onError: () => undefined,
       onStale: () => undefined,
       reasonOf: String,
-      budgetMs: Infinity,
       turnMs: Infinity,
       compile: compileRolloutOnce,
     });

@@ -102,7 +102,7 @@ export interface Setup {
   readonly specs?: Readonly<Record<string, Partial<HookRolloutSpec>>>;
   readonly status?: HookRolloutStatus;
   readonly clusters?: readonly Cluster[];
-  /** How long a confirmation may take; default: for ever. */
+  /** How long the slots may take; default: for ever. */
   readonly budgetMs?: number;
   readonly compile?: RolloutsOptions["compile"];
   readonly turnMs?: number;
@@ -150,7 +150,6 @@ export function replicaOf({
   const rollouts = new Rollouts({
     ...world,
     api,
-    budgetMs,
     enqueue: () => (seen.dirty += 1),
     onDemands: () => (seen.demands += 1),
     onError: (error) => errors.push(error),
@@ -195,6 +194,7 @@ export function replicaOf({
   const storedStatus = (): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
   return {
     api,
+    budgetMs,
     /** Of the rollout "upgrades", as the API server has it. */
     status: storedStatus,
     /** The same, once it was reconciled. */
@@ -259,14 +259,14 @@ export function released(
 
 /** After the rollouts were listed with the policies (decisions/confirmation.ts). */
 export async function confirmAfterList(
-  { api, rollouts }: Replica,
+  { api, rollouts, budgetMs }: Replica,
   request: DecisionRequest,
   decision: Decision,
 ): Promise<Confirmation> {
   const snapshot = rollouts.snapshot(request.call.hook);
   const live = await api.rollouts();
   if (snapshot?.hasAll(live, api.version) === false) return { ok: false, reason: "RolloutNotInMemory" };
-  return await rollouts.takeSlots(request, decision, snapshot);
+  return await rollouts.takeSlots(request, decision, snapshot, budgetMs);
 }
 
 /** Memory has released it, and says that it is its turn: what the API server says. */
