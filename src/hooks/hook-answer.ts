@@ -7,6 +7,7 @@
 import type { HookAnswer } from "../extension/codec.ts";
 import type { Decision, ValidityCheck } from "../policy/decision.ts";
 import type { Subject } from "./hook-request.ts";
+import { LARGEST_FLEET } from "../lib/kept.ts";
 
 /** The verdict in logs and metrics: of the decision, or why there was none. */
 export type AnswerVerdict =
@@ -66,8 +67,6 @@ export interface LastAnswer {
   readonly isValid: ValidityCheck;
 }
 
-const MAX_ANSWERS = 20_000;
-
 /** The last answers at one hook. */
 export class LastAnswers {
   /** By uid of the Cluster, the oldest first. */
@@ -87,7 +86,7 @@ export class LastAnswers {
     this.forget(clusterUID);
     this.#last.set(clusterUID, answer);
     const oldest = this.#last.keys().next();
-    if (this.#last.size > MAX_ANSWERS && oldest.done !== true) this.forget(oldest.value);
+    if (this.#last.size > 2 * LARGEST_FLEET && oldest.done !== true) this.forget(oldest.value);
   }
 
   /** Another answer was given about the Cluster, or the Cluster is deleted. */

@@ -5,6 +5,7 @@
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Logger } from "../lib/logger.ts";
+import { LARGEST_FLEET } from "../lib/kept.ts";
 import type { EventText } from "../api/event-text.ts";
 import type { Cluster, OwnedPart, StoredNamespace } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
@@ -118,14 +119,11 @@ export function withSettings(
   return settings === undefined ? call : { ...call, settings };
 }
 
-/** Objects can name Namespaces and Clusters that do not exist, so names are not kept for ever. */
-const MAX_NAMES = 20_000;
-
 /** Tells whether anything has changed that a decision about a Cluster is made from, beside objects, tasks and the time. */
 export class Revisions {
   #latest = 0;
   #ofAll = 0;
-  /** By the name of a Namespace, or by clusterKey. */
+  /** By the name of a Namespace, or by clusterKey; objects can name some that do not exist. */
   readonly #named = new Map<string, number>();
 
   /** Unchanged as long as nothing about the Cluster has changed. */
@@ -136,7 +134,7 @@ export class Revisions {
   /** `undefined`: in all Namespaces. Where there are too many names, everything counts as changed. */
   changed(name: string | undefined): void {
     this.#latest += 1;
-    if (name !== undefined && this.#named.size < MAX_NAMES) {
+    if (name !== undefined && this.#named.size < 2 * LARGEST_FLEET) {
       this.#named.set(name, this.#latest);
     } else {
       this.#named.clear();

@@ -9,6 +9,7 @@ import {
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { entryOf } from "../lib/entry-of.ts";
+import { LARGEST_FLEET } from "../lib/kept.ts";
 import { operationKey } from "../operations/operation.ts";
 import { type PolicyRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
 import {
@@ -209,8 +210,6 @@ function representsItself({ tooLarge, ref }: CompiledPolicy): boolean {
   return tooLarge !== true || ref.kind === "ClusterHookPolicy";
 }
 
-/** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
-const MAX_CLUSTERS = 10_000;
 /** A user can name any version, so a Cluster with this many results gets no further ones of these. */
 const MAX_WITH_ANY_VERSION = 32;
 const OF_ANY_VERSION: ReadonlySet<RecentResult["verdict"]> = new Set(["Refused", "NotAsked"]);
@@ -231,7 +230,8 @@ class RecordedResults {
     if (known?.has(key) === true) return false;
     if (OF_ANY_VERSION.has(verdict) && known !== undefined && known.size >= MAX_WITH_ANY_VERSION)
       return false;
-    if (known === undefined && this.#byCluster.size >= MAX_CLUSTERS) this.#byCluster.clear();
+    // Any caller can invent Clusters. Beyond this bound a result may be recorded twice.
+    if (known === undefined && this.#byCluster.size >= LARGEST_FLEET) this.#byCluster.clear();
     entryOf(this.#byCluster, clusterUID, () => new Set()).add(key);
     return true;
   }

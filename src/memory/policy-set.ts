@@ -9,6 +9,7 @@ import { MAX_KINDS } from "../policy/watched-objects.ts";
 import type { MarkReaders } from "../policy/mark.ts";
 import { PolicyEntry } from "./policy-entry.ts";
 import { compareText } from "../lib/compare-text.ts";
+import { LARGEST_FLEET } from "../lib/kept.ts";
 
 export type PolicyObject = PolicyEntry["object"];
 
@@ -56,9 +57,6 @@ function representatives(): (entry: PolicyEntry) => boolean {
 function candidatesOf(entries: readonly PolicyEntry[]): Candidates {
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }
-
-/** Any caller can invent namespaces. */
-const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
@@ -164,7 +162,8 @@ export class PolicySet {
       .toSorted((a, b) => compareText(a.name, b.name))
       .map(({ entry }) => entry)
       .filter(representatives());
-    if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
+    // Any caller can invent namespaces.
+    if (this.#candidates.size >= LARGEST_FLEET) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);
     return candidates;

@@ -24,6 +24,7 @@ import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { followTasks, observeTask } from "../report/fleet-metrics.ts";
 import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
+import { Kept } from "../lib/kept.ts";
 import { Allowance } from "../turns/allowance.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServerAdapter } from "../adapters/api-server.ts";
@@ -165,14 +166,11 @@ function isNew(task: StoredTask | undefined): boolean {
 
 /** Each call about the Cluster tries again. */
 function oncePerReason(onEvent: TaskWiring["onEvent"]): TaskBeginnerOptions["onUnstored"] {
-  const told = new Set<string>();
+  const told = new Kept<true>();
   return ({ spec, name }, error) => {
     const key = `${name} ${messageOf(error)}`;
     if (told.has(key)) return;
-    if (told.size >= MAX_TOLD) told.clear();
-    told.add(key);
+    told.set(key, true);
     onEvent(taskNotStored(spec, name, error));
   };
 }
-
-const MAX_TOLD = 1000;

@@ -7,11 +7,10 @@ import type { ClusterCall } from "../policy/world.ts";
 import type { Outcome } from "../hooks/hook-answer.ts";
 import { MINUTE_MS } from "../lib/duration.ts";
 import type { Logger } from "../lib/logger.ts";
+import { LARGEST_FLEET } from "../lib/kept.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { AnswerDigest, AuditLog } from "./audit-log.ts";
 
-/** Any client that reaches the port can invent Clusters. */
-const MAX_ANSWERS = 20_000;
 /** How often an unchanged answer is logged, with a count: Cluster API repeats a call every few seconds for days. */
 const SUMMARY_EVERY_MS = 10 * MINUTE_MS;
 
@@ -59,8 +58,9 @@ export class AnswerLog implements AnswerRecorder {
       key,
       isSame ? { ...last, audited } : { line, loggedAt: now.getTime(), repeated: 0, audited },
     );
+    // Any client that reaches the port can invent Clusters.
     const oldest = this.#last.keys().next();
-    if (this.#last.size > MAX_ANSWERS && oldest.done !== true) this.#last.delete(oldest.value);
+    if (this.#last.size > 2 * LARGEST_FLEET && oldest.done !== true) this.#last.delete(oldest.value);
   }
 
   /** The audit log has the answer already. */

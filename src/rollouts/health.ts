@@ -3,6 +3,7 @@
 import { parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
+import { Kept } from "../lib/kept.ts";
 import { isAtVersion, isPending } from "../operations/hook-lives.ts";
 import { inOwnDecision } from "../policy/budget.ts";
 import { orderOf } from "../policy/version-order.ts";
@@ -59,10 +60,8 @@ export function reachedVersion(
 }
 
 /** Thousands of Clusters have the same few versions. */
-const versions = new Map<string, SemVer | null>();
-const MAX_VERSIONS = 1000;
+const versions = new Kept<SemVer | null>();
 
 function versionOf(text: string): SemVer | null {
-  if (versions.size >= MAX_VERSIONS) versions.clear();
   return entryOf(versions, text, () => parse(text));
 }

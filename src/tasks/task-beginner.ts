@@ -5,6 +5,7 @@ import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Kept } from "../lib/kept.ts";
 import type { DecisionRequest } from "../policy/world.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -22,7 +23,6 @@ export interface TaskBeginnerOptions {
 
 /** One policy can have hundreds of rules with tasks, and each HookTask is a request. */
 const MAX_STORED = 16;
-const MAX_FAILED = 1000;
 
 /** `error`: why it is not stored; `undefined`: it was not tried. */
 interface Unstored {
@@ -33,7 +33,7 @@ interface Unstored {
 export class StoredTaskBeginner {
   readonly #options: TaskBeginnerOptions;
   /** The names of those that could not be stored last time, which come last. */
-  readonly #failed = new Set<string>();
+  readonly #failed = new Kept<true>();
 
   constructor(options: TaskBeginnerOptions) {
     this.#options = options;
@@ -80,8 +80,7 @@ export class StoredTaskBeginner {
     } catch (error) {
       // Another call, or another replica, may have been first.
       if (!isAlreadyExists(error)) {
-        if (this.#failed.size >= MAX_FAILED) this.#failed.clear();
-        this.#failed.add(name);
+        this.#failed.set(name, true);
         return { intent, error };
       }
     }

@@ -3,6 +3,7 @@
 import { DAY_MS } from "../../lib/duration.ts";
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { entryOf } from "../../lib/entry-of.ts";
+import { Kept } from "../../lib/kept.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/sound-parts.ts";
 import { compileWindow } from "../../policy/window/window.ts";
@@ -50,11 +51,9 @@ function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldEr
 type Warning = Required<Pick<FieldError, "id" | "message">>;
 
 /** Remembered, because generated files have thousands of policies with the same few windows. */
-const known = new Map<string, readonly Warning[]>();
-const MAX_KNOWN = 1000;
+const known = new Kept<readonly Warning[]>();
 
 function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
-  if (known.size >= MAX_KNOWN) known.clear();
   return entryOf(known, JSON.stringify([now.getTime(), spec]), () => {
     const never = neverOpens(spec, now) ?? opensLate(spec, now);
     if (never !== undefined) return [never];
