@@ -6,6 +6,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import { type Logger, SayOnce } from "../lib/logger.ts";
+import { LOOK_MS } from "./followed.ts";
 import { BACKDATED_MS } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
@@ -37,12 +38,6 @@ export interface CaBundleOptions {
   readonly now: () => Date;
 }
 
-/**
- * Short: the API server refuses every request of a Cluster while the webhook of Clusters, which fails closed, has just been
- * installed and has no caBundle.
- */
-const INTERVAL_MS = 5_000;
-
 /** The webhook configurations of policies and of Clusters; neither needs to be installed. */
 export function ownWebhooks(name: string): readonly string[] {
   return [name, `${name}-clusters`];
@@ -56,9 +51,12 @@ export class CaBundleKeeper {
     this.#options = options;
   }
 
-  /** Runs until `signal` aborts; never rejects. */
+  /**
+   * Runs until `signal` aborts; never rejects. The pauses are short, because the API server refuses every request of a Cluster
+   * while the webhook of Clusters, which fails closed, has just been installed and has no caBundle.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    await every(INTERVAL_MS, signal, async () => await this.look(signal));
+    await every(LOOK_MS, signal, async () => await this.look(signal));
   }
 
   /** Looks once at the authorities and the webhooks. */

@@ -11,7 +11,7 @@ import type { Sample } from "../report/metrics.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper, type CaBundleOptions, ownWebhooks } from "./ca-bundle.ts";
 import { ClientAuthority } from "./client-authority.ts";
-import { Followed } from "./followed.ts";
+import { Followed, LOOK_MS } from "./followed.ts";
 import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
 import { OwnCertificates, type OwnCertificatesOptions, type WriteAction } from "./own-certificates.ts";
 import type { CheckedPair } from "./pem.ts";
@@ -46,9 +46,6 @@ const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remed
   },
 };
 
-const ALARM_INTERVAL_MS = 60_000;
-const SECRETS_INTERVAL_MS = 10_000;
-
 const now = (): Date => new Date();
 
 export class Certificates {
@@ -75,7 +72,6 @@ export class Certificates {
       read: async (signal) => await (this.#own?.currentPair(signal) ?? readServingPair(options, now())),
       onChange: (pair) => serving().forEach((server) => server.setCertificate(pair)),
       log,
-      ...(this.#own && { intervalMs: SECRETS_INTERVAL_MS }),
     });
     this.clients = {
       hooks: this.#authority("hooks", options.clients),
@@ -105,7 +101,7 @@ export class Certificates {
       this.#serving.run(signal),
       ...this.#authorities().map((authority) => authority.run(signal)),
       this.#caBundle.run(signal),
-      every(ALARM_INTERVAL_MS, signal, () => this.#warn()),
+      every(LOOK_MS, signal, () => this.#warn()),
     ]);
   }
 

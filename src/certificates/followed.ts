@@ -16,11 +16,10 @@ export interface FollowedOptions<T> {
   /** Called after each valid change, when `current` already has the new content; when it throws, the content counts as invalid. */
   readonly onChange: (content: T) => void;
   readonly log: Logger;
-  readonly intervalMs?: number;
 }
 
-/** kubelet itself needs up to a minute to update a mounted Secret. */
-const INTERVAL_MS = 5_000;
+/** How often certificates are looked at. kubelet itself needs up to a minute to update a mounted Secret. */
+export const LOOK_MS = 5_000;
 
 export class Followed<T extends Lifetime> {
   readonly #options: FollowedOptions<T>;
@@ -49,8 +48,7 @@ export class Followed<T extends Lifetime> {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = INTERVAL_MS } = this.#options;
-    await every(intervalMs, signal, async () => await this.look(signal));
+    await every(LOOK_MS, signal, async () => await this.look(signal));
   }
 
   /** Reads once. Invalid content leaves the old one in use. */

@@ -16,8 +16,6 @@ export const KEEP_OLD_AUTHORITY_MS = DAY_MS;
 export const SETTLE_MS = 30_000;
 
 const RENEW_AT = 2 / 3;
-/** Share of the life by which a renewal can be earlier. */
-const JITTER = 1 / 20;
 const WARN_AT = 5 / 6;
 
 /** The dates of a certificate. */
@@ -35,11 +33,9 @@ export function lifetimeOf({ validFromDate, validToDate }: X509Certificate): Lif
   return { notBefore: validFromDate, notAfter: validToDate };
 }
 
-/** When to renew the certificate. Every replica computes the same time, which differs between certificates. */
-export function renewalOf({ fingerprint, notBefore, notAfter }: Validity): Date {
+export function renewalOf({ notBefore, notAfter }: Lifetime): Date {
   const life = notAfter.getTime() - notBefore.getTime();
-  const jitter = (Number.parseInt(fingerprint.replaceAll(":", "").slice(0, 8), 16) / 2 ** 32) * JITTER;
-  return new Date(notBefore.getTime() + life * (RENEW_AT - jitter));
+  return new Date(notBefore.getTime() + life * RENEW_AT);
 }
 
 /** When to warn, which is long after the certificate should have been renewed. */

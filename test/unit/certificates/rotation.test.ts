@@ -107,31 +107,18 @@ test("only what creates a Secret needs no leader", () => {
   assert.deepEqual(new Set(free), new Set(["CreateAuthority", "CreateServing"]));
 });
 
-const fingerprints = fc
-  .array(fc.integer({ min: 0, max: 255 }), { minLength: 32, maxLength: 32 })
-  .map((bytes) => bytes.map((byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join(":"));
-
-test("renewal comes before two thirds of the life, after three fifths, and before the warning; always at the same time", () => {
+test("renewal comes at two thirds of the life, and before the warning", () => {
   fc.assert(
-    fc.property(fingerprints, fc.integer({ min: 60_000, max: AUTHORITY_LIFE_MS }), (fingerprint, lifeMs) => {
-      const certificate = validity(fingerprint, NOW, lifeMs);
+    fc.property(fc.integer({ min: 60_000, max: AUTHORITY_LIFE_MS }), (lifeMs) => {
+      const certificate = validity("00", NOW, lifeMs);
       const { notBefore, notAfter } = certificate;
       const part = (at: Date): number =>
         (at.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
-      assert.ok(part(renewalOf(certificate)) > 0.6 && part(renewalOf(certificate)) < 0.667);
-      assert.deepEqual(renewalOf(certificate), renewalOf({ ...certificate }));
+      assert.ok(part(renewalOf(certificate)) > 0.666 && part(renewalOf(certificate)) < 0.667);
       assert.ok(warningOf(certificate) > renewalOf(certificate) && warningOf(certificate) < notAfter);
     }),
     runs(100),
   );
-});
-
-test("certificates issued together are not renewed together", () => {
-  const renewals = ["00:00", "55:55", "AA:AA", "FF:FF"].map((start) =>
-    renewalOf(validity(`${start}:00:00`, NOW, LEAF_LIFE_MS)).getTime(),
-  );
-  const [earliest, latest] = [Math.min(...renewals), Math.max(...renewals)];
-  assert.ok(latest - earliest > 4 * DAY_MS);
 });
 
 /** The API server, one ExtensionConfig that follows ca.crt or not, and the leader; time only passes. */
