@@ -287,7 +287,7 @@ describe("the command line's answers are the operator's", () => {
       );
       return isSame(expected, actual);
     };
-    await cp.waitFor(`the statuses about ${namespace} to agree`, agree, 15_000).catch(() => undefined);
+    await cp.waitFor(`the statuses about ${namespace} to agree`, agree).catch(() => undefined);
     assert.deepEqual(actual, expected);
   };
 

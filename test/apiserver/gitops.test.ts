@@ -140,7 +140,7 @@ describe("in each state", () => {
       "-n",
       TEAM,
       "--for=condition=Ready",
-      "--timeout=10s",
+      "--timeout=60s",
     );
   });
 
@@ -153,7 +153,7 @@ describe("in each state", () => {
       await cp.waitFor(
         `${ref.kind} to be called, sooner than by the next resync`,
         async () => condition(await cp.get(ref), "NotCalled") === undefined,
-        10_000,
+        25_000, // the resync comes after 30 s
       );
     const message = await messageOf(policy, "Ready");
     await shows(policy, "Current", { status: "Healthy", message });

@@ -13,6 +13,7 @@ import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { startProxy } from "../controlplane/proxy.ts";
 import { allow, grant, readGrant } from "../controlplane/rights.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { MemoryLogger } from "../unit/kube/fixtures.ts";
 
 const cp = await sharedControlPlane();
@@ -99,11 +100,13 @@ async function untilFound(
   { objects }: Observation,
   { kind }: Pick<Definition, "kind">,
   wanted: readonly string[] | string,
+  timeoutMs?: number,
 ): Promise<FoundObjects> {
-  return await cp.waitFor(`${objectKindKey(kind)} to be ${String(wanted)}`, () => {
+  const isFound = (): FoundObjects | false => {
     const found = objects.find(kind, "default");
     return String(namesOf(found)) === String(wanted) && typeof namesOf(found) === typeof wanted && found;
-  });
+  };
+  return await cp.waitFor(`${objectKindKey(kind)} to be ${String(wanted)}`, isFound, timeoutMs);
 }
 
 /** Installed and granted. */
@@ -200,7 +203,7 @@ test("that a kind is removed is not that there are no objects, and its next defi
   const seen = watching(t, metadataOf(nut.kind));
   await untilFound(seen, nut, ["gone", "kept"]);
   await cp.delete(nut.ref);
-  await untilFound(seen, nut, ["kept"]);
+  await untilFound(seen, nut, ["kept"], DEFINITION_GONE_MS);
   const { objects } = seen;
   const read = async (): Promise<FoundObjects> => await objects.read(nut.kind, "default", { whole: false });
   assert.deepEqual(await read(), {
@@ -209,7 +212,7 @@ test("that a kind is removed is not that there are no objects, and its next defi
     message: "kind Nut in things.example.com/v1 is being removed from the API server",
   });
   await cp.patch(refOf(kept), { metadata: { finalizers: [] } });
-  await untilFound(seen, nut, "ObjectKindUnknown");
+  await untilFound(seen, nut, "ObjectKindUnknown", DEFINITION_GONE_MS);
   assert.equal(namesOf(await read()), "ObjectKindUnknown");
 
   await cp.apply(define("Nut", "Cluster").crd);

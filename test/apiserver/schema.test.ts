@@ -316,7 +316,7 @@ describe("kubectl", () => {
     const [wideHeader = "", wide = ""] = (await cp.kubectl("get", "hookpolicy", "-o", "wide")).split("\n");
     assert.match(wideHeader, /AGE +HOOKS +REASON *$/);
     assert.match(wide, /\d+s +BeforeClusterUpgrade,BeforeClusterDelete +Loaded *$/);
-    await cp.kubectl("wait", "--for=condition=Ready", "hkp/protect", "--timeout=5s");
+    await cp.kubectl("wait", "--for=condition=Ready", "hkp/protect", "--timeout=60s");
   });
 
   test("lists all kinds under Cluster API's category", async () => {

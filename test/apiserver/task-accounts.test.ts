@@ -189,7 +189,7 @@ describe("the accounts of tasks", () => {
     await cp.waitFor(
       "the others to be cancelled",
       async () => (await tasksIn(cp, many)).every(({ status }) => status?.phase === "Cancelled"),
-      300_000,
+      900_000,
     );
     assert.deepEqual(await jobsIn(cp, many), []);
   });

@@ -104,7 +104,7 @@ describe("a HookRollout keeps its limits", () => {
         }
       },
       async () => {
-        await cp.waitFor("writes", () => proxies.some((proxy) => proxy.count(writes) > 1), 120_000);
+        await cp.waitFor("writes", () => proxies.some((proxy) => proxy.count(writes) > 1));
         for (const proxy of proxies) proxy.resume();
       },
     );

@@ -40,17 +40,12 @@ describe("a slot is given back", { concurrency: true }, () => {
     t.after(async () => await observer.stop());
 
     await upgrade(cp, vetoed, "vetoed-0");
-    await waitForRollout(
-      { cp, name: "vetoed" },
-      "vetoed-0 to have the slot",
-      async () => {
-        const { running = [] } = await rolloutStatus(cp, "vetoed");
-        return running.some(
-          ({ name, claimed, markedAt }) => name === "vetoed-0" && claimed && markedAt === undefined,
-        );
-      },
-      120_000,
-    );
+    await waitForRollout({ cp, name: "vetoed" }, "vetoed-0 to have the slot", async () => {
+      const { running = [] } = await rolloutStatus(cp, "vetoed");
+      return running.some(
+        ({ name, claimed, markedAt }) => name === "vetoed-0" && claimed && markedAt === undefined,
+      );
+    });
     await upgrade(cp, other, "next-0");
     await topologySays(cp, other, "next-0", /HookRollout vetoed: waits for a free slot/);
     // Cluster API joins what its extensions say in no order.
@@ -84,21 +79,11 @@ describe("a slot is given back", { concurrency: true }, () => {
     observer.run({ upgradeMs: 500, stuck: ["gone-0"] });
     t.after(async () => await observer.stop());
     await upgrade(cp, namespace, "gone-0");
-    await waitForRollout(
-      { cp, name: namespace },
-      "gone-0 to begin",
-      () => observer.begun.length > 0,
-      120_000,
-    );
+    await waitForRollout({ cp, name: namespace }, "gone-0 to begin", () => observer.begun.length > 0);
     await upgrade(cp, namespace, "gone-1");
     await topologySays(cp, namespace, "gone-1", /HookRollout deleted-upgrade: waits for a free slot/);
     await deleteCluster(cp, namespace, "gone-0");
-    await waitForRollout(
-      { cp, name: namespace },
-      "gone-1 to be upgraded",
-      () => observer.ends.has("gone-1"),
-      120_000,
-    );
+    await waitForRollout({ cp, name: namespace }, "gone-1 to be upgraded", () => observer.ends.has("gone-1"));
     await waitUntilGone(cp, namespace, "gone-0");
     await waitForRollout({ cp, name: namespace }, "the status to have forgotten it", async () => {
       const { running = [], failed = [], summary } = await rolloutStatus(cp, namespace);

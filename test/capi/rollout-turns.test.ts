@@ -24,9 +24,9 @@ describe("namespaces", { concurrency: true }, () => {
     const waiting = (count: number) => async (): Promise<boolean> =>
       (await rolloutStatus(cp, "turns")).next?.length === count;
     for (const index of [0, 1, 2]) await upgrade(cp, large, `large-${index}`);
-    await waitForRollout({ cp, name: "turns" }, "the large one to wait", waiting(3), 120_000);
+    await waitForRollout({ cp, name: "turns" }, "the large one to wait", waiting(3));
     for (const index of [0, 1]) await upgrade(cp, small, `small-${index}`);
-    await waitForRollout({ cp, name: "turns" }, "both to wait", waiting(5), 120_000);
+    await waitForRollout({ cp, name: "turns" }, "both to wait", waiting(5));
 
     const observer = new FleetObserver(cp, large, small);
     observer.run({ upgradeMs: 500 });
@@ -58,7 +58,7 @@ describe("namespaces", { concurrency: true }, () => {
       await upgrade(cp, other, `other-${index}`);
     }
     const runBoth = (): boolean => observer.most === 2;
-    await waitForRollout({ cp, name: "tenants" }, "one of each to run", runBoth, 120_000);
+    await waitForRollout({ cp, name: "tenants" }, "one of each to run", runBoth);
     both.resolve();
     const areDone = (): boolean => observer.ends.size === 4;
     await waitForRollout({ cp, name: "tenants" }, "all to be upgraded", areDone, 300_000);

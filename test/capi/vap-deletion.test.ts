@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { objectOf } from "../controlplane/client.ts";
-import { createCluster, waitUntilGone } from "../controlplane/lab.ts";
+import { createCluster, isGone, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import {
   DELETE_APPROVED,
@@ -24,11 +24,6 @@ after(stopProtected);
 
 /** Its controller asks for every kind there is, at 20 requests per second, and backs off when one is refused. */
 const NAMESPACE_MS = 180_000;
-
-async function namespaceGone(name: string): Promise<void> {
-  const gone = async (): Promise<boolean> => (await cp.find(namespaceRef(name))) === undefined;
-  await cp.waitFor(`Namespace ${name} to be gone`, gone, NAMESPACE_MS);
-}
 
 /** As kubectl does it, which takes the version that the server prefers. */
 async function runRemedy(message: string): Promise<void> {
@@ -104,7 +99,7 @@ describe("the refusal to delete", { concurrency: true }, () => {
       (await cp.list({ ...parts, namespace: "doomed" })).length === 0;
     await cp.waitFor("the control plane's object to be gone", none, NAMESPACE_MS);
     await person.patch(ref, annotations({ [DELETE_APPROVED]: metadata.uid ?? "" }));
-    await namespaceGone("doomed");
+    await isGone(cp, namespaceRef("doomed"));
   });
 
   test("of a Namespace with the label keeps everything in it", async () => {
@@ -114,7 +109,7 @@ describe("the refusal to delete", { concurrency: true }, () => {
     await refused(person.delete(namespaceRef("whole")), /Namespace whole is protected/);
     await runRemedy(message);
     await person.delete(namespaceRef("whole"));
-    await namespaceGone("whole");
+    await isGone(cp, namespaceRef("whole"));
   });
 
   test("takes the mark of clusterctl move only for a paused Cluster", async () => {

@@ -75,7 +75,7 @@ export async function isInstalled(cp: ControlPlane): Promise<void> {
   await isRolledOut(cp, NAMESPACE, DEPLOYMENT.name);
   const discovered = async (): Promise<boolean> =>
     conditionOf(await cp.get(EXTENSION), "Discovered") === "True";
-  await cp.waitFor("Cluster API to discover the operator", discovered, 120_000);
+  await cp.waitFor("Cluster API to discover the operator", discovered);
 }
 
 /** Those that are not being deleted. */

@@ -11,7 +11,7 @@ export async function globalSetup(): Promise<void> {
   const cluster = await attachCluster();
   try {
     const ready = async (): Promise<boolean> => (await cluster.request("GET", "/readyz")) === "ok";
-    await cluster.waitFor("the API server to be ready", ready, 120_000);
+    await cluster.waitFor("the API server to be ready", ready);
     await cluster.apply(await readFile(join(NODES_FOLDER, "dns.yaml"), "utf8"));
     await nodesAreReady(cluster);
     await isRolledOut(cluster, "kube-system", "coredns");

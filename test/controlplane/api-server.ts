@@ -34,8 +34,6 @@ export interface ApiServerRequest {
   readonly args: readonly string[];
 }
 
-const READY_TIMEOUT_MS = 60_000;
-
 /** On SIGTERM it stops listening at once, but then waits up to a minute for clients to end their watches. */
 const GRACE_MS = 2_000;
 
@@ -59,7 +57,7 @@ export async function startApiServer(
   const ready = async (): Promise<void> => {
     const client = new Client({ url, ca: authority.certificate, token });
     const probe = async (): Promise<boolean> => (await client.request("GET", "/readyz")) === "ok";
-    const options = { timeoutMs: READY_TIMEOUT_MS, everyMs: 50, failure: processes.failure };
+    const options = { everyMs: 50, failure: processes.failure };
     await waitFor("kube-apiserver to be ready", probe, options).finally(() => client.close());
   };
   return {

@@ -281,9 +281,7 @@ export class Client {
     const key = `${apiVersion}/${kind}`;
     const known = this.#resources.get(key);
     if (known !== undefined) return known;
-    const found = await waitFor(`${apiVersion} to serve ${kind}`, () => this.#discover(apiVersion, kind), {
-      timeoutMs: 60_000,
-    });
+    const found = await waitFor(`${apiVersion} to serve ${kind}`, () => this.#discover(apiVersion, kind));
     this.#resources.set(key, found);
     return found;
   }

@@ -18,7 +18,6 @@ const KEPT_KINDS = new Set([
   "ValidatingWebhookConfiguration",
 ]);
 
-const READY_TIMEOUT_MS = 60_000;
 export const FEATURE_GATES = "ClusterTopology=true,RuntimeSDK=true";
 
 export interface ManagerOptions {
@@ -86,7 +85,7 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
   const start = async (changed?: ManagerOptions): Promise<void> => {
     current = changed ?? current;
     if (daemon?.running() !== true) daemon = launch();
-    await cp.waitFor("Cluster API's webhooks to answer", () => answers(healthPort), READY_TIMEOUT_MS);
+    await cp.waitFor("Cluster API's webhooks to answer", () => answers(healthPort));
   };
   const stop = async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> => await daemon?.stop(signal);
   await start();

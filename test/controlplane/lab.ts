@@ -13,6 +13,7 @@ import {
   labClass,
   labDefinitions,
 } from "./lab-kinds.ts";
+import { DEFINITION_GONE_MS } from "./waits.ts";
 
 export const FIRST_VERSION = "v1.34.0";
 export const NEXT_VERSION = "v1.35.0";
@@ -46,6 +47,9 @@ export async function installLab(cp: ControlPlane): Promise<void> {
 export function clusterRef(namespace: string, name: string): Ref {
   return { apiVersion: CLUSTER_API, kind: "Cluster", namespace, name };
 }
+
+/** An annotation: Cluster API removes its last mark by removing all annotations, also those of the last second. */
+export const KEPT = { "hooks.example.com/kept": "true" };
 
 /** Creates the Namespace, too, where it is missing. Hook: BeforeClusterCreate. */
 export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
@@ -161,6 +165,12 @@ export async function deleteCluster(cp: ControlPlane, namespace: string, name: s
     isGuarded(await cp.get(clusterRef(namespace, name))),
   );
   await cp.delete(clusterRef(namespace, name));
+}
+
+/** The end of a definition, or of a Namespace, can take minutes on a busy machine. */
+export async function isGone(cp: ControlPlane, ref: Ref): Promise<void> {
+  const gone = async (): Promise<boolean> => (await cp.find(ref)) === undefined;
+  await cp.waitFor(`${ref.kind} ${ref.name} to be gone`, gone, DEFINITION_GONE_MS);
 }
 
 export async function waitUntilGone(cp: ControlPlane, namespace: string, name: string): Promise<void> {

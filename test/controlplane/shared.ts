@@ -27,7 +27,7 @@ import { waitFor } from "./waits.ts";
 
 /** Names the folder in which the addresses of what is shared appear, each as soon as it runs. */
 const VARIABLE = "HOOKPOLICY_TEST_SHARED";
-const START_TIMEOUT_MS = 180_000;
+const START_TIMEOUT_MS = 300_000;
 
 export interface FleetAddress {
   readonly controlPlane: ControlPlaneAddress;

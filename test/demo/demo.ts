@@ -131,7 +131,7 @@ async function create({ cp, operator, showLog }: Stage): Promise<void> {
     "-n",
     NAMESPACE,
     "--for=condition=Ready",
-    "--timeout=20s",
+    "--timeout=120s",
   );
   await kubectl(cp, "apply", "-f", join(FILES, "cluster.yaml"));
   await cp.waitFor("AfterControlPlaneInitialized to be called", () =>

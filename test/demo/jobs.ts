@@ -30,7 +30,7 @@ Hold a Cluster, ask why, and release it:
   ${remove} --wait=false
   hookpolicy explain ${namespace}/${cluster}
   hookpolicy approve ${namespace}/${cluster}
-  kubectl wait -n ${namespace} ${CLUSTERS}/${cluster} --for=delete
+  kubectl wait -n ${namespace} ${CLUSTERS}/${cluster} --for=delete --timeout=5m
 
 Refuse the deletion itself, until it is approved:
 
