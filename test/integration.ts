@@ -21,6 +21,8 @@ const LONGEST = [
   "test/apiserver/permissions.test.ts",
   "test/capi/faults.test.ts",
   "test/capi/doctor.test.ts",
+  "test/capi/language-time.test.ts",
+  "test/apiserver/operator-windows.test.ts",
   "test/capi/recipes.test.ts",
   "test/capi/rollout-recipes.test.ts",
   "test/capi/rollouts.test.ts",
@@ -37,7 +39,6 @@ const LONGEST = [
   "test/apiserver/operator-events.test.ts",
   "test/apiserver/hostile.test.ts",
   "test/apiserver/certificates.test.ts",
-  "test/capi/language-time.test.ts",
   "test/apiserver/shutdown.test.ts",
 ];
 

@@ -10,6 +10,7 @@ import {
   APPROVED,
   applyPolicy,
   approve,
+  atRest,
   condition,
   conditionIs,
   eventAbout,
@@ -53,13 +54,15 @@ describe("time", () => {
     return (await operator.ask(HOOK, { cluster })).retryAfterSeconds ?? -1;
   }
 
-  function metric(name: string, namespace: string, ...labels: readonly string[]): Promise<number> {
-    return fleet.operator.metric(name, `namespace="${namespace}"`, ...labels);
+  /** The other operator may have written the status that was waited for. */
+  async function metricIs(value: number, name: string, ...labels: readonly string[]): Promise<void> {
+    const is = async (): Promise<boolean> => (await fleet.operator.metric(name, ...labels)) === value;
+    await cp.waitFor(`${name} of ${labels.join()} to be ${value}`, is);
   }
 
   describe("with two operators, of which Cluster API asks one", { concurrency: true }, () => {
     test("opens a window for a held Cluster, and closes it again", async () => {
-      const [opens, closes] = [inSeconds(20), inSeconds(35)];
+      const [opens, closes] = [inSeconds(40), inSeconds(65)];
       const window = {
         allow: [{ from: opens, to: inSeconds(600) }],
         deny: [{ from: closes, to: inSeconds(900) }],
@@ -69,7 +72,7 @@ describe("time", () => {
       assert.deepEqual([row.gate, row.reason, row.earliestRelease], ["night", "WindowClosed", opens]);
       assert.equal(statusOf(await cp.get(ref)).nextTransitionTime, opens);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
-      assert.equal(await metric("hookpolicy_window_open", "window"), 0);
+      await metricIs(0, "hookpolicy_window_open", 'namespace="window"');
       await topologySays(
         cp,
         "window",
@@ -89,7 +92,7 @@ describe("time", () => {
         "the next edge",
         async () => statusOf(await cp.get(ref)).nextTransitionTime === closes,
       );
-      assert.equal(await metric("hookpolicy_window_open", "window"), 1);
+      await metricIs(1, "hookpolicy_window_open", 'namespace="window"');
       assert.match(
         (await eventAbout(cp, ref, "WindowOpened"))["note"],
         new RegExp(`open since ${opens}, until ${closes}`),
@@ -97,7 +100,7 @@ describe("time", () => {
 
       const closed = await eventAbout(cp, ref, "WindowClosed");
       assert.match(closed["note"], new RegExp(`closed since ${closes}, for good`));
-      assert.equal(await metric("hookpolicy_window_open", "window"), 0);
+      await metricIs(0, "hookpolicy_window_open", 'namespace="window"');
       await conditionIs(cp, ref, "Restrictive", "ActionRequired");
       await createCluster(cp, { namespace: "window", name: "late" });
       const late = await policyRow(cp, ref, "late", HOOK);
@@ -107,7 +110,7 @@ describe("time", () => {
 
     test("counts a wait from the moment when all other gates are met, and anew when they did not", async () => {
       // Nothing foretells an approval, so Cluster API has to ask again by itself.
-      const gates = [approved, { name: "soak", wait: { duration: "12s" } }];
+      const gates = [approved, { name: "soak", wait: { duration: "30s" } }];
       const ref = await held("wait", gates, { retryAfterSeconds: 5 });
       assert.equal((await policyRow(cp, ref, "c1", HOOK)).timers, undefined);
       await approve(cp, "wait", "c1");
@@ -122,7 +125,7 @@ describe("time", () => {
       await approve(cp, "wait", "c1");
       const again = await running(ref);
       assert.ok(again.since > first.since, `counts anew: ${first.since}, ${again.since}`);
-      assert.equal(Date.parse(again.release) - Date.parse(again.since), 12_000);
+      assert.equal(Date.parse(again.release) - Date.parse(again.since), 30_000);
       await isCreated(cp, "wait", "c1");
       const { reason, time } = await resultOf(cp, ref, "c1");
       assert.equal(reason, "GatesHold");
@@ -140,16 +143,17 @@ describe("time", () => {
     }
 
     test("lets a Cluster go at a deadline that says so", async () => {
-      const ref = await held("deadline", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
+      const ref = await held("deadline", [approved], { deadline: { after: "40s", onExpiry: "Allow" } });
       const row = await policyRow(cp, ref, "c1", HOOK);
       const blockedSince = row.timers?.[0]?.blockedSince ?? "";
       const later = (ms: number): string =>
         new Date(Date.parse(blockedSince) + ms).toISOString().replace(".000Z", "Z");
-      const deadline = later(20_000);
+      const deadline = later(40_000);
       assert.equal(row.earliestRelease, deadline);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
-      // The answer is of the other operator, which may have seen the Cluster a moment later.
-      const proceeds = new RegExp(`this rule releases it at (${deadline}|${later(21_000)})`);
+      // The answer is of the other operator, which may have seen the Cluster some seconds later.
+      const times = [40, 41, 42, 43, 44, 45].map((seconds) => later(seconds * 1000));
+      const proceeds = new RegExp(`this rule releases it at (${times.join("|")})`);
       await topologySays(cp, "deadline", "c1", proceeds);
       await isNotCreated(cp, "deadline", "c1");
       await isCreated(cp, "deadline", "c1");
@@ -177,7 +181,7 @@ describe("time", () => {
         (await eventAbout(cp, about, "DeadlinePassed"))["note"],
         /is held by .*, although its deadline passed at 2/,
       );
-      assert.equal(await metric("hookpolicy_deadlines", "kept", 'passed="100"'), 1);
+      await metricIs(1, "hookpolicy_deadlines", 'namespace="kept"', 'passed="100"');
       const row = await cp.waitFor("the row to tell", async () => {
         const found = await policyRow(cp, ref, "c1", HOOK);
         return /the deadline passed at/.test(found.message) && found;
@@ -187,7 +191,7 @@ describe("time", () => {
       await isNotCreated(cp, "kept", "c1");
       await approve(cp, "kept", "c1");
       await noRow(cp, ref, "c1", HOOK);
-      assert.equal(await metric("hookpolicy_deadlines", "kept"), 0);
+      await metricIs(0, "hookpolicy_deadlines", 'namespace="kept"');
     });
 
     test("foretells when windows, a wait and a deadline let a Cluster go", async () => {
@@ -204,7 +208,8 @@ describe("time", () => {
           const { earliestRelease } = await policyRow(cp, ref, "c1", HOOK);
           const at = earliestRelease === undefined ? undefined : Date.parse(earliestRelease);
           return (
-            at === expected || (at !== undefined && expected !== undefined && Math.abs(at - expected) < 3000)
+            at === expected ||
+            (at !== undefined && expected !== undefined && Math.abs(at - expected) < 60_000)
           );
         });
       };
@@ -250,7 +255,7 @@ describe("time", () => {
         const [a, b] = await Promise.all([messages(operator), messages(second)]);
         return JSON.stringify(a) === JSON.stringify(b);
       });
-      const settled = await atRest(versions);
+      const settled = await atRest(cp, versions);
       const said = await messages(operator);
       await holdsFor(15_000, async () => {
         assert.deepEqual(await messages(second), said);
@@ -260,21 +265,9 @@ describe("time", () => {
     });
   });
 
-  /** What `read` gives once it has been the same for 3 s. */
-  async function atRest<T>(read: () => Promise<T>): Promise<T> {
-    let last = await read();
-    let since = performance.now();
-    return await cp.waitFor("the statuses to be at rest", async () => {
-      const now = await read();
-      if (JSON.stringify(now) !== JSON.stringify(last)) since = performance.now();
-      last = now;
-      return performance.now() - since > 3000 && now;
-    });
-  }
-
   test("goes on counting while the operator is killed and started again", async () => {
     await second.daemon.stop();
-    const ref = await held("killed", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
+    const ref = await held("killed", [approved], { deadline: { after: "40s", onExpiry: "Allow" } });
     const row = await policyRow(cp, ref, "c1", HOOK);
     const deadline = row.earliestRelease ?? "";
     await restartOperator(fleet, {}, "SIGKILL");

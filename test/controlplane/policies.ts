@@ -43,7 +43,13 @@ export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Pro
   if (ref.namespace !== undefined) {
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: ref.namespace } });
   }
-  const [stored] = await cp.apply(objectOf(ref, { spec }));
+  const outcome = await cp.waitFor(`${ref.kind} ${ref.name} to be reviewed`, async () => {
+    const [result] = await Promise.allSettled([cp.apply(objectOf(ref, { spec }))]);
+    // A review that could not be made in time says so.
+    return !(result.status === "rejected" && /: try again/.test(String(result.reason))) && result;
+  });
+  if (outcome.status === "rejected") throw outcome.reason;
+  const [stored] = outcome.value;
   if (stored === undefined) throw new Error(`${ref.kind} ${ref.name} was not stored`);
   return stored;
 }
@@ -147,8 +153,20 @@ export async function resultOf(cp: ControlPlane, policy: Ref, cluster: string): 
   );
 }
 
-/** An Event that counts others is written half a minute after the first of them. */
-const EVENT_TIMEOUT_MS = 90_000;
+/** A status may be five seconds behind (MAX_BEHIND_MS). */
+const AT_REST_MS = 8000;
+
+/** What `read` gives once it has been the same for so long that no write of a status is due. */
+export async function atRest<T>(cp: ControlPlane, read: () => Promise<T>): Promise<T> {
+  let last = await read();
+  let since = performance.now();
+  return await cp.waitFor("the statuses to be at rest", async () => {
+    const now = await read();
+    if (JSON.stringify(now) !== JSON.stringify(last)) since = performance.now();
+    last = now;
+    return performance.now() - since > AT_REST_MS && now;
+  });
+}
 
 /** The Event about that object, once it is there. */
 export async function eventAbout(
@@ -157,14 +175,11 @@ export async function eventAbout(
   reason: string,
 ): Promise<KubeObject> {
   const events = { apiVersion: "events.k8s.io/v1", kind: "Event", namespace };
-  return await cp.waitFor(
-    `an Event ${reason} about ${kind} ${name}`,
-    async () =>
-      (await cp.list(events)).find(
-        (event) =>
-          event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
-      ),
-    EVENT_TIMEOUT_MS,
+  return await cp.waitFor(`an Event ${reason} about ${kind} ${name}`, async () =>
+    (await cp.list(events)).find(
+      (event) =>
+        event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
+    ),
   );
 }
 
