@@ -7,7 +7,7 @@ import { ApiError, type Client, type KubeObject, type Ref, isRefused } from "../
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, createCluster, installLab, provision } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, installLab, KEPT, provision } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import { createAccountWith } from "../controlplane/rights.ts";
 
@@ -18,8 +18,6 @@ export const FINALIZER = "cluster.cluster.x-k8s.io";
 export const DELETE_APPROVED = "hooks.example.com/delete-approved";
 /** One of the group that docs/recipes/protect-marks.md lists. */
 export const MOVER = ["--as=otto", "--as-group=cluster-movers", "--as-group=system:masters"];
-/** Cluster API removes its last mark by removing all annotations, also those of the last second. */
-const KEPT = { "hooks.example.com/kept": "true" };
 export const PRODUCTION = { tier: "production" };
 
 export let cp: ControlPlane;

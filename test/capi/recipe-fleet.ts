@@ -11,7 +11,7 @@ import { type KubeObject, objectsOf, type Ref, isRefused } from "../controlplane
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, FIRST_VERSION, installLab, provision } from "../controlplane/lab.ts";
+import { clusterRef, FIRST_VERSION, installLab, KEPT, provision } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CLASS, LAB_NAMESPACE } from "../controlplane/lab-kinds.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
@@ -319,8 +319,7 @@ export class Recipe {
     await this.cp.create({
       apiVersion: CLUSTER_API,
       kind: "Cluster",
-      // Cluster API removes its last mark by removing all annotations, also those of the last second.
-      metadata: { namespace, name, labels, annotations: { "hooks.example.com/kept": "true" } },
+      metadata: { namespace, name, labels, annotations: KEPT },
       spec: { topology: { classRef: { name: className, namespace: LAB_NAMESPACE }, version: FIRST_VERSION } },
     });
     return clusterRef(namespace, name);
