@@ -250,7 +250,16 @@ describe("break-glass", () => {
     await scene.kill();
     const [manager = "", ...args] = argvOf(capi.daemon().pid);
     await capi.stop();
-    const started = run(manager, args, { env: environment(), timeout: 180_000, maxBuffer: 64 * 1024 * 1024 });
+    let isPaused = false;
+    const options = { env: environment(), timeout: 180_000, maxBuffer: 64 * 1024 * 1024 };
+    /** It ends after a minute, in which a busy machine may not have paused what it has to. */
+    const warmUp = async (more: number): Promise<unknown> =>
+      await run(manager, args, options).catch(async (error: unknown) => {
+        if (isPaused || more === 0) throw error;
+        return await warmUp(more - 1);
+      });
+    const started = warmUp(3);
+    started.catch(() => undefined); // it is looked at later
     const whileItWarmsUp = async (what: string, attempt: () => Promise<unknown>): Promise<void> => {
       await cp.waitFor(`${what}, once Cluster API's webhook answers`, async () =>
         attempt().then(
@@ -268,6 +277,7 @@ describe("break-glass", () => {
       goes.filter((line) => /prod-[24]/.test(line)).map((line) => `${line}\n`),
     );
     await whileItWarmsUp("the pause", () => sh(`set -o pipefail; ${inEmergency(pause)}`));
+    isPaused = true;
     // Its last attempt may end by its own time limit, and then say that.
     await assert.rejects(started, /failed to discover extension \W+hookpolicy[^]*registry warmup timed out/);
     await liftBinding("hookpolicy-protect-marks");
@@ -286,7 +296,6 @@ describe("break-glass", () => {
     await scene.serving();
     await sh(inEmergency(discovered));
     await sh(inEmergency(resume));
-    await policyRow(cp, POLICY, "prod-2", HOOK);
     await policyRow(cp, policyRef(TEAM, "upgrades"), "prod-4", "BeforeClusterUpgrade");
     await sh(`hookpolicy approve ${TEAM}/prod-2 --yes`);
     await waitUntilGone(cp, TEAM, "prod-2");

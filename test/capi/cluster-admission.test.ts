@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { objectsOf, isRefused } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
-import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, isGone, NEXT_VERSION, provision } from "../controlplane/lab.ts";
 import {
   APPROVED,
   applyPolicy,
@@ -152,7 +152,7 @@ describe("a Cluster whose rules speak at admission", () => {
       cluster.name,
       "--wait=false",
     );
-    await cp.waitFor("the Cluster to be gone", async () => (await cp.find(cluster)) === undefined);
+    await isGone(cp, cluster);
   });
 
   test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
@@ -182,11 +182,12 @@ describe("a Cluster whose rules speak at admission", () => {
     const selects = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
     const paused = { operation: "Delete", namespaceSelector: selects, paused: true } as const;
     const rollout = await storeRollout(cp, "fg-asked", paused);
+    await policyIsReady(cp, await cp.get(rollout));
     await cp.delete(policyRef(namespace, "protect"));
     await cp.waitFor("the rollout to hold it", async () => /HookRollout fg-asked/.test(await foreground()));
     assert.equal((await cp.get(ref)).metadata.finalizers?.includes("foregroundDeletion"), false);
     await cp.delete(rollout);
-    await cp.waitFor("the Cluster to go", async () => (await cp.find(ref)) === undefined);
+    await isGone(cp, ref);
   });
 
   test("has every command of its recipes typed", () => {

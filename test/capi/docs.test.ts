@@ -8,9 +8,9 @@ import type { KubeObject } from "../controlplane/client.ts";
 import { binding } from "../controlplane/rights.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
-import { createCluster } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, isGone } from "../controlplane/lab.ts";
 import { policyRef, statusOf } from "../controlplane/policies.ts";
-import { type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./held-cluster.ts";
+import { CLUSTER, type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./held-cluster.ts";
 import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
 
 /**
@@ -101,7 +101,9 @@ describe("what the docs say", () => {
 
   async function heldAlready(): Promise<void> {
     const policy = await cp.find(policyRef(TEAM, "protect-production"));
-    if (policy === undefined || statusOf(policy).blocked !== 1) await held("protect-production");
+    const cluster = await cp.find(clusterRef(TEAM, CLUSTER));
+    if (policy === undefined || cluster === undefined || statusOf(policy).blocked !== 1)
+      await held("protect-production");
   }
 
   /** The command in brackets of the Cluster's message. */
@@ -240,8 +242,7 @@ describe("what the docs say", () => {
           (await sh(command)).includes(FINALIZER),
         );
         await sh("hookpolicy approve team-a/prod-1 --yes");
-        const team = { apiVersion: "v1", kind: "Namespace", name: TEAM };
-        await cp.waitFor("the namespace to be gone", async () => (await cp.find(team)) === undefined);
+        await isGone(cp, { apiVersion: "v1", kind: "Namespace", name: TEAM });
       },
   };
 

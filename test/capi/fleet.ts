@@ -1,8 +1,9 @@
 /** The whole system: control plane, Cluster API and HookPolicy. */
 
+import { randomUUID } from "node:crypto";
 import type { TestContext } from "node:test";
 import type { HookName } from "../../src/api/runtime-hooks.ts";
-import type { Ref } from "../controlplane/client.ts";
+import { objectOf, type Ref } from "../controlplane/client.ts";
 import { type ClusterApi, installClusterApi, type InstallOptions } from "../controlplane/cluster-api.ts";
 import { attachControlPlane, type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
@@ -11,10 +12,12 @@ import {
   createCluster,
   deleteCluster,
   installLab,
+  KEPT,
   provision,
   topologyMessage,
   upgrade,
 } from "../controlplane/lab.ts";
+import { LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import {
   attachOperator,
   installHookPolicy,
@@ -135,7 +138,7 @@ export async function extensionBeside(
 export async function protectedCluster(cp: ControlPlane, namespace: string, hook: HookName): Promise<Ref> {
   const policy = policyRef(namespace, "protect");
   await applyPolicy(cp, policy, { rules: [approvalRule(hook)] });
-  await createCluster(cp, { namespace, name: "c1" });
+  await createCluster(cp, { namespace, name: "c1", annotations: KEPT });
   await provision(cp, namespace, "c1");
   return policy;
 }
@@ -150,6 +153,25 @@ export async function heldCluster(
   await (hook === "BeforeClusterDelete" ? deleteCluster : upgrade)(cp, namespace, "c1");
   await policyRow(cp, policy, "c1", hook);
   return policy;
+}
+
+/**
+ * On a busy machine the garbage collector is late (garbagecollector.go, Sync), and looks at what an owner has once: a part that it
+ * learns of later outlives the owner's deletion in the foreground. It learns of objects of a kind in their order.
+ */
+export async function isSeenByCollector(cp: ControlPlane, ns: string): Promise<void> {
+  const namespace = `${ns}-orphans`;
+  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  const absent = { apiVersion: "v1", kind: "ConfigMap", name: "absent", uid: randomUUID() };
+  const orphans = [
+    { apiVersion: LAB_CONTROL_PLANE, kind: "LabControlPlane", namespace, name: "orphan" },
+    { apiVersion: LAB_INFRASTRUCTURE, kind: "LabCluster", namespace, name: "orphan" },
+  ];
+  for (const orphan of orphans) await cp.apply(objectOf({ ...orphan, ownerReferences: [absent] }));
+  await cp.waitFor("the garbage collector to have seen the parts", async () => {
+    const found = await Promise.all(orphans.map(async (each) => await cp.find(each)));
+    return found.every((each) => each === undefined);
+  });
 }
 
 /** BeforeClusterCreate has let the Cluster go on: the hook that needs the fewest steps to be asked. */

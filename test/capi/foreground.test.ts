@@ -4,20 +4,17 @@
  */
 
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { after, describe, test } from "node:test";
-import { ApiError, type KubeObject, type Ref, objectOf, isRefused } from "../controlplane/client.ts";
-import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
+import { ApiError, type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
+import { clusterRef, createCluster, KEPT, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
-import { isCreated, sharedFleet } from "./fleet.ts";
+import { isCreated, isSeenByCollector, sharedFleet } from "./fleet.ts";
 
 const HOOK = "BeforeClusterDelete";
 const FINALIZER = "foregroundDeletion";
 const OPT_OUT = "hookpolicy.dev/foreground-deletion";
 const NAME = "c1";
-/** Cluster API removes its last mark by removing all annotations, also those of the last second. */
-const KEPT = { "hooks.example.com/kept": "true" };
 /** What keeps the Cluster in a deletion in the foreground until it is gone. */
 const BLOCKING = [
   [LAB_CONTROL_PLANE, "LabControlPlane"],
@@ -42,24 +39,8 @@ async function protectedCluster(ns: string): Promise<Ref> {
   await isCreated(cp, ns, NAME);
   await provision(cp, ns, NAME);
   await cp.waitFor("the workers", async () => (await owned(ns)).length === OWNED.length);
-  await isSeenByCollector(ns);
+  await isSeenByCollector(cp, ns);
   return clusterRef(ns, NAME);
-}
-
-/**
- * On a busy machine the garbage collector is late (garbagecollector.go, Sync), and looks at what an owner has once: a part that it
- * learns of later outlives the owner's deletion in the foreground. It learns of objects of a kind in their order.
- */
-async function isSeenByCollector(ns: string): Promise<void> {
-  const namespace = `${ns}-orphans`;
-  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  const absent = { apiVersion: "v1", kind: "ConfigMap", name: "absent", uid: randomUUID() };
-  const orphans = BLOCKING.map(([apiVersion, kind]) => ({ apiVersion, kind, namespace, name: "orphan" }));
-  for (const orphan of orphans) await cp.apply(objectOf({ ...orphan, ownerReferences: [absent] }));
-  await cp.waitFor("the garbage collector to have seen the parts", async () => {
-    const found = await Promise.all(orphans.map(async (each) => await cp.find(each)));
-    return found.every((each) => each === undefined);
-  });
 }
 
 /** "LabControlPlane uid", without what is being deleted. */
@@ -225,6 +206,7 @@ describe("the default installation", { concurrency: true }, () => {
     const { uid } = (await cp.create({ apiVersion, kind, metadata })).metadata;
     const owner = { apiVersion, kind, name: parent.name, uid, blockOwnerDeletion: true };
     await cp.patch(ref, { metadata: { ownerReferences: [owner] } });
+    await isSeenByCollector(cp, "fg-owner");
     // It is collected, so the garbage collector has looked at what the parent owns.
     const probe = { ...metadata, name: "probe", ownerReferences: [owner] };
     await cp.create({ apiVersion, kind, metadata: probe });

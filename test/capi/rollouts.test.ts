@@ -9,6 +9,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/control-pl
 import { registerExtension } from "../controlplane/extension.ts";
 import {
   installLab,
+  isAvailable,
   NEXT_VERSION,
   setControlPlaneAvailable,
   topologyMessage,
@@ -142,13 +143,14 @@ describe("a HookRollout", () => {
       ],
     });
     await setControlPlaneAvailable(cp, namespace, "canary-0", false);
+    await cp.waitFor("Cluster API to see that", async () => !(await isAvailable(cp, namespace, "canary-0")));
     const observer = new FleetObserver(cp, namespace);
     observer.run({ upgradeMs: 100 });
     for (const name of ["canary-0", "production-0"]) await upgrade(cp, namespace, name);
     const isHalted = async (): Promise<boolean> =>
       (await rolloutStatus(cp, "canaries")).conditions?.find(({ type }) => type === "Halted")?.status ===
       "True";
-    await waitForRollout({ cp, name: "canaries" }, "it to be halted", isHalted, 120_000);
+    await waitForRollout({ cp, name: "canaries" }, "it to be halted", isHalted);
     await waitForRollout({ cp, name: "canaries" }, "the Cluster to say so", async () =>
       /HookRollout canaries: is halted because Clusters failed/.test(
         await topologyMessage(cp, namespace, "production-0"),
@@ -158,11 +160,8 @@ describe("a HookRollout", () => {
     const words = ["--kubeconfig", cp.adminKubeconfig];
     const { stderr } = await hookpolicy(["rollout", "resume", "canaries", "--yes", ...words]);
     assert.match(stderr, /halted\/canary-0 +canary +Unhealthy/);
-    await waitForRollout(
-      { cp, name: "canaries" },
-      "production to begin",
-      () => observer.begun.includes("production-0"),
-      120_000,
+    await waitForRollout({ cp, name: "canaries" }, "production to begin", () =>
+      observer.begun.includes("production-0"),
     );
     await observer.stop();
   });

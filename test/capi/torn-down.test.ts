@@ -21,9 +21,10 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
+import { may } from "../controlplane/may.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
-import { askedAgain, restartOperator, startFleet, topologySays } from "./fleet.ts";
+import { askedAgain, isSeenByCollector, restartOperator, startFleet, topologySays } from "./fleet.ts";
 import { ROOT } from "./pages.ts";
 import { pathOfPrograms } from "./programs.ts";
 
@@ -131,6 +132,7 @@ describe("a held Cluster of which others delete what it owns", () => {
       await part("foreground", "infrastructureRef"),
     ];
     const blocker = await blockCollection("foreground");
+    await isSeenByCollector(cp, "foreground");
     await cp.delete(clusterRef("foreground", "c1"), "Foreground");
     await everythingShows(
       "foreground",
@@ -216,6 +218,9 @@ describe("a held Cluster of which others delete what it owns", () => {
       ],
     });
     // The operator tries again after minutes only: a hold that begins now finds the right.
+    const right = { verb: "list", resource: "labcontrolplanes.controlplane.cluster.x-k8s.io" };
+    const user = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
+    await cp.waitFor("the operator to have the right", async () => await may(cp, user, right));
     const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy");
     await restartOperator(fleet, { name: "again", kubeconfig });
     await cp.delete(controlPlane);
