@@ -78,13 +78,13 @@ describe("a held Cluster stays", () => {
     const { cp, operator } = fleet;
     await createCluster(cp, { namespace: "stalled", name: "c1" });
     await provision(cp, "stalled", "c1");
+    const unconfirmed = async (): Promise<number> =>
+      await operator.metric("hookpolicy_unconfirmed_releases_total");
+    const earlier = await unconfirmed();
     proxy.stallWatches();
     await storePolicy(cp, policyRef("stalled", "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
     await deleteCluster(cp, "stalled", "c1");
-    await cp.waitFor(
-      "the release not to be confirmed",
-      async () => (await operator.metric("hookpolicy_unconfirmed_releases_total")) > 0,
-    );
+    await cp.waitFor("the release not to be confirmed", async () => (await unconfirmed()) > earlier);
     await stays("stalled");
     // It heals without the watch of policies: what could not be confirmed made the operator list them again.
     await policyIsReady(cp, await cp.get(policyRef("stalled", "protect")));

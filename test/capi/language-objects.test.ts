@@ -111,7 +111,7 @@ describe("an object gate", { concurrency: true }, () => {
     );
     await cp.apply(thing(backup, "granted", "c1-final", { status: { phase: "InProgress" } }));
     await cp.apply(thing(backup, "granted", "c2-final", { status: { phase: "Completed" } }));
-    await rowSays(ref, "WaitingForObject");
+    await askedAgain(fleet, "granted/c1", HOOK);
     await isNotCreated(cp, "granted", "c1");
     await cp.apply(thing(backup, "granted", "c1-final", { status: { phase: "Completed" } }));
     await noRow(cp, ref, "c1", HOOK);
@@ -143,6 +143,7 @@ describe("an object gate", { concurrency: true }, () => {
     };
     await cp.apply([labelled("one", "yes"), labelled("two", "no")]);
     await rowSays(ref, "WaitingForObject");
+    await askedAgain(fleet, "installed/c1", HOOK);
     await isNotCreated(cp, "installed", "c1");
     await cp.apply(labelled("two", "yes"));
     await isCreated(cp, "installed", "c1");
