@@ -6,6 +6,7 @@
 
 import type { HookAnswer } from "../extension/codec.ts";
 import type { Decision, ValidityCheck } from "../policy/decision.ts";
+import { SOON_SECONDS } from "../policy/policy.ts";
 import type { Subject } from "./hook-request.ts";
 import { LARGEST_FLEET } from "../lib/kept.ts";
 
@@ -20,9 +21,6 @@ export interface Outcome {
   /** Whether the same request would get the same answer; absent: unknown. */
   readonly isValid?: ValidityCheck | undefined;
 }
-
-/** Short, because the reason passes by itself, and Cluster API does not call earlier. */
-const SOON_SECONDS = 5;
 
 export const TEXT = {
   NotLoaded: "HookPolicy is still loading policies and holds every Cluster until it has finished",

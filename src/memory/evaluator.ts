@@ -7,6 +7,7 @@ import { clusterKey } from "../views/cluster.ts";
 import { matches } from "../policy/decide.ts";
 import { forecast } from "../operations/forecast.ts";
 import { timestamp, wholeSecond } from "../lib/instant.ts";
+import { RETRY_SECONDS } from "../policy/policy.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/strict-reasons.ts";
 import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
@@ -24,7 +25,7 @@ import type { PolicyEntry } from "./policy-entry.ts";
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
 
 /** The clock changes without an event, so expressions are re-evaluated about as often as Cluster API calls. */
-const lookAgain = (): number => 10;
+const lookAgain = (): number => RETRY_SECONDS;
 
 export class Evaluator {
   readonly #memory: Memory;

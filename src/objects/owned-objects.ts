@@ -7,6 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
+import { WATCH_LAG_MS } from "../lib/requeue.ts";
 import { RunGroup } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
@@ -24,8 +25,6 @@ export interface OwnedObjectsOptions {
   readonly lagMs?: number;
 }
 
-/** The watch of Clusters can be behind: Cluster API marks a Cluster as released before it deletes what that owns. */
-const LAG_MS = 5000;
 /** The right may be missing for good. */
 const TUNING = { backoffMaxMs: 300_000 };
 
@@ -132,11 +131,12 @@ export class OwnedObjects {
       deleting.delete(key);
       if (deletingLong.delete(key)) this.#options.onChange(namespace);
     } else if (!deleting.has(key)) {
+      // Cluster API marks a Cluster as released before it deletes what that owns.
       const report = (): void => {
         deletingLong.add(key);
         this.#options.onChange(namespace);
       };
-      deleting.set(key, setTimeout(report, this.#options.lagMs ?? LAG_MS));
+      deleting.set(key, setTimeout(report, this.#options.lagMs ?? WATCH_LAG_MS));
     }
   }
 }

@@ -20,7 +20,7 @@ import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors, MAX_ERRORS } from "./message.ts";
-import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline } from "./policy.ts";
+import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline, RETRY_SECONDS } from "./policy.ts";
 import { UNKNOWN_FIELD } from "./strict-reasons.ts";
 import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
 import { accountOf, compileTasks, namesAccount } from "./tasks/compile-task.ts";
@@ -30,8 +30,6 @@ import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf } from "./valida
 import { isSound, soundRules } from "./validation/sound-parts.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
-
-const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
 /** The rules keep their meaning whatever the API server has stored under these names. */
 const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
@@ -153,7 +151,7 @@ function brokenRule(
     gates: [],
     waits: [],
     tasks: [],
-    retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
+    retryAfterSeconds: RETRY_SECONDS,
     problem: describeErrors(errors),
     // The policy may be of a newer version, in which this is what holds.
     ...(errors.some(({ unknown }) => unknown === true) && { broken: UNKNOWN_FIELD }),
@@ -218,7 +216,7 @@ function compileRule(
       wait === undefined ? [] : [compileWait(name, wait, said)],
     ),
     tasks: compileTasks(tasks ?? [], account),
-    retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
+    retryAfterSeconds: spec.retryAfterSeconds ?? RETRY_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
   };

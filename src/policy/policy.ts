@@ -16,6 +16,11 @@ import type { Situation } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 import type { CompiledTask } from "./tasks/compile-task.ts";
 
+/** When Cluster API is to ask again where the author says nothing, or while a task is unfinished. */
+export const RETRY_SECONDS = 10;
+/** The same where the reason passes by itself: Cluster API does not ask earlier. */
+export const SOON_SECONDS = 5;
+
 /** The exception of a bug, for the log only: JSON leaves out a field whose name is a symbol. */
 export const CAUSE = Symbol("cause");
 

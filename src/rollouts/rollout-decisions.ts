@@ -11,7 +11,7 @@ import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
 import { clusterKey } from "../views/cluster.ts";
 import type { Lifted } from "../memory/memory.ts";
-import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
+import { type ObjectDemand, type ObjectQuery, SOON_SECONDS } from "../policy/policy.ts";
 import type { DecisionRequest, LiveWorld, Situation, World } from "../policy/world.ts";
 import { joinMessages } from "../policy/message.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -48,9 +48,6 @@ export interface RolloutsOptions extends RolloutWorld {
   /** The reason label of a failed read in metrics. */
   readonly reasonOf: (error: unknown) => string;
 }
-
-/** For a Cluster that does not show yet that it waits, because a call proves nothing. */
-const SOON_SECONDS = 5;
 
 export class Rollouts {
   readonly #options: RolloutsOptions;
@@ -472,6 +469,7 @@ function held(released: Decision, hold: Hold): Decision {
   };
 }
 
+/** For a Cluster that does not show yet that it waits, because a call proves nothing. */
 function soon(hold: Hold): Hold {
   return { ...hold, retryAfterSeconds: Math.min(SOON_SECONDS, hold.retryAfterSeconds) };
 }

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { Requeue } from "../lib/requeue.ts";
+import { FOLLOW_MS, type Requeue } from "../lib/requeue.ts";
 import {
   CONDITION,
   type HookRollout,
@@ -70,8 +70,6 @@ export interface SlotTasks {
 export const CLAIM_MS = 3 * 60_000;
 /** A member that was at its version may be unhealthy for a moment. */
 export const UNHEALTHY_MS = 30_000;
-/** Memory may be behind what was just read, or another replica leads. */
-const POLL_MS = 2000;
 /** Finds something only if an event was missed. */
 const RESYNC_MS = 30_000;
 /** Instants have whole seconds, and timers fire early. */
@@ -127,7 +125,7 @@ export class RolloutReconciler {
       const known = this.#knownOf(entry);
       known.look = newLook();
       known.rebuildUntil = undefined;
-      return { requeueAfterMs: POLL_MS };
+      return { requeueAfterMs: FOLLOW_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
     const sight = await this.#sightOf(entry);
@@ -138,7 +136,7 @@ export class RolloutReconciler {
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, object.status))
       await this.#write(sight, mayHaveEnded, isPresent === true);
     const isBehind = mayHaveEnded.length > 0 || isPresent === false;
-    return { requeueAfterMs: isBehind ? POLL_MS : this.#untilDue(entry) };
+    return { requeueAfterMs: isBehind ? FOLLOW_MS : this.#untilDue(entry) };
   }
 
   /** Deadlines, soaks and claims end by time alone. */

@@ -56,8 +56,8 @@ export const RETRY_ANNOTATION = "hookpolicy.dev/retry";
 
 /** How long a HookTask stays that no longer counts, from the later of its own end and the operation's. */
 const [FAILED_STAYS_MS, STAYS_MS] = [7 * DAY_MS, DAY_MS];
-/** Without a permit: what is missing comes with an event, which may be missed. */
-const RECHECK_MS = 10_000;
+/** When to look again at what an event would tell, which may be missed. */
+export const RECHECK_MS = 10_000;
 
 export function nextStep(situation: TaskSituation): NextStep {
   const { task, isOver, altered, now } = situation;

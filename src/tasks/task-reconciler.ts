@@ -4,7 +4,7 @@ import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.t
 import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { Requeue } from "../lib/requeue.ts";
+import { FOLLOW_MS, type Requeue, WATCH_LAG_MS } from "../lib/requeue.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
@@ -12,7 +12,7 @@ import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, newAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
-import { mayBeAtWork, type NextStep, nextStep } from "./next-step.ts";
+import { mayBeAtWork, type NextStep, nextStep, RECHECK_MS } from "./next-step.ts";
 import type { Permit } from "./permit.ts";
 import type { Permits } from "./permits.ts";
 import {
@@ -50,17 +50,8 @@ export interface TaskReconcilerOptions {
 /** Twenty at once, then one each three seconds, so that other namespaces keep their share of the leader's time. */
 export const BEGINNINGS: Rate = { perMs: 20 / 60_000, burst: 19, debt: 1 };
 
-/** When to try again while another replica leads, or memory is not loaded, because no event may follow. */
-const FOLLOW_MS = 2000;
-/** The same for what has only to be deleted in time. */
+/** FOLLOW_MS for what has only to be deleted in time. */
 const FOLLOW_OVER_MS = 60_000;
-/**
- * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no more:
- * they would say that it passed while tasks held it.
- */
-const OVER_MS = 5000;
-/** While what an earlier attempt has created cannot be removed, or memory is behind. */
-const AGAIN_MS = 10_000;
 /** An object that is deleted may need it, however long ago its attempt has ended. */
 const GRACE_MS = 60_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
@@ -192,21 +183,25 @@ export class TaskReconciler {
     const { permits, now } = this.#options;
     const waitMs = this.#untilOver(task);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    if (!(await permits.isOverNow(task))) return { requeueAfterMs: AGAIN_MS };
+    if (!(await permits.isOverNow(task))) return { requeueAfterMs: RECHECK_MS };
     return await this.#write(task, operationOver(task.status ?? {}, now()));
   }
 
+  /**
+   * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no
+   * more: they would say that it passed while tasks held it.
+   */
   #untilOver(task: HookTask): number {
     if (this.#options.permits.isTakenBack(task.spec)) return 0;
     const nowMs = performance.now();
     const since = entryOf(this.#overSince, keyOf(task), () => nowMs);
-    return since + OVER_MS - nowMs;
+    return since + WATCH_LAG_MS - nowMs;
   }
 
   async #reconsider(task: HookTask): Promise<StepResult> {
     const { permits, now } = this.#options;
     const permit = await permits.now(task);
-    if (permit.may !== "Never") return { requeueAfterMs: AGAIN_MS };
+    if (permit.may !== "Never") return { requeueAfterMs: RECHECK_MS };
     return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
   }
 
@@ -266,7 +261,7 @@ export class TaskReconciler {
       return await this.#write(task, givenUp(status, message, now()));
     }
     await this.#write(task, attemptHindered(status, message));
-    return { requeueAfterMs: AGAIN_MS };
+    return { requeueAfterMs: RECHECK_MS };
   }
 
   /** How long it has blocked every attempt, this one included. */
@@ -274,7 +269,7 @@ export class TaskReconciler {
     const nowMs = performance.now();
     const known = this.#inTheWay.get(key);
     const sinceMs = known !== undefined && nowMs < known.untilMs + GRACE_MS ? known.sinceMs : nowMs;
-    this.#inTheWay.set(key, { sinceMs, untilMs: nowMs + AGAIN_MS });
+    this.#inTheWay.set(key, { sinceMs, untilMs: nowMs + RECHECK_MS });
     return nowMs - sinceMs;
   }
 

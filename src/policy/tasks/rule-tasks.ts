@@ -7,14 +7,11 @@ import {
   type RuleFinding,
   changesAtEarliest,
 } from "../decision.ts";
-import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import { type CompiledPolicy, type CompiledRule, RETRY_SECONDS } from "../policy.ts";
 import { strictestOf } from "../strict-reasons.ts";
 import type { Situation } from "../world.ts";
 import { isDone, judgeTasks } from "./judge-tasks.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
-
-/** While a task is unfinished, Cluster API asks again soon, because nothing tells it that the task has ended. */
-const UNFINISHED_RETRY_SECONDS = 10;
 
 const UNFINISHED: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
 const HOLDING: ReadonlySet<TaskState> = new Set([...UNFINISHED, "Failed", "Altered"]);
@@ -33,8 +30,9 @@ export function withTasks(
   if (rule.tasks.length === 0) return finding;
   const gatesMet = finding.verdict === "Allowed";
   const tasks = judgeTasks(policy, rule, situation, gatesMet);
+  // Nothing tells Cluster API that a task has ended.
   const retryAfterSeconds = tasks.some(isUnfinished)
-    ? Math.min(finding.retryAfterSeconds, UNFINISHED_RETRY_SECONDS)
+    ? Math.min(finding.retryAfterSeconds, RETRY_SECONDS)
     : finding.retryAfterSeconds;
   const changes = changesAtEarliest([finding.changesAt, ...tasks.map(({ changesAt }) => changesAt)]);
   const judged = { ...finding, tasks, retryAfterSeconds, ...changes };
