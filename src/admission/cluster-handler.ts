@@ -8,13 +8,14 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { withinBudget } from "../lib/signals.ts";
 import { type RequestedOperation, requestedOperations } from "../operations/requested-operation.ts";
 import { holdWarnings } from "../policy/decide.ts";
-import type { Decisions } from "../decisions/decisions.ts";
+import { CONFIRM_MS, type Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
+import { SMALL_BYTES } from "../server/bodies.ts";
 import { Turns } from "../turns/turns.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecidedRequest } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
-import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
+import { type AdmissionOutcome, encodeVerdict, NOT_REVIEWED, readHead, WAITING_OF_ONE } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
@@ -59,23 +60,22 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
-/** Parsing a larger body takes milliseconds. */
-const LARGE_BYTES = 100 * 1024;
 /** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
 const BEHIND: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
 const PAUSES_MS = [50, 200, 500];
 /** For the whole review, from its arrival: the webhook times out after 5 s, and its user would not learn why. */
 const WITHIN_MS = 4500;
-/** Counts from the arrival, too: a confirmation takes up to 3 s more. */
-const LAST_BEGIN_MS = 1500;
+/** Counts from the arrival, too, and a confirmation follows. */
+const LAST_BEGIN_MS = WITHIN_MS - CONFIRM_MS;
 /** Each operation is confirmed by itself. */
 const MAX_OPERATIONS = 8;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
-  const turns = new Turns({ places: 1, waitingOfOne: 16, waitMs: 1500, rests: true });
+  const turns = new Turns({ places: 1, waitingOfOne: WAITING_OF_ONE, waitMs: LAST_BEGIN_MS, rests: true });
   return async (body) => {
     const started = performance.now();
-    const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
+    // Parsing a larger body takes milliseconds.
+    const review = body.length > SMALL_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
     if (typeof review === "string") return review;
     if (review === undefined) {
       deps.recorder.undecodable(body.length);

@@ -34,6 +34,7 @@ import {
   readHead,
   type Review,
   type ReviewVerdict,
+  WAITING_OF_ONE,
 } from "./review.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
@@ -55,7 +56,6 @@ export interface AdmissionDeps {
 
 /** Below the webhook's timeoutSeconds, 5. */
 const DEADLINE_MS = 3500;
-const WAITING_OF_ONE = 16;
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
   const turns = new Turns({ places: 1, waitingOfOne: WAITING_OF_ONE, waitMs: DEADLINE_MS, rests: true });

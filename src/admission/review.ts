@@ -47,6 +47,9 @@ export interface AdmissionOutcome extends ReviewVerdict {
   readonly reason?: string;
 }
 
+/** Reviews of one share that wait for their turn. */
+export const WAITING_OF_ONE = 16;
+
 export const ADMITTED: ReviewVerdict = {};
 
 /**

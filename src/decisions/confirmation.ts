@@ -100,7 +100,7 @@ interface ReadResults extends Pick<ConfirmationInput, "request" | "rollouts"> {
 }
 
 /** A part of WITHIN_MS in decisions.ts. */
-const BUDGET_MS = 3000;
+export const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;
 

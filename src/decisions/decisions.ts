@@ -19,6 +19,8 @@ import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { CallTurns } from "../turns/turns.ts";
 import { type ConfirmationOptions, Confirmer, type ConfirmOptions } from "./confirmation.ts";
 
+export { BUDGET_MS as CONFIRM_MS } from "./confirmation.ts";
+
 /** For both confirmations and the slots together: Cluster API gives up after 10 s. */
 const WITHIN_MS = 9000;
 
