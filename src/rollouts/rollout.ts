@@ -13,7 +13,7 @@ import type { Operation } from "../operations/beginnings.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
-import { type CompiledGate, RETRY_SECONDS } from "../policy/policy.ts";
+import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher, SELECTS_ALL } from "../api/selector.ts";
@@ -85,12 +85,7 @@ const AVAILABLE = {
 };
 
 /** As in the CRD, which a rollout in a file has not passed. */
-const DEFAULTS = {
-  operation: "Upgrade",
-  maxConcurrency: 1,
-  retryAfterSeconds: RETRY_SECONDS,
-  paused: false,
-} as const;
+const DEFAULTS = { operation: "Upgrade", maxConcurrency: 1, retryAfterSeconds: 10, paused: false } as const;
 
 export function compileRollout(object: HookRollout): CompiledRollout {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
