@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { ApiError, objectsOf, type Ref } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { isGone } from "../controlplane/lab.ts";
+import { may } from "../controlplane/may.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
 import {
   approvalRule,
@@ -60,7 +62,7 @@ describe("a policy that holds Clusters", () => {
     return ref;
   }
 
-  async function isGone(ref: Ref): Promise<void> {
+  async function goesAtOnce(ref: Ref): Promise<void> {
     await cp.delete(ref);
     assert.equal(await cp.find(ref), undefined);
   }
@@ -96,7 +98,7 @@ describe("a policy that holds Clusters", () => {
       const [, command = ""] = /kubectl (annotate .*--overwrite)/.exec(message) ?? [];
       await cp.kubectl(...command.split(" "));
       assert.equal((await cp.get(ref)).metadata.annotations?.[APPROVED], await uidOf(ref));
-      await isGone(ref);
+      await goesAtOnce(ref);
     });
 
   test("is refused to kubectl as docs/gitops.md shows", async () => {
@@ -118,27 +120,27 @@ describe("a policy that holds Clusters", () => {
       /HookRollout upgrades holds 3 Clusters, .* annotate hookrollout upgrades /,
     );
     await cp.patchStatus(ref, { held: [], heldOmitted: 0 });
-    await isGone(ref);
+    await goesAtOnce(ref);
     await storeRollout(cp, ref.name, { mode: "Audit" });
     await cp.patchStatus(ref, { held: [HELD] });
-    await isGone(ref);
+    await goesAtOnce(ref);
   });
 
   test("goes when it holds nothing, or is Audit", async () => {
     const audit = await holding(policyRef("team-a", "audit"), { blocked: 0, wouldBlock: 4 });
-    await isGone(audit);
+    await goesAtOnce(audit);
     const unseen = policyRef("team-a", "unseen");
     await storePolicy(cp, unseen, SPEC);
-    await isGone(unseen);
+    await goesAtOnce(unseen);
   });
 
   test("goes when prepare-uninstall has left it", async () => {
     const left = { conditions: [conditionOf("OperatorGone")] };
-    await isGone(await holding(policyRef("team-a", "left"), { blocked: 1, ...left }));
+    await goesAtOnce(await holding(policyRef("team-a", "left"), { blocked: 1, ...left }));
     const rollout = { ...ROLLOUT, name: "left" };
     await storeRollout(cp, rollout.name);
     await cp.patchStatus(rollout, { held: [HELD], ...left });
-    await isGone(rollout);
+    await goesAtOnce(rollout);
     await refusal(
       await holding(policyRef("team-a", "unready"), { blocked: 1, conditions: [conditionOf("Invalid")] }),
     );
@@ -177,7 +179,7 @@ describe("a policy that holds Clusters", () => {
     await cp.delete(namespace);
     await cp.waitFor("the policy to be going", async () => (await cp.get(ref)).metadata.deletionTimestamp);
     await cp.patch(ref, { metadata: { finalizers: [] } }); // as the operator does once the Clusters are gone
-    await cp.waitFor("the namespace to be gone", async () => (await cp.find(namespace)) === undefined);
+    await isGone(cp, namespace);
   });
 
   test("is deleted once the binding is gone, which hookpolicy-emergency may delete", async () => {
@@ -189,8 +191,10 @@ describe("a policy that holds Clusters", () => {
       "--clusterrole=hookpolicy-emergency",
       "--user=emma",
     );
-    const binding = ["validatingadmissionpolicybinding", "hookpolicy-keep-policies"];
-    await cp.kubectl("delete", ...binding, "--as=emma", "--as-group=system:authenticated");
+    const [resource, name] = ["validatingadmissionpolicybindings", "hookpolicy-keep-policies"];
+    const question = { verb: "delete", resource: `${resource}.admissionregistration.k8s.io`, name };
+    await cp.waitFor("emma to be allowed to", async () => await may(cp, "emma", question));
+    await cp.kubectl("delete", resource, name, "--as=emma", "--as-group=system:authenticated");
     await cp.waitFor("the API server to forget it", async () =>
       cp.delete(ref).then(
         () => true,

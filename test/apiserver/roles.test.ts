@@ -146,7 +146,10 @@ describe("by the command line:", () => {
     ...roles: readonly Omit<Person, "may">[]
   ): Promise<(...args: readonly string[]) => Promise<Outcome>> {
     await createAccountWith(cp, TEAM, name);
-    for (const role of roles) await bind(`system:serviceaccount:${TEAM}:${name}`, role);
+    const user = `system:serviceaccount:${TEAM}:${name}`;
+    for (const role of roles) await bind(user, role);
+    const last = { verb: "list", resource: `clusterhookpolicies.${GROUP}` };
+    await cp.waitFor("the roles to count", async () => await may(cp, user, last));
     const kubeconfig = await cp.kubeconfigFor(TEAM, name);
     return async (...args) => await hookpolicy([...args, "--kubeconfig", kubeconfig]);
   }

@@ -2,6 +2,7 @@
 
 import type { KubeObject, Metadata } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
+import { may } from "./may.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
 
@@ -39,7 +40,7 @@ export function grant(metadata: Metadata, rules: readonly PolicyRule[], subject:
   return [role, binding(metadata, { kind, name: metadata.name }, subject)];
 }
 
-/** A ServiceAccount with these rights. Creates the Namespace, too. */
+/** A ServiceAccount that has these rights by now. Creates the Namespace, too. */
 export async function createAccountWith(
   cp: ControlPlane,
   namespace: string,
@@ -63,6 +64,24 @@ export async function createAccountWith(
       ? [binding(unique, { kind: "ClusterRole", name: everywhere }, subject)]
       : []),
   ]);
+  const user = `system:serviceaccount:${namespace}:${name}`;
+  await has(cp, user, inNamespace, { namespace });
+  await has(cp, user, typeof everywhere === "string" ? [allow("*", "*", "*")] : everywhere);
+}
+
+/** The API server's authorizer needs a moment to learn of roles. */
+async function has(
+  cp: ControlPlane,
+  user: string,
+  [rule]: readonly PolicyRule[] = [],
+  where: { readonly namespace?: string } = {},
+): Promise<void> {
+  if (rule === undefined) return;
+  const [verb = "", group = "", named = ""] = [rule.verbs[0], rule.apiGroups[0], rule.resources[0]];
+  const [resource = "", subresource = ""] = named.split("/");
+  const [name = ""] = rule.resourceNames ?? [];
+  const question = { verb, resource: `${resource}.${group}`, subresource, name, ...where };
+  await cp.waitFor(`${user} to have its rights`, async () => await may(cp, user, question));
 }
 
 /** Lets the operator look at a resource for object gates: the label aggregates it. */
