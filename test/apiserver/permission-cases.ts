@@ -168,8 +168,9 @@ const unconfirmed: Case["shows"] = async (operator) => {
   return (retryAfterSeconds ?? 0) > 0 && refused > 0;
 };
 
-const notServing: Case["shows"] = async ({ ports }) =>
-  await isRefused(fetch(`http://127.0.0.1:${ports.health}/healthz`));
+const notServing: Case["shows"] = async (operator) =>
+  (await logs(/No serving certificate in files/)(operator)) &&
+  (await isRefused(fetch(`http://127.0.0.1:${operator.ports.health}/healthz`)));
 
 const loads = (kind: string): Case => ({
   when: "start",
