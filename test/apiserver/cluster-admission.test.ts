@@ -10,7 +10,7 @@ import { type KubeObject, type Ref, isRefused } from "../controlplane/client.ts"
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
-import { clusterRef } from "../controlplane/lab.ts";
+import { clusterRef, isGone } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
   issueServingCertificate,
@@ -259,7 +259,7 @@ describe("a deletion", () => {
     });
     await isUntouched(ref);
     await approve(ref);
-    await cp.waitFor("the Cluster to be gone", async () => (await cp.find(ref)) === undefined);
+    await isGone(cp, ref);
   });
 });
 

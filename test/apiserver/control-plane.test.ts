@@ -123,48 +123,6 @@ data: {key: a}
     assert.match(await cp.kubectl("--kubeconfig", kubeconfig, "auth", "can-i", "list", "configmaps"), /yes/);
   });
 
-  test("aggregates cluster roles", async () => {
-    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" } as const;
-    const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
-    const rules = [{ apiGroups: ["test.example.com"], resources: ["widgets"], verbs: ["get"] }];
-    await cp.apply({ ...role, metadata: { name: "widgets-view", labels }, rules });
-    await cp.waitFor("the view role to include widgets", async () => {
-      const view = await cp.get({ ...role, name: "view" });
-      return JSON.stringify(view["rules"]).includes("widgets");
-    });
-  });
-
-  test("empties and removes a deleted namespace", async () => {
-    await cp.apply([
-      namespace("doomed"),
-      { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "doomed", name: "c" } },
-    ]);
-    await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "doomed" });
-    const gone = async () =>
-      (await cp.find({ apiVersion: "v1", kind: "Namespace", name: "doomed" })) === undefined;
-    await cp.waitFor("the namespace to be gone", gone);
-  });
-
-  test("removes what a deleted owner owned", async () => {
-    await cp.apply(namespace("owners"));
-    const owner = await cp.create({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { namespace: "owners", name: "owner" },
-    });
-    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid }];
-    await cp.create({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { namespace: "owners", name: "owned", ownerReferences },
-    });
-    await cp.delete(configMap("owners", "owner"));
-    await cp.waitFor(
-      "the owned object to be gone",
-      async () => (await cp.find(configMap("owners", "owned"))) === undefined,
-    );
-  });
-
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     test(`keeps its data and its address over ${signal} and a start`, async () => {
       const name = `kept-${signal.toLowerCase()}`;

@@ -10,7 +10,7 @@ import type { HookName, HookResponse } from "../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH } from "../../src/api/hook-catalog.ts";
 import { type Ref, objectOf } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
-import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, isGone, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, type LogLine, NAMESPACE } from "../controlplane/operator.ts";
 import {
   APPROVED,
@@ -22,7 +22,6 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
-import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { HOOK_POLICY_DEFINITION, isRefusal, removeDefinition, startLab } from "./operator-lab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
@@ -111,8 +110,7 @@ describe("without the definition of HookPolicy", () => {
     await cp.patch(last, { metadata: { finalizers: ["example.com/stays"] } });
 
     await cp.delete(HOOK_POLICY_DEFINITION);
-    const isGone = async (): Promise<boolean> => (await cp.find(policyOf("leaving"))) === undefined;
-    await cp.waitFor("the API server to have deleted the policy", isGone);
+    await isGone(cp, policyOf("leaving"));
     const answers: HookResponse[] = [];
     await cp.waitFor("memory to have no policy", async () => {
       const answer = await lab.ask(HOOK, "leaving", "c1");
@@ -127,8 +125,7 @@ describe("without the definition of HookPolicy", () => {
     const reason = 'reason="DefinitionChanging"';
     assert.ok((await lab.operator.metric("hookpolicy_unconfirmed_releases_total", reason)) > 0);
     await cp.patch(last, { metadata: { finalizers: [] } });
-    const isUndefined = async (): Promise<boolean> => (await cp.find(HOOK_POLICY_DEFINITION)) === undefined;
-    await cp.waitFor("the definition to be gone", isUndefined, DEFINITION_GONE_MS);
+    await isGone(cp, HOOK_POLICY_DEFINITION);
   });
 });
 
@@ -167,7 +164,7 @@ describe("without Cluster API", () => {
     assert.equal((await lab.ask(HOOK, "capi", "held")).retryAfterSeconds, 5);
     await policyRow(cp, policyOf("capi"), "held", HOOK);
     const [held, approved] = [await lab.requestFor("capi", "held"), await lab.requestFor("capi", "approved")];
-    assert.equal((await lab.operator.ask(HOOK, approved)).retryAfterSeconds, 0);
+    await lab.releases("the approval to count", HOOK, "capi", "approved");
 
     await removeDefinition(cp, CLUSTER_DEFINITION);
     const stays = async (): Promise<void> => {
@@ -407,15 +404,12 @@ describe("with a policy that only the operator refuses", () => {
 
     const goes = async (hook: HookName, name: string): Promise<boolean> =>
       (await lab.ask(hook, "invalid", name)).retryAfterSeconds === 0;
-    assert.ok(await goes("AfterControlPlaneUpgrade", "upgrading"), "failurePolicy Ignore");
+    await lab.releases("failurePolicy Ignore to", "AfterControlPlaneUpgrade", "invalid", "upgrading");
     assert.equal(statusOf(await cp.get(policyRef("invalid", "ignored"))).blocked, 0);
     assert.ok(!(await goes("BeforeClusterDelete", "deleted")), "a good policy holds");
-    assert.ok(await goes("AfterWorkersUpgrade", "upgrading"), "no policy speaks about it");
+    await lab.releases("a hook without a policy", "AfterWorkersUpgrade", "invalid", "upgrading");
     for (const name of ["c1", "deleted"]) await approve(cp, "invalid", name);
-    await cp.waitFor(
-      "the good policy to let it go",
-      async () => await goes("BeforeClusterDelete", "deleted"),
-    );
+    await lab.releases("the good policy to", "BeforeClusterDelete", "invalid", "deleted");
     assert.ok(!(await goes("BeforeClusterCreate", "c1")), "an approval cures no broken rule");
   });
 });

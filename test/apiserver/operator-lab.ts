@@ -6,7 +6,7 @@ import { ApiError, type KubeObject, type Ref, isRefused } from "../controlplane/
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import type { SeedName } from "../controlplane/seed.ts";
-import { clusterRef, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, FIRST_VERSION, isGone, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
   NAMESPACE,
@@ -15,7 +15,6 @@ import {
   startOperator,
 } from "../controlplane/operator.ts";
 import { type Proxy, type SeenRequest, startProxy } from "../controlplane/proxy.ts";
-import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 
 type StartOptions = OperatorOptions & { readonly waitReady?: boolean };
 
@@ -151,8 +150,7 @@ export async function removeDefinition(cp: ControlPlane, definition: Ref): Promi
     .filter(({ served }) => served)
     .map(({ name }) => `/apis/${spec.group}/${name}/${spec.names.plural}`);
   await cp.delete(definition);
-  const isGone = async (): Promise<boolean> => (await cp.find(definition)) === undefined;
-  await cp.waitFor(`${definition.name} to be gone`, isGone, DEFINITION_GONE_MS);
+  await isGone(cp, definition);
   // For a moment the API server still lists what is not defined any more, and says that there is none.
   await cp.waitFor(`${definition.name} to be served no more`, async () => {
     const unserved = await Promise.all(

@@ -12,7 +12,7 @@ import type { ListRef, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
-import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, FIRST_VERSION, isGone } from "../controlplane/lab.ts";
 import { crdsEstablished, CRDS, type Operator, startOperator } from "../controlplane/operator.ts";
 import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import {
@@ -29,6 +29,7 @@ import {
 import { extensionConfigCrd, kustomize, NAMESPACE, output, ROOT } from "../install/tools.ts";
 import { asClusterApi } from "./operator-lab.ts";
 
+const GONE = `--timeout=${DEFINITION_GONE_MS / 1000}s`;
 const TEAM = "team-a";
 const CLUSTER = "prod-1";
 const HOOK = "BeforeClusterDelete";
@@ -109,7 +110,7 @@ afterEach(async () => {
   assert.deepEqual(await ours(), []);
   const found = await cp.get(clusterRef(TEAM, CLUSTER));
   assert.deepEqual(found.metadata.annotations ?? {}, {});
-  await cp.kubectl("delete", "namespace", TEAM, `--timeout=${DEFINITION_GONE_MS / 1000}s`);
+  await cp.kubectl("delete", "namespace", TEAM, GONE);
 });
 
 /** What can be listed, but Events: that they are there is no harm, and an hour later the API server forgets them. */
@@ -154,10 +155,6 @@ async function ours(): Promise<string[]> {
       );
     })
     .map(({ kind, metadata: { namespace = "", name } }) => `${kind} ${namespace}/${name}`);
-}
-
-async function isGone(ref: Ref): Promise<void> {
-  await cp.waitFor(`${ref.kind} ${ref.name} to be gone`, async () => (await cp.find(ref)) === undefined);
 }
 
 /** As a person does who reads the page. */
@@ -243,13 +240,13 @@ describe("in a wrong order:", () => {
     await deleteWithoutWaiting("hookpolicy", "-n", TEAM, "--all");
     await stays("the policy", POLICY);
     await prepare();
-    await isGone(POLICY);
+    await isGone(cp, POLICY);
     await deleteManifests();
   });
 
   test("the operator first, its namespace too: the same", async () => {
     await operator.daemon.stop();
-    await cp.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s");
+    await cp.kubectl("delete", "namespace", NAMESPACE, GONE);
     assert.ok(await cp.find(extensionRef("hookpolicy")), "Cluster API goes on asking nobody");
     await deleteWithoutWaiting("-k", MANIFESTS, "--ignore-not-found");
     await stays("the policy, with its CRD,", POLICY);
@@ -278,7 +275,7 @@ describe("in a wrong order:", () => {
   });
 
   test("the CRDs first: the operator lets its policies go, and holds everything until it is unregistered", async () => {
-    await cp.kubectl("delete", "crd", ...CRDS, "--timeout=60s");
+    await cp.kubectl("delete", "crd", ...CRDS, GONE);
     const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, CLUSTER));
     await cp.waitFor("the operator to know", () =>
       operator
@@ -304,7 +301,7 @@ describe("in a wrong order:", () => {
     await deleteWithoutWaiting("namespace", TEAM);
     await stays("the policy", POLICY);
     await prepare();
-    await isGone({ apiVersion: "v1", kind: "Namespace", name: TEAM });
+    await isGone(cp, { apiVersion: "v1", kind: "Namespace", name: TEAM });
     await deleteManifests();
     await createCluster(cp, { namespace: TEAM, name: CLUSTER }); // for what is looked at afterwards
   });
@@ -312,14 +309,14 @@ describe("in a wrong order:", () => {
   test("Cluster API first: policies can be deleted all the same", async () => {
     await cp.delete(clusterRef(TEAM, CLUSTER));
     await cp.kubectl("delete", "crd", CLUSTER_DEFINITION.name, "extensionconfigs.runtime.cluster.x-k8s.io");
-    await cp.kubectl("delete", "hookpolicy", "-n", TEAM, "--all", "--timeout=60s");
+    await cp.kubectl("delete", "hookpolicy", "-n", TEAM, "--all", GONE);
     await operator.daemon.stop();
     await prepare();
     // Everything else goes; that kubectl knows no ExtensionConfig any more, once discovery has told it, is no harm.
     await deleteManifests().catch((error: unknown) => {
       assert.match(String(error), /no matches for kind "ExtensionConfig"/);
     });
-    await isGone({ apiVersion: "v1", kind: "Namespace", name: NAMESPACE }); // it did not wait
+    await isGone(cp, { apiVersion: "v1", kind: "Namespace", name: NAMESPACE }); // it did not wait
     await installClusterDefinition(cp);
     await cp.apply(await extensionConfigCrd());
     await createCluster(cp, { namespace: TEAM, name: CLUSTER });

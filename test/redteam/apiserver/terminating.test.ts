@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { type Lab, startLab } from "../../apiserver/operator-lab.ts";
 import type { Ref } from "../../controlplane/client.ts";
 import { CLUSTER_DEFINITION } from "../../controlplane/cluster-api.ts";
-import { clusterRef, createCluster } from "../../controlplane/lab.ts";
+import { clusterRef, createCluster, isGone } from "../../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRef } from "../../controlplane/policies.ts";
 
 const FINALIZER = "hookpolicy.dev/hold-clusters";
@@ -42,17 +42,9 @@ test("a namespace that waits for its Clusters ends when Cluster API's kind is go
   assert.ok(finalizers.includes(FINALIZER), "it stays while a Cluster waits");
 
   for (const team of TEAMS) await cp.patch(clusterRef(team, "prod-1"), { metadata: { finalizers: null } });
-  await cp.waitFor("the kind to be gone", async () => !(await cp.find(CLUSTER_DEFINITION)), 120_000);
-  await cp.waitFor(
-    "the first namespace to be gone",
-    async () => !(await cp.find(namespaceRef(first))),
-    120_000,
-  );
+  await isGone(cp, CLUSTER_DEFINITION);
+  await isGone(cp, namespaceRef(first));
 
   await cp.delete(namespaceRef(second));
-  await cp.waitFor(
-    "the second namespace to be gone",
-    async () => !(await cp.find(namespaceRef(second))),
-    120_000,
-  );
+  await isGone(cp, namespaceRef(second));
 });
