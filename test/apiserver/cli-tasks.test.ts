@@ -138,8 +138,7 @@ describe("docs/tasks.md", () => {
     await type("hookpolicy task list");
     await type("hookpolicy explain");
     await lab.releases("the Cluster to be released", "BeforeClusterDelete", TEAM, "prod-1");
-    const completed = await sh("hookpolicy __complete task retry ''");
-    assert.equal(completed.output, `team-a/${name}\n:4\n`);
+    await says("hookpolicy __complete task retry ''", new RegExp(`^team-a/${name}\n:4\n$`));
   });
 
   test("doctor sees that the operator may act as the account, and that it may not any more", async () => {

@@ -55,7 +55,7 @@ async function startClient(namespace: string): Promise<void> {
 /** Whether a program in the Pod can open a connection. What is refused here gets no answer at all. */
 async function reaches(namespace: string, pod: string, host: string, port: number): Promise<boolean> {
   const script = `
-    const socket = require("net").connect({ host: "${host}", port: ${port}, timeout: 3000 });
+    const socket = require("net").connect({ host: "${host}", port: ${port}, timeout: 10_000 });
     const end = (word) => { console.log(word); process.exit(); };
     socket.on("connect", () => end("open")).on("timeout", () => end("silent")).on("error", (error) => end(error.code));`;
   const said = await cluster.kubectl("exec", "-n", namespace, pod, "--", NODE_JS, "-e", script);
