@@ -93,7 +93,7 @@ describe("Events", () => {
     await cp.waitFor("the restarted operator to tell again", () =>
       lab.proxy.requests.some(({ method, path }) => method === "POST" && path.endsWith("/steps/events")),
     );
-    assert.deepEqual(await notes("steps"), told);
+    await holdsFor(1000, async () => assert.deepEqual(await notes("steps"), told));
     const row = await policyRow(cp, policyRef("steps", "p"), "c1", HOOK);
     assert.match(row.message, /the deadline passed at/);
   });
@@ -208,10 +208,8 @@ describe("Events", () => {
     const rules = [{ ...approvalRule(HOOK), deadline: { after: "2s", onExpiry: "KeepBlocking" as const } }];
     await applyPolicy(cp, policyRef("burst", "p"), { rules });
     const names = Array.from({ length: 25 }, (_, n) => `c${n}`);
-    for (const name of names) {
-      await createCluster(cp, { namespace: "burst", name, version: NEXT_VERSION });
-      await lab.operator.ask(HOOK, await lab.requestFor("burst", name));
-    }
+    for (const name of names) await createCluster(cp, { namespace: "burst", name, version: NEXT_VERSION });
+    for (const name of names) await lab.ask(HOOK, "burst", name);
     const passed = await cp.waitFor("the Event that counts", async () => {
       const found = (await events("burst")).filter((event) => event["reason"] === "DeadlinePassed");
       return found.some((event) => event["regarding"].kind === "HookPolicy") && found;

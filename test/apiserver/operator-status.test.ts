@@ -11,6 +11,7 @@ import {
   approvalRule,
   approve,
   condition,
+  eventAbout,
   policyRow,
   policyRef,
   statusOf,
@@ -54,6 +55,7 @@ describe("the operator", () => {
 
   test("writes one status for a Cluster that asks for an hour", async () => {
     await protect("hour");
+    await eventAbout(cp, { kind: "HookPolicy", namespace: "hour", name: "protect" }, "NotCalled");
     const request = await lab.requestFor("hour", "c1");
     lab.proxy.forget();
     for (let asks = 0; asks < HOUR_OF_ASKS; asks += 1) {

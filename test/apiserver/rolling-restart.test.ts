@@ -22,6 +22,7 @@ const HOOK = "BeforeClusterUpgrade";
 const NAMESPACE = "team-a";
 const CALLS_PER_SECOND = 200;
 const CONNECTIONS = 20;
+const MAX_UNDER_WAY = 2 * CONNECTIONS;
 /** How long a Cluster is not approved, so that calls about it are held. */
 const HELD_MS = 400;
 const FLAGS = { "leader-elect": "true", "shutdown-delay-duration": "3s" };
@@ -125,13 +126,17 @@ async function call(subject: Subject, agent: Agent): Promise<Call> {
   }
 }
 
-/** Calls about one Cluster after the other, at a steady pace, whatever becomes of the answers. */
+/** Calls about one Cluster after the other, at a steady pace, but not more at a time than a busy machine can answer. */
 async function load(subjects: readonly Subject[], signal: AbortSignal): Promise<Call[]> {
   const calls: Promise<Call>[] = [];
   const started = now();
+  let underWay = 0;
   for (let n = 0; !signal.aborted; n++) {
     const subject = subjects[n % subjects.length];
-    if (subject !== undefined) calls.push(call(subject, n % 4 === 0 ? perCall : kept));
+    if (subject !== undefined && underWay < MAX_UNDER_WAY) {
+      underWay += 1;
+      calls.push(call(subject, n % 4 === 0 ? perCall : kept).finally(() => (underWay -= 1)));
+    }
     await sleep(Math.max(1, started + ((n + 1) * 1000) / CALLS_PER_SECOND - now()));
   }
   return await Promise.all(calls);
