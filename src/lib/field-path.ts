@@ -6,7 +6,7 @@ import { isFields } from "./fields.ts";
 export type Steps = readonly (string | number)[];
 
 export function stepsOf(path: string): readonly string[] {
-  return [...path.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([whole, inBrackets]) => inBrackets ?? whole);
+  return [...path.matchAll(/\[([^\]]*)\]?|[^.[\]]+/g)].map(([whole, inBrackets]) => inBrackets ?? whole);
 }
 
 /** The path of a field or item directly below, in brackets unless it could be the name of a field. */

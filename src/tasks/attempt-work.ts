@@ -82,7 +82,7 @@ function placeOf(namespace: string | undefined): { readonly namespace?: string }
 
 function prefixOf(name: string): string {
   const cut = name.replaceAll(".", "-").slice(0, MAX_NAME - RANDOM_LETTERS - 1);
-  return cut.replaceAll(/-+$/g, "");
+  return cut.replace(/(?<!-)-+$/, "");
 }
 
 function metadataOf(template: unknown): { readonly name?: string; readonly namespace?: string } {

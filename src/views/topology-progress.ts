@@ -68,11 +68,12 @@ function viewCondition(
 }
 
 /** The hook's name comes before the first colon that is not Cluster API's own; the text of an answer follows it. */
-const HELD = /^(?:[^:"]*Following hooks are blocking [^:"]*: |hook ")([A-Za-z]+)(?:[:;"\n]|$)/;
+const HELD = /^(?:([^:"]*): |hook ")([A-Za-z]+)(?:[:;"\n]|$)/;
+const BLOCKING = "Following hooks are blocking ";
 
 function heldAtIn(message: string): HookName | undefined {
-  const name = HELD.exec(message)?.[1];
-  return HOOK_NAMES.find((hook) => hook === name);
+  const [, before = BLOCKING, name] = HELD.exec(message) ?? [];
+  return before.includes(BLOCKING) ? HOOK_NAMES.find((hook) => hook === name) : undefined;
 }
 
 const PLAN = /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/;

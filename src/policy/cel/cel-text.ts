@@ -65,7 +65,7 @@ function parseUnsigned(text: string): CelUint {
 
 function parseDouble(text: string): number {
   if (/^([+-]?Infinity|NaN)$/.test(text)) return Number(text);
-  if (text.length > 64 || !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text))
+  if (text.length > 64 || !/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text))
     throw new Error("not a number");
   return Number(text);
 }

@@ -23,7 +23,7 @@ export function describeFailure(error: CelError, root: Expr): string {
 }
 
 function describeCall(message: string, expr: Expr | undefined): string {
-  const [, types] = /applied to '(.*)'$/s.exec(message) ?? [];
+  const [, types] = /applied to '([^']*)'$/.exec(message) ?? [];
   const call = expr?.exprKind.case === "callExpr" ? expr.exprKind.value : undefined;
   const name = call === undefined ? "the expression" : displayName(call.function);
   if (types !== undefined) return `${valuesOf(call)}${name} does not take ${readable(types, call)}`;

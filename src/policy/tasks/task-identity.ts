@@ -67,7 +67,7 @@ export function readablePart(text: string, letters: number): string {
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .slice(0, letters);
-  return cut.replaceAll(/^-+|-+$/g, "");
+  return cut.replaceAll(/^-|-$/g, "");
 }
 
 const SAME = ["rule", "task", "actionHash", "hook", "version", "step"] as const;

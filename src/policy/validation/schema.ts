@@ -163,7 +163,7 @@ function misfitsOf(kind: Kind, input: Fields): FieldError[] {
   if (validate(input)) return [];
   return schemaErrors(validate.errors ?? [], CRD_SCHEMAS[kind]).map(({ error, path, message }) => ({
     path,
-    message: isOfClusterPolicy(kind, error) ? message.replace(/; did you mean .*$/, "") : message,
+    message: isOfClusterPolicy(kind, error) ? message.replace(/; did you mean .*$/s, "") : message,
     ...(UNKNOWN.includes(error.keyword) && { unknown: true }),
   }));
 }
