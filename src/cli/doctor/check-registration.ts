@@ -28,7 +28,15 @@ import {
   worse,
 } from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
-import { capiVersion, CORE_PODS, flagOf, lookAtPods, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import {
+  capiVersion,
+  CORE_PODS,
+  flagOf,
+  lookAtPods,
+  minorOf,
+  operators,
+  TELL_CAPI,
+} from "./check-install.ts";
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";

@@ -27,7 +27,14 @@ import { viewMetadata } from "../../views/cluster.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID } from "../../policy/tasks/template-metadata.ts";
 import { VERSION } from "../../version.ts";
-import { clusterResource, listIfServed, listTyped, namesOf, readAsOperator, withType } from "./live-objects.ts";
+import {
+  clusterResource,
+  listIfServed,
+  listTyped,
+  namesOf,
+  readAsOperator,
+  withType,
+} from "./live-objects.ts";
 import { gateQueries } from "./rollout-hold.ts";
 import { gatesIn } from "../../policy/gates/gates.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
