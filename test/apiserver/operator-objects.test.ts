@@ -58,18 +58,20 @@ describe("object gates", () => {
 
   test("share one watch, which ends with the last policy that needs it", async () => {
     const [a, b] = [policyRef("shared-a", "p"), policyRef("shared-b", "p")];
-    await policyIsReady(cp, await gated(a, { ...CONFIG_MAP, name: "go" }));
-    await policyIsReady(
-      cp,
-      await gated(b, { ...CONFIG_MAP, name: "go", expression: "object.data.go == 'yes'" }),
-    );
-    assert.equal(await watches("ConfigMap.v1"), 1);
-    await cp.waitFor("one watch to be open", () => lab.proxy.openWatches(/\/configmaps\?/) === 1);
+    const replaced = async (what: string): Promise<void> => {
+      await cp.waitFor(`${what} to be watched`, () =>
+        lab.proxy.requests.some(({ path, watch }) => watch && path.endsWith("/configmaps")),
+      );
+      await cp.waitFor("one watch to be open", () => lab.proxy.openWatches(/\/configmaps\?/) === 1);
+      assert.equal(await watches("ConfigMap.v1"), 1);
+      lab.proxy.forget();
+    };
+    await gated(a, { ...CONFIG_MAP, name: "go" });
+    await replaced("metadata");
+    await gated(b, { ...CONFIG_MAP, name: "go", expression: "object.data.go == 'yes'" });
+    await replaced("whole objects");
     await cp.delete(b);
-    await cp.waitFor("the other gate to need metadata only", () =>
-      lab.proxy.requests.some(({ path, watch }) => watch && path.endsWith("/configmaps")),
-    );
-    assert.equal(await watches("ConfigMap.v1"), 1);
+    await replaced("metadata alone");
     await cp.delete(a);
     await cp.waitFor("the watch to be closed", () => lab.proxy.openWatches(/\/configmaps\?/) === 0);
     assert.equal(await watches("ConfigMap.v1"), 0);
