@@ -9,7 +9,7 @@ import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
-import { approvalRule, policyRef } from "../controlplane/policies.ts";
+import { approvalRule, condition, policyRef } from "../controlplane/policies.ts";
 import { CHART, extensionConfigCrd, helmIn, kustomize, NAMESPACE, ROOT } from "../install/tools.ts";
 
 const TEAM = "team-a";
@@ -57,6 +57,8 @@ describe("nothing to correct", () => {
       });
       return webhook?.["webhooks"][0].clientConfig.caBundle !== undefined;
     });
+    // It comes a minute after the registration, and a write that comes later is a difference.
+    await cp.waitFor("the condition", async () => condition(await cp.get(policy), "NotCalled"));
     return operator;
   }
 
