@@ -67,6 +67,12 @@ const UNUSED: Readonly<Record<string, string>> = {
   // For the schemas of routes: no route has one.
   "@fastify/ajv-compiler": "module.exports = () => undefined",
   "@fastify/fast-json-stringify-compiler": "module.exports = () => undefined",
+  // For inject() of fastify, and for the exemplars of prom-client: there are none.
+  "light-my-request": "",
+  "@opentelemetry/api": "",
+  // Of undici: HTTP/2, and a parser that is an experiment.
+  "./client-h2.js": "",
+  "./parser-h1.js": "exports.getMiloEnabled = () => false",
   // All but the agents and their request(): its fetch, WebSocket, caches and mocks.
   undici: `
     exports.Agent = require("undici/lib/dispatcher/agent");
@@ -78,7 +84,7 @@ const UNUSED: Readonly<Record<string, string>> = {
 const withoutUnused: Plugin = {
   name: "without-unused",
   setup: (bundler) => {
-    bundler.onResolve({ filter: /^(?:\.\/gen\/|@fastify\/|undici$)/ }, ({ path }) =>
+    bundler.onResolve({ filter: /./ }, ({ path }) =>
       Object.hasOwn(UNUSED, path) ? { path, namespace: "unused" } : undefined,
     );
     bundler.onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({
