@@ -2,9 +2,17 @@
 /** The edge of the process: arguments, signals, exit code. 0: success, 1: failure, 2: wrong usage. */
 
 import { basename } from "node:path";
-import { Command, CommanderError, Help, Option } from "commander";
+import { Command, CommanderError, type CommandUnknownOpts, Help, Option } from "commander";
 
-import { actionWord, addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
+import {
+  actionWord,
+  addExamples,
+  CommandError,
+  FAILED,
+  nearestText,
+  ownersOf,
+  USAGE,
+} from "./cli/command.ts";
 import { flagsBehind } from "./cli/flag-order.ts";
 import { addApprove } from "./cli/approve/command.ts";
 import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
@@ -47,7 +55,7 @@ const EXAMPLES = `\
   hookpolicy validate policies/
   hookpolicy help explain`;
 
-function createProgram(name: string): Command {
+function createProgram(name: string): CommandUnknownOpts {
   const program = new Command(name)
     .description("Answers Cluster API's lifecycle hooks from HookPolicy objects.")
     .version(VERSION, "--version", "print the version")
@@ -70,12 +78,10 @@ function createProgram(name: string): Command {
 }
 
 /** Without those of other actions than `rollout plan --help` names: their descriptions begin with the actions. */
-function visibleOptions(command: Command): Option[] {
+function visibleOptions(command: CommandUnknownOpts): Option[] {
   const action = actionWord(command);
-  return new Help().visibleOptions(command).filter(({ description }) => {
-    const [, owners] = /^([a-z]+(?: and [a-z]+)*): /.exec(description) ?? [];
-    return action === undefined || owners === undefined || owners.split(" and ").includes(action);
-  });
+  const options = new Help().visibleOptions(command);
+  return options.filter((option) => action === undefined || ownersOf(option)?.includes(action) !== false);
 }
 
 /** By title, in the order of the help. What an operator on call needs comes first, then what a newcomer needs. */
@@ -86,7 +92,7 @@ const COMMANDS = {
   "Help:": [addHelp, addCompletion],
 } as const;
 
-function addHelp(program: Command): void {
+function addHelp(program: CommandUnknownOpts): void {
   program
     .command("help")
     .argument("[command]")
@@ -102,12 +108,12 @@ function addHelp(program: Command): void {
         throw new UsageError(
           `unknown action '${action}' of ${command.name()}${nearestText(action, actions)}`,
         );
-      if (action !== undefined) command.args = [action];
+      command.args = action === undefined ? [] : [action];
       command.outputHelp();
     });
 }
 
-function addRun(program: Command): void {
+function addRun(program: CommandUnknownOpts): void {
   const command = program
     .command("run")
     .summary("run the operator")
@@ -185,7 +191,7 @@ async function exitAfterFlush(log: ClosableLogger): Promise<void> {
 }
 
 /** Returns one line; Commander puts its suggestion on a second one. */
-function usageLine(error: Error, program: Command, argv: readonly string[]): string {
+function usageLine(error: Error, program: CommandUnknownOpts, argv: readonly string[]): string {
   const text = error.message
     .replace(/^error: /, "")
     .replace(/\n\(Did you mean (.*)\?\)$/s, " (did you mean $1?)")

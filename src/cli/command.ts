@@ -1,10 +1,17 @@
 /** Common parts of all commands: examples, choices, and the exit code. */
 
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { HOOK_NAMES } from "../api/runtime-hooks.ts";
+import {
+  type Command,
+  type CommandUnknownOpts,
+  InvalidArgumentError,
+  Option,
+  type OptionValues,
+} from "commander";
+import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { nearest } from "../lib/did-you-mean.ts";
 import { UsageError } from "../lib/thrown.ts";
 import { parseMoment } from "../policy/window/moment.ts";
+import type { ColourWish } from "./terminal/colour.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;
@@ -20,9 +27,37 @@ export class CommandError extends Error {
   }
 }
 
+/** How a command was called. */
+export interface CommandCall<Flags> {
+  readonly flags: Flags;
+  readonly program: string;
+}
+
+type WithColor<Flags> = Readonly<Flags> & Required<ColourWish>;
+
+/** The flags that a command is called with, as its options define them, and the program's --no-color. */
+export type FlagsOf<C extends CommandUnknownOpts> = WithColor<ReturnType<C["opts"]>>;
+
+/** Gives a command its examples and its work; the result adds it to the program. */
+export function runs<Args extends unknown[], Flags extends OptionValues>(
+  command: Command<Args, Flags>,
+  examples: string,
+  work: (call: CommandCall<WithColor<NoInfer<Flags>>>, ...args: Args) => void | Promise<void>,
+): (program: CommandUnknownOpts) => void {
+  addExamples(command, examples);
+  return (program) => {
+    program.addCommand(command.copyInheritedSettings(program));
+    command.action(async () => {
+      checkOwners(command);
+      const flags = { ...command.opts(), color: program.opts()["color"] !== false };
+      await work({ flags, program: programName(command) }, ...command.processedArgs);
+    });
+  };
+}
+
 /** Appends examples to the help, with the program's name as it was called: `kubectl hookpolicy` for the plugin. */
-export function addExamples(command: Command, examples: string): Command {
-  return command.addHelpText("after", () => {
+export function addExamples(command: CommandUnknownOpts, examples: string): void {
+  command.addHelpText("after", () => {
     const name = programName(command);
     const action = actionWord(command);
     const shown = examples
@@ -33,24 +68,24 @@ export function addExamples(command: Command, examples: string): Command {
 }
 
 /** "plan", for `rollout plan --help`. */
-export function actionWord({ args: [word = ""], registeredArguments: [first] }: Command): string | undefined {
+export function actionWord({
+  args: [word = ""],
+  registeredArguments: [first],
+}: CommandUnknownOpts): string | undefined {
   return first?.argChoices?.includes(word) === true ? word : undefined;
 }
 
-export function programName(command: Command): string {
+function programName(command: CommandUnknownOpts): string {
   return command.parent === null ? command.name() : programName(command.parent);
 }
 
-/** The flags that say how a command prints: -o, and --no-color of the program. */
-export interface Printing<Formats extends readonly string[]> {
-  readonly output: Formats[number];
-  readonly color: boolean;
-}
-
-/** An option such as `-o json`, whose default is the first of `values`. */
-export function choice(flags: string, description: string, values: readonly string[]): Option {
-  const [standard] = values;
-  return new Option(flags, description).default(standard).choices(values).argParser(oneOf(values));
+/** An option that is always one of `values`, such as `-o json`; its default is the first of them. */
+export function choice<Usage extends string, const Values extends readonly [string, ...string[]]>(
+  flags: Usage,
+  description: string,
+  values: Values,
+): Option<Usage, undefined, Values[0], Values[number]> {
+  return new Option(flags, description).choices(values).default(values[0]).argParser(oneOf(values));
 }
 
 export function oneOf<T extends string>(values: readonly T[]): (text: string) => T {
@@ -61,7 +96,7 @@ export function oneOf<T extends string>(values: readonly T[]): (text: string) =>
   };
 }
 
-export function hookOption(description: string): Option {
+export function hookOption(description: string): Option<"--hook <name>", undefined, undefined, HookName> {
   return new Option("--hook <name>", description).choices(HOOK_NAMES).argParser(hookName);
 }
 
@@ -85,15 +120,21 @@ export function meantDuration(value: unknown): string | undefined {
   return unit === undefined ? undefined : `write ${Number(count) * (/^w/i.test(unit) ? 168 : 24)}h`;
 }
 
+/** The actions that an option is for; `undefined`: all. Its description begins with them. */
+export function ownersOf({ description }: Option): readonly string[] | undefined {
+  return /^([a-z]+(?: and [a-z]+)*): /.exec(description)?.[1]?.split(" and ");
+}
+
 /** Refuses flags of another action than the one that was given. */
-export function checkOwners<Action extends string>(
-  action: Action,
-  flags: object,
-  owners: Readonly<Record<string, Action>>,
-): void {
-  for (const [flag, owner] of Object.entries(owners)) {
-    const name = flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    if (owner !== action && Object.hasOwn(flags, flag)) throw new UsageError(`--${name} is for ${owner}`);
+function checkOwners(command: CommandUnknownOpts): void {
+  const action = actionWord(command);
+  if (action === undefined) return;
+  const given = command.opts();
+  for (const option of command.options) {
+    const owners = ownersOf(option);
+    const isGiven = option.defaultValue === undefined && Object.hasOwn(given, option.attributeName());
+    if (isGiven && owners?.includes(action) === false)
+      throw new UsageError(`--${option.name()} is for ${owners.join(" and ")}`);
   }
 }
 

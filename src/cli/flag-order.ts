@@ -1,9 +1,9 @@
 /** kubectl takes its flags before the command as well: `--context prod get`. Commander knows flags of a command only behind it. */
 
-import type { Command, Option } from "commander";
+import type { CommandUnknownOpts, Option } from "commander";
 
 /** The same words with the flags that stand before the command behind it. */
-export function flagsBehind(words: readonly string[], program: Command): readonly string[] {
+export function flagsBehind(words: readonly string[], program: CommandUnknownOpts): readonly string[] {
   const options = optionsOf(program);
   let start = 0;
   for (let word = words[start]; word !== undefined && word.startsWith("-"); word = words[start]) {
@@ -17,8 +17,8 @@ export function flagsBehind(words: readonly string[], program: Command): readonl
 }
 
 /** Those of the program and of all commands, by each of their names, without --version, which needs no command. */
-function optionsOf(program: Command): ReadonlyMap<string, Option> {
-  const all = (command: Command): readonly Option[] => [
+function optionsOf(program: CommandUnknownOpts): ReadonlyMap<string, Option> {
+  const all = (command: CommandUnknownOpts): readonly Option[] => [
     ...command.options,
     ...command.commands.flatMap((each) => all(each)),
   ];
@@ -29,7 +29,7 @@ function optionsOf(program: Command): ReadonlyMap<string, Option> {
 }
 
 /** How many of the first words name a command, and an action of it. */
-function commandLength([word, ...rest]: readonly string[], { commands }: Command): number {
+function commandLength([word, ...rest]: readonly string[], { commands }: CommandUnknownOpts): number {
   const command = commands.find((each) => each.name() === word);
   return command === undefined ? 0 : 1 + commandLength(rest, command);
 }

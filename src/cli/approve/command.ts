@@ -1,35 +1,19 @@
 /** `hookpolicy approve`: releases a Cluster that waits for an approval. */
 
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
-import { addExamples, choice, collect, CommandError, FAILED, hookOption, type Printing } from "../command.ts";
+import { choice, collect, CommandError, FAILED, type FlagsOf, hookOption, runs } from "../command.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionWords,
-  parseTime,
-  reading,
-} from "../fleet/connection.ts";
-import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
+import { addConnectionFlags, connectionWords, parseTime, reading } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace } from "../fleet/cluster-argument.ts";
 import type { ClusterName, LiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly hook?: HookName;
-  readonly namespace?: string;
-  readonly namespaceMark: readonly string[];
-  readonly dryRun?: true;
-  readonly wait: boolean;
-  readonly timeout: number;
-  readonly yes?: true;
-}
 
 const EXAMPLES = `\
   # What would release it?
@@ -44,8 +28,8 @@ const EXAMPLES = `\
   # Approve for a whole namespace, too
   hookpolicy approve team-a/prod-1 --namespace-mark example.com/approved=true`;
 
-export function addApprove(program: Command): void {
-  const command = addClusterArgument(program.command("approve"))
+const command = addConnectionFlags(
+  addClusterArgument(new Command("approve"))
     .summary("release a Cluster that waits for approval")
     .description(
       "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it proceeds. Gates of other kinds are listed with the time at which they open.\n\nExit code: 0 it proceeds, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also if it is not seen to proceed.",
@@ -70,14 +54,14 @@ export function addApprove(program: Command): void {
       "-y, --yes",
       "do not ask for confirmation: sets marks of the Cluster, and those of --namespace-mark",
     )
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (given: ShortName, _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    await approve(await inNamespace(given, flags), flags);
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addApprove = runs(command, EXAMPLES, async ({ flags }, given) => {
+  await approve(await inNamespace(given, flags), flags);
+});
 
 async function approve(name: ClusterName, flags: Flags): Promise<void> {
   const { withLiveCluster } = await import("../fleet/live-fleet.ts");

@@ -1,9 +1,9 @@
 /** `hookpolicy completion`: completion scripts for shells, and the completions that they and kubectl request. */
 
 import { homedir } from "node:os";
-import { Argument, type Command } from "commander";
+import { Argument, Command, type CommandUnknownOpts } from "commander";
 import { isPrintable } from "../../lib/printable.ts";
-import { addExamples } from "../command.ts";
+import { runs } from "../command.ts";
 import { completionText, answerTo, flagValue, type Live, offer } from "./completion-answer.ts";
 import { SCRIPTS } from "./completion-script.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -20,25 +20,20 @@ const EXAMPLES = `\
   # fish
   hookpolicy completion fish > ~/.config/fish/completions/hookpolicy.fish`;
 
-export function addCompletion(program: Command): void {
-  const command = program
-    .command("completion")
-    .addArgument(new Argument("<shell>", "your shell").choices(Object.keys(SCRIPTS)))
-    .summary("completion for bash, zsh and fish")
-    .description(
-      "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.\n\nExit code: 0 printed, 2 wrong usage.",
-    );
-  addExamples(command, EXAMPLES);
-  command.action((shell: keyof typeof SCRIPTS) => {
-    stdout.document(SCRIPTS[shell]);
-  });
-}
+const command = new Command("completion")
+  .addArgument(new Argument("<shell>", "your shell").choices(["bash", "zsh", "fish"]))
+  .summary("completion for bash, zsh and fish")
+  .description(
+    "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.\n\nExit code: 0 printed, 2 wrong usage.",
+  );
+
+export const addCompletion = runs(command, EXAMPLES, (_, shell) => stdout.document(SCRIPTS[shell]));
 
 /** The longest time that a user waits for names. */
 const TIMEOUT_MS = 3000;
 
 /** A failure must not disturb the user's input, so the answer is then empty. */
-export async function answerCompletion(words: readonly string[], program: Command): Promise<void> {
+export async function answerCompletion(words: readonly string[], program: CommandUnknownOpts): Promise<void> {
   const answer = answerTo(words, program);
   const typed = words.at(-1) ?? "";
   if (answer.live === undefined) {

@@ -1,6 +1,6 @@
 /** Computes the completions of a command line, as kubectl's plugins and shell scripts request them. */
 
-import { type Argument, type Command, Option } from "commander";
+import { type Argument, type CommandUnknownOpts, Option } from "commander";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 
 /** Cobra's ShellCompDirective: complete files when nothing else matches, or never. */
@@ -29,7 +29,7 @@ interface CompletionAnswer {
 const HELP = new Option("-h, --help", "print this help");
 
 /** `words` follow the program's name; the last one is being typed. */
-export function answerTo(words: readonly string[], program: Command): CompletionAnswer {
+export function answerTo(words: readonly string[], program: CommandUnknownOpts): CompletionAnswer {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const named = before.find((word) => !word.startsWith("-"));
@@ -73,7 +73,7 @@ function valuesOf({ long, argChoices, required, optional, flags }: Option): Valu
   return OF_FLAGS[long ?? ""] ?? (/<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text");
 }
 
-function operandValues(operand: Argument | undefined, program: Command): Values {
+function operandValues(operand: Argument | undefined, program: CommandUnknownOpts): Values {
   const name = operand?.name();
   if (name === "command") return program.commands.map((each) => each.name());
   return (

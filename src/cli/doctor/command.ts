@@ -1,7 +1,7 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
-import type { Command } from "commander";
-import { addExamples, choice, CommandError, FAILED, programName, USAGE, type Printing } from "../command.ts";
+import { Command } from "commander";
+import { type CommandCall, choice, CommandError, FAILED, type FlagsOf, runs, USAGE } from "../command.ts";
 import type { Check, Settings } from "./finding.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
@@ -15,10 +15,6 @@ interface DoctorFlags extends ConnectionFlags {
   readonly capiVersion?: string;
 }
 
-interface Flags extends DoctorFlags, Printing<typeof FORMATS> {
-  readonly failOn: (typeof FAIL_ON)[number];
-}
-
 const EXAMPLES = `\
   # Is everything there that policies need to hold something?
   hookpolicy doctor
@@ -29,9 +25,8 @@ const EXAMPLES = `\
   # In a pipeline, after installing or upgrading
   hookpolicy doctor -o json --fail-on warning > doctor.json`;
 
-export function addDoctor(program: Command): void {
-  const command = program
-    .command("doctor")
+const command = addConnectionFlags(
+  new Command("doctor")
     .summary("check the installation, and say what to do")
     .description(
       "Looks at everything that policies need in order to hold something: CRDs, the operator, Cluster API and its registration, certificates, and which Clusters are protected by what. Each line that is not ok says what to do. Reads only, apart from a dry run.\n\nExit code: 0 nothing is wrong (warnings aside, unless --fail-on says so), 1 something is, 2 cannot look.",
@@ -41,14 +36,14 @@ export function addDoctor(program: Command): void {
       "Cluster API version that is installed, such as 1.13; default: what its objects say",
     )
     .addOption(choice("--fail-on <state>", "what exit code 1 is for: errors, or warnings, too", FAIL_ON))
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addExamples(addConnectionFlags(command), EXAMPLES);
-  command.action(async (_: unknown, self: Command) => {
-    await runDoctor(self.optsWithGlobals<Flags>(), programName(self));
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
 
-async function runDoctor(flags: Flags, program: string): Promise<void> {
+type Flags = FlagsOf<typeof command>;
+
+export const addDoctor = runs(command, EXAMPLES, runDoctor);
+
+async function runDoctor({ flags, program }: CommandCall<Flags>): Promise<void> {
   const { doctorJson, doctorLines } = await import("./report.ts");
   const view = viewOf(flags, program);
   const checks = await diagnose(flags, flags.output === "text" ? view : undefined);

@@ -1,37 +1,19 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
-import { type Command, Option } from "commander";
-import {
-  addExamples,
-  choice,
-  collect,
-  hookOption,
-  instant,
-  INSTANTS,
-  programName,
-  version,
-  type Printing,
-} from "../command.ts";
-import { OPERATIONS, type Operation } from "../../operations/beginnings.ts";
+import { Command, Option } from "commander";
+import { choice, collect, type FlagsOf, hookOption, instant, INSTANTS, runs, version } from "../command.ts";
+import { OPERATIONS } from "../../operations/beginnings.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
-import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
+import { addConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
-
-interface Flags extends ConnectionFlags, Omit<ExplainWish, "request">, Printing<typeof FORMATS> {
-  readonly all?: true;
-  readonly admission?: Operation;
-  readonly filename?: readonly string[];
-  readonly capiVersion?: string;
-  readonly namespace?: string;
-}
 
 const EXAMPLES = `\
   # It is 3 a.m. and a Cluster is stuck: what holds it, and how to release it?
@@ -48,8 +30,8 @@ const EXAMPLES = `\
   # Without a cluster: policies, Clusters and other objects from files
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
 
-export function addExplain(program: Command): void {
-  const command = addClusterArgument(program.command("explain"))
+const command = addConnectionFlags(
+  addClusterArgument(new Command("explain"))
     .summary("explain why a Cluster is held and how to release it")
     .description(
       "Explains what every policy, rule and gate says about an operation of a Cluster, and how to release it. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
@@ -84,14 +66,14 @@ export function addExplain(program: Command): void {
       "--capi-version <version>",
       "Cluster API version that calls, such as 1.12; default: what the operator is told",
     )
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (given: ShortName, _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    await explainCluster(await inNamespace(given, flags), flags, programName(self));
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addExplain = runs(command, EXAMPLES, async ({ flags, program }, given) => {
+  await explainCluster(await inNamespace(given, flags), flags, program);
+});
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });

@@ -16,7 +16,7 @@ interface NamespaceFlags extends ConnectionFlags {
   readonly filename?: readonly string[];
 }
 
-export function addClusterArgument(command: Command): Command {
+export function addClusterArgument(command: Command): Command<[ShortName], { namespace?: string }> {
   return command
     .argument("<cluster>", "NAMESPACE/NAME, or NAME", shortName)
     .option(

@@ -1,6 +1,12 @@
 /** Flags of commands that use the API server, and their failures. */
 
-import { type Command, InvalidArgumentError, Option } from "commander";
+import {
+  type Command,
+  type CommandUnknownOpts,
+  InvalidArgumentError,
+  Option,
+  type OptionValues,
+} from "commander";
 import { messageOf } from "../../lib/thrown.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
@@ -14,11 +20,11 @@ import { stderr } from "../terminal/output.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
-/** kubectl's flags: absent means what kubectl does without them. */
-export interface ConnectionFlags extends KubeConfigSource {
-  /** In milliseconds; 0: a request may take any time. */
-  readonly requestTimeout?: number;
-}
+/**
+ * kubectl's flags: absent means what kubectl does without them. `requestTimeout` is in milliseconds; 0: no limit.
+ * No interface, which Commander's types do not take.
+ */
+export type ConnectionFlags = Readonly<KubeConfigSource & { requestTimeout?: number }>;
 
 /** Named in the help. */
 const SHOWN = {
@@ -51,7 +57,10 @@ const OTHERS = {
 
 const SECRETS: ReadonlySet<string> = new Set(["token", "password"]);
 
-export function addConnectionFlags(command: Command): Command {
+export function addConnectionFlags<Args extends unknown[], Flags extends OptionValues>(
+  command: Command<Args, Flags>,
+): Command<Args, Flags & ConnectionFlags>;
+export function addConnectionFlags(command: CommandUnknownOpts): CommandUnknownOpts {
   for (const option of Object.values(SHOWN)) command.addOption(option);
   for (const option of Object.values(OTHERS)) command.addOption(option.hideHelp());
   return command;

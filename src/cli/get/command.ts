@@ -1,26 +1,19 @@
 /** `hookpolicy get`: what policies and rollouts hold across the fleet. */
 
-import { type Command, Option } from "commander";
-import { addExamples, choice, programName, type Printing } from "../command.ts";
+import { Command, Option } from "commander";
+import { choice, type FlagsOf, runs } from "../command.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HeldFleet } from "../fleet/held.ts";
 import type { Holders, OperatorSeen } from "./holders.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { addConnectionFlags, type ConnectionFlags, reading, tellLost, viewOf } from "../fleet/connection.ts";
+import { addConnectionFlags, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 import { adviceText } from "../terminal/printed-command.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly allNamespaces?: true;
-  readonly namespace?: string;
-  readonly watch?: true;
-  readonly by: Grouping;
-}
 
 const EXAMPLES = `\
   # Everything that is held, the longest first
@@ -32,9 +25,8 @@ const EXAMPLES = `\
   # Of one team, and what changes from now on
   hookpolicy get -n team-a -w`;
 
-export function addGet(program: Command): void {
-  const command = program
-    .command("get")
+const command = addConnectionFlags(
+  new Command("get")
     .summary("what is held across the fleet")
     .description(
       "Lists the operations that policies and rollouts hold, as the operator reports them in their statuses: the longest first.\n\nExit code: 0 listed, 2 an API server that cannot be read or wrong usage.",
@@ -43,16 +35,16 @@ export function addGet(program: Command): void {
     .option("-n, --namespace <namespace>", "Clusters of this namespace; default: the context's")
     .option("-w, --watch", "stay, and show every change")
     .addOption(choice("--by <what>", "a line for each of these", GROUPINGS))
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (_: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    if ((flags.watch === true || flags.output === "json") && flags.by !== "operation")
-      throw new UsageError("-w and -o json show operations: leave --by out");
-    await get(flags, programName(self));
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addGet = runs(command, EXAMPLES, async ({ flags, program }) => {
+  if ((flags.watch === true || flags.output === "json") && flags.by !== "operation")
+    throw new UsageError("-w and -o json show operations: leave --by out");
+  await get(flags, program);
+});
 
 /** `namespace`: its Clusters only; absent: those of all namespaces. */
 interface Query {

@@ -2,19 +2,12 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { codeOf, messageOf, UsageError } from "../../lib/thrown.ts";
-import { addExamples, clusterName, collecting, CommandError, FAILED } from "../command.ts";
+import { clusterName, collecting, CommandError, FAILED, type FlagsOf, runs } from "../command.ts";
 import { stderr, stdout } from "../terminal/output.ts";
-import { type Grant, parseGrant } from "./task-rights.ts";
-
-interface Flags {
-  readonly namespace?: string;
-  readonly may?: readonly Grant[];
-  readonly serviceAccount?: string;
-  readonly operator?: { readonly namespace: string; readonly name: string };
-}
+import { parseGrant } from "./task-rights.ts";
 
 /** The word in place of a folder; a folder of this name is ./tasks. */
 const TASKS = "tasks";
@@ -31,42 +24,41 @@ const EXAMPLES = `\
   # A ServiceAccount for the tasks of team-a, which may run Jobs
   hookpolicy init tasks -n team-a --may create,get,delete:jobs.batch > rights.yaml`;
 
-export function addInit(program: Command): void {
-  const command = program
-    .command("init")
-    .argument("[dir]", "the folder, or 'tasks' for the rights of tasks", ".")
-    .summary("a folder to start with: policy, suite, pipelines; rights of tasks")
-    .description(
-      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
-    )
-    .option(
-      "-n, --namespace <name>",
-      "tasks: the namespace of the ServiceAccount",
-      nameOf("namespace", DNS_LABEL),
-    )
-    .option(
-      "--may <rights>",
-      "tasks: what the ServiceAccount may do, such as create,get,delete:jobs.batch; repeatable",
-      collecting(parseGrant),
-    )
-    .option(
-      "--service-account <name>",
-      `tasks: the name of the ServiceAccount; default: ${ACCOUNT}`,
-      nameOf("ServiceAccount", DNS_SUBDOMAIN),
-    )
-    .option(
-      "--operator <namespace/name>",
-      `tasks: the ServiceAccount of the operator; default: ${OPERATOR.namespace}/${OPERATOR.name}`,
-      clusterName,
-    );
-  addExamples(command, EXAMPLES);
-  command.action(async (dir: string, flags: Flags) => {
-    if (dir === TASKS) return await printRights(flags);
-    const [flag] = Object.keys(flags);
-    if (flag !== undefined) throw new UsageError(`its flags are for 'init ${TASKS}'`);
-    await init(dir);
-  });
-}
+const command = new Command("init")
+  .argument("[dir]", "the folder, or 'tasks' for the rights of tasks", ".")
+  .summary("a folder to start with: policy, suite, pipelines; rights of tasks")
+  .description(
+    "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+  )
+  .option(
+    "-n, --namespace <name>",
+    "tasks: the namespace of the ServiceAccount",
+    nameOf("namespace", DNS_LABEL),
+  )
+  .option(
+    "--may <rights>",
+    "tasks: what the ServiceAccount may do, such as create,get,delete:jobs.batch; repeatable",
+    collecting(parseGrant),
+  )
+  .option(
+    "--service-account <name>",
+    `tasks: the name of the ServiceAccount; default: ${ACCOUNT}`,
+    nameOf("ServiceAccount", DNS_SUBDOMAIN),
+  )
+  .option(
+    "--operator <namespace/name>",
+    `tasks: the ServiceAccount of the operator; default: ${OPERATOR.namespace}/${OPERATOR.name}`,
+    clusterName,
+  );
+
+type Flags = FlagsOf<typeof command>;
+
+export const addInit = runs(command, EXAMPLES, async ({ flags }, dir) => {
+  if (dir === TASKS) return await printRights(flags);
+  const [flag] = Object.keys(command.opts());
+  if (flag !== undefined) throw new UsageError(`its flags are for 'init ${TASKS}'`);
+  await init(dir);
+});
 
 function nameOf(what: string, pattern: RegExp): (text: string) => string {
   return (text) => {

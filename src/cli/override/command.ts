@@ -1,42 +1,30 @@
 /** `hookpolicy override`: break-glass for one Cluster, for some hooks and hours. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
-import type { HookName } from "../../api/runtime-hooks.ts";
 import { durationText } from "../../lib/duration.ts";
 import {
-  addExamples,
   choice,
   collecting,
   CommandError,
   FAILED,
+  type FlagsOf,
   hookName,
   hookOption,
   oneOf,
-  programName,
-  type Printing,
+  runs,
 } from "../command.ts";
 import type { NewOverride, OverridePlan, OverrideWish } from "./new-override.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
-import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
+import { addConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace } from "../fleet/cluster-argument.ts";
 import type { ClusterName, ClusterReading, LiveCluster } from "../fleet/live-cluster.ts";
 import { type CommandWords, typed } from "../terminal/printed-command.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly hook: readonly HookName[];
-  readonly namespace?: string;
-  readonly reason: string;
-  readonly for: number;
-  readonly policy?: readonly string[];
-  readonly dryRun?: true;
-  readonly yes?: true;
-}
 
 const EXAMPLES = `\
   # It must go now: shows what that lifts, and asks
@@ -46,8 +34,8 @@ const EXAMPLES = `\
   hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy ClusterHookPolicy/freeze \\
     --reason "CVE-2026-1234" --for 4h --dry-run > overrides/prod-1.yaml`;
 
-export function addOverride(program: Command): void {
-  const command = addClusterArgument(program.command("override"))
+const command = addConnectionFlags(
+  addClusterArgument(new Command("override"))
     .summary("release a Cluster whatever its policies say")
     .description(
       "Creates a HookOverride: while it is in force, policies and HookRollouts do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
@@ -66,14 +54,14 @@ export function addOverride(program: Command): void {
     )
     .option("--dry-run", "only print the HookOverride; reads the API server, and changes nothing")
     .option("-y, --yes", "do not ask for confirmation")
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (given: ShortName, _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    await override(await inNamespace(given, flags), flags, programName(self));
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addOverride = runs(command, EXAMPLES, async ({ flags, program }, given) => {
+  await override(await inNamespace(given, flags), flags, program);
+});
 
 const HOLDER_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookRollout"] as const;
 

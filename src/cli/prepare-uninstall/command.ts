@@ -1,24 +1,15 @@
 /** `hookpolicy prepare-uninstall`: all steps that must precede the removal of the operator. */
 
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { MANY_SHOWN } from "../../lib/first-names.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import { addExamples, CommandError, FAILED, programName } from "../command.ts";
+import { type CommandCall, CommandError, FAILED, type FlagsOf, runs } from "../command.ts";
 import type { UninstallPlan, UninstallStep } from "./uninstall-plan.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
+import { addConnectionFlags, parseTime, viewOf } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { type CommandWords, typed } from "../terminal/printed-command.ts";
-
-interface Flags extends ConnectionFlags {
-  readonly namespace: string;
-  readonly timeout: number;
-  readonly dryRun?: true;
-  readonly yes?: true;
-  readonly releaseHeldClusters?: true;
-  readonly whileHelmUninstalls?: string;
-}
 
 const EXAMPLES = `\
   # What would happen?
@@ -27,9 +18,8 @@ const EXAMPLES = `\
   # From a script, before the manifests are deleted; fails while one is held
   hookpolicy prepare-uninstall --yes && kubectl delete --ignore-not-found -k .`;
 
-export function addPrepareUninstall(program: Command): void {
-  const command = program
-    .command("prepare-uninstall")
+const command = addConnectionFlags(
+  new Command("prepare-uninstall")
     .summary("prepare the removal of the operator")
     .description(
       "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhooks; stops it; removes its finalizer from policies; and says in the statuses of policies, rollouts and overrides that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
@@ -49,14 +39,14 @@ export function addPrepareUninstall(program: Command): void {
     .option(
       "--while-helm-uninstalls <record>",
       "change something only while this record of Helm in the namespace says so, such as sh.helm.release.v1.hookpolicy.v1; for the chart's Job",
-    );
-  addExamples(addConnectionFlags(command), EXAMPLES);
-  command.action(async (_: unknown, self: Command) => {
-    await prepareUninstall(self.optsWithGlobals<Flags>(), programName(self));
-  });
-}
+    ),
+);
 
-async function prepareUninstall(flags: Flags, program: string): Promise<void> {
+type Flags = FlagsOf<typeof command>;
+
+export const addPrepareUninstall = runs(command, EXAMPLES, prepareUninstall);
+
+async function prepareUninstall({ flags, program }: CommandCall<Flags>): Promise<void> {
   const words = viewOf(flags, program);
   const { namespace, timeout: timeoutMs } = flags;
   const { withApiServer } = await import("../fleet/live-fleet.ts");
@@ -115,10 +105,10 @@ function ownCommand(namespace: string): string {
 function checkHeld({ held }: UninstallPlan, flags: Flags, words: CommandWords): void {
   if (held.length === 0 || flags.yes !== true || flags.releaseHeldClusters === true) return;
   const all = typed("hookpolicy get -A", words);
-  const command = typed(`${ownCommand(flags.namespace)} --release-held-clusters`, words);
+  const release = typed(`${ownCommand(flags.namespace)} --release-held-clusters`, words);
   throw new CommandError(
     FAILED,
-    `nothing was changed, because that would release what is held: wait until '${all}' shows nothing, or release it with '${command}'`,
+    `nothing was changed, because that would release what is held: wait until '${all}' shows nothing, or release it with '${release}'`,
   );
 }
 

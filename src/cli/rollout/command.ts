@@ -1,33 +1,24 @@
 /** `hookpolicy rollout`: how far rollouts are, and pausing and resuming them. */
 
 import { isDeepStrictEqual } from "node:util";
-import { Argument, type Command } from "commander";
+import { Argument, Command } from "commander";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import {
-  addExamples,
-  checkOwners,
+  type CommandCall,
   choice,
   collect,
   CommandError,
   FAILED,
+  type FlagsOf,
   instant,
-  programName,
+  runs,
   USAGE,
   version,
-  type Printing,
 } from "../command.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  notServed,
-  parseTime,
-  reading,
-  tellLost,
-  viewOf,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, notServed, parseTime, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 import type { warnOfSilentRollouts } from "../get/holders.ts";
@@ -36,22 +27,6 @@ import type { RolloutView } from "./status-report.ts";
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
 type Action = (typeof ACTIONS)[number];
 const FORMATS = ["text", "json", "svg"] as const;
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly watch?: true;
-  readonly filename?: readonly string[];
-  readonly duration?: number;
-  readonly from?: Date;
-  readonly toVersion?: string;
-  readonly plan?: string;
-  readonly reason?: string;
-  readonly yes?: true;
-}
-
-interface Query {
-  readonly flags: Flags;
-  readonly program: string;
-}
 
 const EXAMPLES = `\
   # How far every rollout is
@@ -76,9 +51,8 @@ const EXAMPLES = `\
   # Continue after a pause or, once you have looked at what failed, after a halt
   hookpolicy rollout resume upgrades`;
 
-export function addRollout(program: Command): void {
-  const command = program
-    .command("rollout")
+const command = addConnectionFlags(
+  new Command("rollout")
     .addArgument(new Argument("<action>", "what to do").choices(ACTIONS))
     .argument("[rollout]", "name of a HookRollout; status: all of them by default")
     .summary("how far fleet rollouts are; plan, pause and resume them")
@@ -101,29 +75,18 @@ export function addRollout(program: Command): void {
     .option("--plan <file>", "status: compare with this plan of upgrades, as plan -o json has printed it")
     .option("--reason <text>", "pause: why, kept in an annotation of the rollout")
     .option("-y, --yes", "resume: do not ask for confirmation")
-    .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (action: Action, name: string | undefined, _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    checkFlags(action, name, flags);
-    await rollout(action, name, { flags, program: programName(self) });
-  });
-}
+    .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS)),
+);
 
-const OWNERS = {
-  watch: "status",
-  filename: "plan",
-  duration: "plan",
-  from: "plan",
-  toVersion: "plan",
-  plan: "status",
-  reason: "pause",
-  yes: "resume",
-} as const satisfies Partial<Record<keyof Flags, Action>>;
+type Flags = FlagsOf<typeof command>;
+type Query = CommandCall<Flags>;
+
+export const addRollout = runs(command, EXAMPLES, async (query, action, name) => {
+  checkFlags(action, name, query.flags);
+  await rollout(action, name, query);
+});
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  checkOwners(action, flags, OWNERS);
   if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
   if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
     throw new UsageError("--plan prints text, once: leave out -w and -o");

@@ -1,20 +1,21 @@
 /** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
-import { type Command, InvalidArgumentError } from "commander";
-import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
+import { Command, InvalidArgumentError } from "commander";
+import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
-  addExamples,
+  type CommandCall,
   choice,
   collect,
   collecting,
   CommandError,
   FAILED,
+  type FlagsOf,
   hookName,
   instant,
   INSTANTS,
+  runs,
   USAGE,
   version,
-  type Printing,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
@@ -26,7 +27,7 @@ import type { PresentState } from "./preparation.ts";
 import type { Times } from "./request-turns.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { UsageError } from "../../lib/thrown.ts";
-import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, reading } from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -34,20 +35,6 @@ import { stderr, stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json", "yaml", "markdown"] as const;
 const FAIL_ON = ["never", ...CHANGES, "any"] as const;
 const LIVE = "live";
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly filename: readonly string[];
-  readonly against: string;
-  readonly at?: Date;
-  readonly from?: Date;
-  readonly to?: Date;
-  readonly hook?: readonly HookName[];
-  readonly toVersion?: string;
-  readonly fromVersion?: string;
-  readonly prune?: true;
-  readonly failOn: (typeof FAIL_ON)[number];
-  readonly capiVersion?: string;
-}
 
 const EXAMPLES = `\
   # What would the policies of this branch change in the cluster, until then?
@@ -59,9 +46,8 @@ const EXAMPLES = `\
   # Over the holidays
   hookpolicy simulate -f freeze.yaml --against fleet/ --from 2026-12-18T00:00:00Z --to 2027-01-08T00:00:00Z`;
 
-export function addSimulate(program: Command): void {
-  const command = program
-    .command("simulate")
+const command = addConnectionFlags(
+  new Command("simulate")
     .summary("show what a change of policies would do")
     .description(
       "Applies objects to a fleet in memory, and compares what every hook of every Cluster would be answered before and after. Nothing is written anywhere.\n\nExit code: 0 done, 1 changes that --fail-on names, 2 input that cannot be read or wrong usage.",
@@ -71,12 +57,7 @@ export function addSimulate(program: Command): void {
       "files, folders and patterns to apply; - is standard input",
       collect,
     )
-    .option(
-      "--against <live|path>",
-      "the fleet: the API server's, or that of files and folders",
-      once(),
-      LIVE,
-    )
+    .option("--against <live|path>", "the fleet: the API server's, or that of files and folders", once, LIVE)
     .option("--prune", "policies and rollouts that are not among the applied objects are deleted")
     .option("--at <time>", `the instant of the calls: ${INSTANTS}; default: now`, instant)
     .option(
@@ -107,26 +88,21 @@ export function addSimulate(program: Command): void {
     .option(
       "--capi-version <version>",
       "Cluster API version that calls, such as 1.12; default: what the operator is told",
-    );
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (_: unknown, self: Command) => {
-    await runSimulation(self.optsWithGlobals<Flags>());
-  });
-}
+    ),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addSimulate = runs(command, EXAMPLES, runSimulation);
 
 /** Refuses a second value, because it would silently replace the first. */
-function once(): (value: string) => string {
-  let given: string | undefined;
-  return (value) => {
-    if (given !== undefined)
-      throw new InvalidArgumentError(`already given as ${given}: put files of one fleet in one folder`);
-    given = value;
-    return value;
-  };
+function once(value: string, before: string): string {
+  if (command.getOptionValueSource("against") === "cli")
+    throw new InvalidArgumentError(`already given as ${before}: put files of one fleet in one folder`);
+  return value;
 }
 
-async function runSimulation(flags: Flags): Promise<void> {
+async function runSimulation({ flags }: CommandCall<Flags>): Promise<void> {
   const times = timesOf(flags);
   const options = parseOptions({ "capi-version": flags.capiVersion });
   if (flags.against === "-" && flags.filename.includes("-"))

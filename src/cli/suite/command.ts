@@ -1,8 +1,8 @@
 /** `hookpolicy test`: runs suites of policies without a cluster. */
 
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber, type Printing } from "../command.ts";
+import { choice, CommandError, FAILED, type FlagsOf, runs, USAGE, wholeNumber } from "../command.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import type { SuiteResult } from "./result.ts";
@@ -11,18 +11,6 @@ import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
-
-interface Flags extends Printing<typeof FORMATS> {
-  readonly requireTests?: true;
-  readonly coverage?: true;
-  readonly mutate?: true;
-  /** In percent. */
-  readonly failUnder?: number;
-  /** In milliseconds. */
-  readonly timeout: number;
-  readonly record?: string;
-  readonly write?: string;
-}
 
 const EXAMPLES = `\
   # Every suite below a folder
@@ -40,42 +28,40 @@ const EXAMPLES = `\
   # A suite from the decisions of a running operator (its --audit-log)
   hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
 
-export function addTest(program: Command): void {
-  const command = program
-    .command("test")
-    .argument("<path...>", "files, folders and patterns; - is standard input")
-    .summary("run test suites of policies")
-    .description(
-      "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or are no suites, or wrong usage.",
-    )
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option("--require-tests", "exit 1 when there is no suite")
-    .option("--coverage", "also list which verdicts, gates and tasks the suites have seen")
-    .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
-    .addOption(
-      new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
-        wholeNumber(0, 100),
-      ),
-    )
-    .addOption(
-      new Option("--timeout <duration>", "with --mutate: how long to run")
-        .argParser(parseTime)
-        .default(parseTime("5m"), "5m"),
-    )
-    .option(
-      "--record <log>",
-      "write a suite from an audit log; the paths are the policies, and the Clusters as they were",
-    )
-    .option("--write <file>", "with --record: a new file for the suite; default: standard output");
-  addExamples(command, EXAMPLES);
-  command.action(async (paths: readonly string[], _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    checkFlags(flags);
-    if (flags.record === undefined) return await runTests(paths, flags);
-    const { recordSuite } = await import("./record/record-suite.ts");
-    await recordSuite(paths, flags.record, flags.write);
-  });
-}
+const command = new Command("test")
+  .argument("<path...>", "files, folders and patterns; - is standard input")
+  .summary("run test suites of policies")
+  .description(
+    "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or are no suites, or wrong usage.",
+  )
+  .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+  .option("--require-tests", "exit 1 when there is no suite")
+  .option("--coverage", "also list which verdicts, gates and tasks the suites have seen")
+  .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
+  .addOption(
+    new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
+      wholeNumber(0, 100),
+    ),
+  )
+  .addOption(
+    new Option("--timeout <duration>", "with --mutate: how long to run")
+      .argParser(parseTime)
+      .default(parseTime("5m"), "5m"),
+  )
+  .option(
+    "--record <log>",
+    "write a suite from an audit log; the paths are the policies, and the Clusters as they were",
+  )
+  .option("--write <file>", "with --record: a new file for the suite; default: standard output");
+
+type Flags = FlagsOf<typeof command>;
+
+export const addTest = runs(command, EXAMPLES, async ({ flags }, paths) => {
+  checkFlags(flags);
+  if (flags.record === undefined) return await runTests(paths, flags);
+  const { recordSuite } = await import("./record/record-suite.ts");
+  await recordSuite(paths, flags.record, flags.write);
+});
 
 /** Throws for the first pair of flags that contradict each other. */
 function checkFlags(flags: Flags): void {

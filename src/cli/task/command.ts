@@ -1,23 +1,21 @@
 /** `hookpolicy task`: what tasks of policies do, what failed, and trying again. */
 
-import { Argument, type Command, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { isForbidden } from "../../kube/kube-error.ts";
 import { unless, UsageError } from "../../lib/thrown.ts";
 import {
-  addExamples,
-  checkOwners,
+  type CommandCall,
   choice,
   clusterName,
   CommandError,
   FAILED,
-  programName,
-  type Printing,
+  type FlagsOf,
+  runs,
 } from "../command.ts";
-import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
+import { addConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import { inNamespace, shortName, type ShortName } from "../fleet/cluster-argument.ts";
-import type { ClusterName } from "../fleet/live-cluster.ts";
 import { nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import { taskCommand, typed } from "../terminal/printed-command.ts";
@@ -26,13 +24,6 @@ import type { ReadTask } from "./tasks.ts";
 const ACTIONS = ["list", "show", "retry"] as const;
 type Action = (typeof ACTIONS)[number];
 const FORMATS = ["text", "json", "yaml"] as const;
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly allNamespaces?: true;
-  readonly namespace?: string;
-  readonly forCluster?: ClusterName;
-  readonly all?: true;
-}
 
 const EXAMPLES = `\
   # What runs and what failed, across the fleet
@@ -47,9 +38,8 @@ const EXAMPLES = `\
   # Once the cause is corrected, let it have another attempt
   hookpolicy task retry -n team-a prod-1-remove-load-balancers-5d2c51888c4687a4`;
 
-export function addTask(program: Command): void {
-  const command = program
-    .command("task")
+const command = addConnectionFlags(
+  new Command("task")
     .addArgument(new Argument("<action>", "what to do").choices(ACTIONS))
     .argument("[task]", "show and retry: NAMESPACE/NAME, or NAME, of a HookTask", shortName)
     .summary("what tasks of policies do; try a failed one again")
@@ -65,32 +55,21 @@ export function addTask(program: Command): void {
       new Option("--for-cluster <namespace/name>", "list: those of this Cluster").argParser(clusterName),
     )
     .option("--all", "list: also those whose operation is over")
-    .addOption(choice("-o, --output <format>", "list and show: how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (action: Action, name: ShortName | undefined, _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    checkFlags(action, name, flags);
-    await run(action, name, { flags, program: programName(self) });
-  });
-}
+    .addOption(choice("-o, --output <format>", "list and show: how to print", FORMATS)),
+);
 
-const OWNERS = {
-  allNamespaces: "list",
-  forCluster: "list",
-  all: "list",
-} as const satisfies Partial<Record<keyof Flags, Action>>;
+type Flags = FlagsOf<typeof command>;
+type Query = CommandCall<Flags>;
+
+export const addTask = runs(command, EXAMPLES, async (query, action, name) => {
+  checkFlags(action, name, query.flags);
+  await run(action, name, query);
+});
 
 function checkFlags(action: Action, name: ShortName | undefined, flags: Flags): void {
-  checkOwners(action, flags, OWNERS);
   if (action === "list" && name !== undefined) throw new UsageError("list takes no name, as show does");
   if (action !== "list" && name === undefined) throw new UsageError(`${action}: name the HookTask`);
   if (action === "retry" && flags.output !== "text") throw new UsageError("-o is for list and show");
-}
-
-interface Query {
-  readonly flags: Flags;
-  readonly program: string;
 }
 
 async function run(action: Action, name: ShortName | undefined, query: Query): Promise<void> {

@@ -1,14 +1,9 @@
 /** `hookpolicy ui`: a page that shows the fleet, for the user who runs the command. */
 
-import type { Command } from "commander";
+import { Command } from "commander";
 import { parseOptions } from "../../operator/options.ts";
-import { addExamples, programName, wholeNumber } from "../command.ts";
+import { type CommandCall, type FlagsOf, runs, wholeNumber } from "../command.ts";
 import { addConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
-import type { UiFlags } from "./run-ui.ts";
-
-interface Flags extends UiFlags {
-  readonly capiVersion?: string;
-}
 
 const EXAMPLES = `\
   # Opens the page in the browser
@@ -17,9 +12,8 @@ const EXAMPLES = `\
   # Prints its address only, always with the same port: for an SSH tunnel
   hookpolicy ui --no-open --port 8088`;
 
-export function addUi(program: Command): void {
-  const command = program
-    .command("ui")
+const command = addConnectionFlags(
+  new Command("ui")
     .summary("show the fleet in the browser")
     .description(
       "Serves a page on 127.0.0.1 that shows what is held and why, windows, rollouts, and what a changed policy would do. It reads with the rights of the kubeconfig, and changes nothing. Runs until it is interrupted.\n\nExit code: 0 interrupted; 1 the port is taken; 2 an API server that cannot be read or wrong usage.",
@@ -29,15 +23,14 @@ export function addUi(program: Command): void {
     .option(
       "--capi-version <version>",
       "Cluster API version that calls, such as 1.12; default: what the operator is told",
-    );
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (_: unknown, self: Command) => {
-    await ui(self.optsWithGlobals<Flags>(), programName(self));
-  });
-}
+    ),
+);
 
-async function ui(flags: Flags, program: string): Promise<void> {
+type Flags = FlagsOf<typeof command>;
+
+export const addUi = runs(command, EXAMPLES, ui);
+
+async function ui({ flags, program }: CommandCall<Flags>): Promise<void> {
   parseOptions({ "capi-version": flags.capiVersion }); // Refuses one that the operator would refuse.
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { operatorOptions } = await import("../fleet/operator-options.ts");

@@ -22,7 +22,7 @@ import { LiveFeed } from "./live-feed.ts";
 import { openBrowser } from "./open-browser.ts";
 import { pageFiles, servePage } from "./page-server.ts";
 
-export interface UiFlags extends ConnectionFlags {
+interface UiFlags extends ConnectionFlags {
   readonly port: number;
   readonly open: boolean;
 }

@@ -1,9 +1,9 @@
 /** `hookpolicy validate`: finds errors and warnings in policy files. */
 
-import type { Command } from "commander";
+import { Command } from "commander";
 import { Progress } from "../terminal/progress-line.ts";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, collect, CommandError, FAILED, USAGE, type Printing } from "../command.ts";
+import { choice, collect, CommandError, FAILED, type FlagsOf, runs, USAGE } from "../command.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";
 import type { ValidationOptions } from "./validation.ts";
@@ -13,14 +13,6 @@ import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json", "github", "sarif"] as const;
-
-interface Flags extends Printing<typeof FORMATS> {
-  readonly capiVersion?: string;
-  readonly strict?: true;
-  readonly watch?: true;
-  readonly exclude?: readonly string[];
-  readonly schema?: readonly string[];
-}
 
 const EXAMPLES = `\
   # Every .yaml, .yml and .json file below a folder
@@ -45,43 +37,41 @@ const EXAMPLES = `\
   # For code scanning
   hookpolicy validate policies/ -o sarif > hookpolicy.sarif`;
 
-export function addValidate(program: Command): void {
-  const command = program
-    .command("validate")
-    .argument("<path...>", "files, folders and patterns; - is standard input")
-    .summary("check policy files")
-    .description(
-      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are not YAML or JSON of Kubernetes and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read, nothing to check in them, or wrong usage.",
-    )
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option(
-      "--capi-version <version>",
-      "also check that this Cluster API version calls the hooks, such as 1.12",
-    )
-    .option(
-      "--exclude <pattern>",
-      "leave out files and folders in folders, such as 'charts/*/templates' or '*.tmpl.yaml'; repeatable",
-      collect,
-    )
-    .option(
-      "--schema <path>",
-      "also check what tasks create and apply against the CustomResourceDefinitions in it; repeatable",
-      collect,
-    )
-    .option("--strict", "exit 1 for warnings, too")
-    .option("-w, --watch", "stay, and check again after every change of a file");
-  addExamples(command, EXAMPLES);
-  command.action(async (paths: readonly string[], _: unknown, self: Command) => {
-    const flags = self.optsWithGlobals<Flags>();
-    if (paths.includes("-") && flags.schema?.includes("-") === true)
-      throw new UsageError("--schema -: standard input is read for policies already");
-    if (flags.watch !== true) return await validate(paths, flags);
-    if (flags.output !== "text" || [...paths, ...(flags.schema ?? [])].includes("-")) {
-      throw new UsageError("--watch prints text, about files: leave out -o and -");
-    }
-    await watch(paths, flags);
-  });
-}
+const command = new Command("validate")
+  .argument("<path...>", "files, folders and patterns; - is standard input")
+  .summary("check policy files")
+  .description(
+    "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are not YAML or JSON of Kubernetes and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read, nothing to check in them, or wrong usage.",
+  )
+  .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+  .option(
+    "--capi-version <version>",
+    "also check that this Cluster API version calls the hooks, such as 1.12",
+  )
+  .option(
+    "--exclude <pattern>",
+    "leave out files and folders in folders, such as 'charts/*/templates' or '*.tmpl.yaml'; repeatable",
+    collect,
+  )
+  .option(
+    "--schema <path>",
+    "also check what tasks create and apply against the CustomResourceDefinitions in it; repeatable",
+    collect,
+  )
+  .option("--strict", "exit 1 for warnings, too")
+  .option("-w, --watch", "stay, and check again after every change of a file");
+
+type Flags = FlagsOf<typeof command>;
+
+export const addValidate = runs(command, EXAMPLES, async ({ flags }, paths) => {
+  if (paths.includes("-") && flags.schema?.includes("-") === true)
+    throw new UsageError("--schema -: standard input is read for policies already");
+  if (flags.watch !== true) return await validate(paths, flags);
+  if (flags.output !== "text" || [...paths, ...(flags.schema ?? [])].includes("-")) {
+    throw new UsageError("--watch prints text, about files: leave out -o and -");
+  }
+  await watch(paths, flags);
+});
 
 async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const report = await check(paths, flags);

@@ -1,24 +1,23 @@
 /** `hookpolicy windows`: shows when the windows of policies open and close. */
 
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import {
-  addExamples,
   choice,
   collect,
   CommandError,
   FAILED,
+  type FlagsOf,
   instant,
   meantText,
-  programName,
+  runs,
   wholeNumber,
-  type Printing,
 } from "../command.ts";
 import type { WindowHolder } from "./window-list.ts";
 import { UsageError } from "../../lib/thrown.ts";
 import { nearest } from "../../lib/did-you-mean.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { addConnectionFlags, type ConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
+import { addConnectionFlags, reading, viewOf } from "../fleet/connection.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -26,15 +25,6 @@ import { advice, adviceText, run } from "../terminal/printed-command.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
-
-interface Flags extends ConnectionFlags, Printing<typeof FORMATS> {
-  readonly filename?: readonly string[];
-  readonly next: number;
-  readonly zone?: string;
-  readonly at?: Date;
-  readonly namespace?: string;
-  readonly allNamespaces?: true;
-}
 
 const EXAMPLES = `\
   # The next five openings of every window of the cluster that kubectl talks to
@@ -46,9 +36,8 @@ const EXAMPLES = `\
   # Of one policy, in another time zone, over a change of the clocks
   hookpolicy windows team-a/protect-production -f policies/ --zone America/New_York --at 2026-10-23T00:00:00Z`;
 
-export function addWindows(program: Command): void {
-  const command = program
-    .command("windows")
+const command = addConnectionFlags(
+  new Command("windows")
     .argument(
       "[policy]",
       "NAMESPACE/NAME of a HookPolicy, or NAME of any policy or HookRollout; all of them by default",
@@ -72,13 +61,14 @@ export function addWindows(program: Command): void {
         "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
       ).conflicts("namespace"),
     )
-    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
-  addConnectionFlags(command);
-  addExamples(command, EXAMPLES);
-  command.action(async (policy: string | undefined, _: unknown, self: Command) => {
-    await windows(policy, self.optsWithGlobals<Flags>(), programName(self));
-  });
-}
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS)),
+);
+
+type Flags = FlagsOf<typeof command>;
+
+export const addWindows = runs(command, EXAMPLES, async ({ flags, program }, policy) => {
+  await windows(policy, flags, program);
+});
 
 async function windows(wanted: string | undefined, flags: Flags, program: string): Promise<void> {
   const { zone } = flags;

@@ -3,15 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command } from "commander";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionWords,
-} from "../../../../src/cli/fleet/connection.ts";
+import { addConnectionFlags, connectionWords } from "../../../../src/cli/fleet/connection.ts";
 
 const wordsOf = (typed: readonly string[]): string => {
   const command = addConnectionFlags(new Command().exitOverride()).parse(typed, { from: "user" });
-  return connectionWords(command.opts<ConnectionFlags>());
+  return connectionWords(command.opts());
 };
 
 const cases: readonly [typed: readonly string[], words: string][] = [
