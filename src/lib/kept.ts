@@ -4,7 +4,7 @@
 export const LARGEST_FLEET = 10_000;
 const MAX_KEPT = 1000;
 
-/** What only saves work, or repetition: begins anew when it is full. */
+/** What only saves work, or repetition: begins again when it is full. */
 export class Kept<V> extends Map<string, V> {
   override set(key: string, value: V): this {
     if (this.size >= MAX_KEPT && !this.has(key)) this.clear();
