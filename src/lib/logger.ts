@@ -1,5 +1,6 @@
 /** The log interface of all parts of HookPolicy, which src/report/process-log.ts implements, and warnings that are not repeated. */
 
+import { MINUTE_MS } from "./duration.ts";
 import { errorText } from "./thrown.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -16,20 +17,18 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
-const REPORT_INTERVAL_MS = 60_000;
-
 /** Logs a warning or an error at most once a minute: any caller can cause it. */
 export function rateLimited(log: Logger, level: "warn" | "error" = "warn"): Logger["warn"] {
   let reportedAt = -Infinity;
   return (message, fields) => {
-    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
+    if (performance.now() - reportedAt < MINUTE_MS) return;
     reportedAt = performance.now();
     log[level](message, fields);
   };
 }
 
 /** A trouble that lasts is in the log of the last hour, which the runbook reads. */
-const REPEAT_MS = 30 * 60_000;
+const REPEAT_MS = 30 * MINUTE_MS;
 
 /** Warns of the trouble of repeated attempts once each half hour, until it is over or a different trouble occurs. */
 export class SayOnce {

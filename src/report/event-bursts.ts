@@ -4,6 +4,7 @@
  */
 
 import { entryOf } from "../lib/entry-of.ts";
+import { SHOWN } from "../lib/first-names.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { EventText } from "../api/event-text.ts";
 
@@ -23,7 +24,6 @@ interface Burst {
 
 const LENGTH_MS = 30_000;
 const ONE_BY_ONE = 20;
-const NAMED = 5;
 
 export class EventBursts {
   readonly #bursts = new Map<string, Burst>();
@@ -44,7 +44,7 @@ export class EventBursts {
     }
     burst.count += 1;
     if (burst.others.some(({ regarding }) => regarding.uid === text.regarding.uid)) return false;
-    if (burst.others.length < NAMED) burst.others.push(text);
+    if (burst.others.length < SHOWN) burst.others.push(text);
     else burst.unnamed += 1;
     return false;
   }
