@@ -63,8 +63,9 @@ export class Registrations {
   }
 
   /**
-   * "Unknown" until the first list, until a new ExtensionConfig is discovered, and where its selector decides and the labels of the
-   * Namespace are unknown; `undefined` also if the operator may not read ExtensionConfigs.
+   * "Unknown" until the first list, until a new ExtensionConfig is discovered, and where a selector decides that Cluster API
+   * may not have taken over, or the labels of the Namespace are unknown; `undefined` also if the operator may not read
+   * ExtensionConfigs.
    */
   readonly notCalled = (policy: CompiledPolicy): NotCalled => {
     const labels = this.#labelsOf(policy.ref.namespace ?? "");

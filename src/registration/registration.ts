@@ -136,7 +136,7 @@ function gatedHooks({ rules }: CompiledPolicy): HookName[] {
 
 /**
  * Why Cluster API does not call the policy's hooks; `undefined`: it does. `ours`: the ExtensionConfigs of this operator;
- * `namespace`: the labels of a HookPolicy's namespace; "Unknown": it depends on them.
+ * `namespace`: the labels of a HookPolicy's namespace; "Unknown": it depends on what is not known.
  */
 export function notCalled(
   policy: CompiledPolicy,
@@ -144,8 +144,13 @@ export function notCalled(
   namespace: Labels | "unknown",
 ): NotCalled {
   return hooksNotCalled(gatedHooks(policy), ours, (each) =>
-    policy.selectsNamespace === undefined ? selectsNamespace(each, namespace) : "yes",
+    policy.selectsNamespace === undefined ? selectedBy(each, namespace) : "yes",
   );
+}
+
+/** While discovery fails, Cluster API calls by the selector of the one before, which nothing shows. */
+function selectedBy(registration: Registration, namespace: Labels | "unknown"): Selected {
+  return isDiscovered(registration) ? selectsNamespace(registration, namespace) : "unknown";
 }
 
 /** For hooks in the namespaces that `selects` compares; by default in any. */
@@ -167,13 +172,13 @@ export function hooksNotCalled(
       : `Cluster API has never discovered the operator, so nothing is held: see the condition Discovered of ExtensionConfig ${names(ours)}`;
     return { reason: REASON.NotDiscovered, message };
   }
-  const selecting = learnt.filter((each) => selects(each) === "yes");
-  if (learnt.some((each) => selects(each) === "unknown")) return unknownHooks(hooks, selecting) && "Unknown";
-  if (selecting.length === 0) {
+  const possible = learnt.filter((each) => selects(each) !== "no");
+  if (possible.length === 0) {
     const message = `The namespaceSelector of ExtensionConfig ${names(learnt)} leaves out this namespace: the policy holds nothing`;
     return { reason: REASON.NamespaceNotSelected, message };
   }
-  return unknownHooks(hooks, selecting);
+  const certain = possible.filter((each) => selects(each) === "yes");
+  return unknownHooks(hooks, possible) ?? (unknownHooks(hooks, certain) && "Unknown");
 }
 
 function unknownHooks(

@@ -187,7 +187,8 @@ test("a discovery that fails after one that has succeeded is told, and not as ho
   await until("the list", () => registrations.discoveryFailed() === false);
   client.push({ type: "MODIFIED", object: extension({}, [{ ...CONDITION, status: "False" }], "2") });
   await until("the failure", () => registrations.discoveryFailed() === true);
-  assert.equal(reasonOf(registrations), undefined);
+  assert.equal(reasonOf(registrations), "Unknown");
+  assert.equal(registrations.hookNotCalled("BeforeClusterDelete"), undefined);
 });
 
 test("the settings are those of the one ExtensionConfig that leads here, or of several that agree", async (t) => {

@@ -120,9 +120,9 @@ describe("a policy is not called", () => {
     "in a namespace without labels": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
     "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],
     "– but it is when discovered": [notCalled(own, [registration()], undefined), undefined],
-    "– but it is when a later discovery has failed": [
-      notCalled(own, [registration({}, failed)], {}),
-      undefined,
+    "about a hook without handler, also when a later discovery has failed": [
+      notCalled(create, [registration({}, failed)], {}),
+      "HookNotRegistered",
     ],
     "– but it is in a selected namespace": [notCalled(own, [selecting], yes), undefined],
     "– but one of several is enough": [
@@ -138,10 +138,19 @@ describe("a policy is not called", () => {
 
   test("is not known where a selector decides, and the labels of the namespace are not known", () => {
     assert.equal(notCalled(own, [selecting], "unknown"), "Unknown");
-    assert.equal(notCalled(create, [registration(), selecting], "unknown"), "Unknown");
+    assert.equal(notCalled(own, [selecting, registration({}, undiscovered)], "unknown"), "Unknown");
     assert.equal(notCalled(own, [registration(), selecting], "unknown"), undefined);
     assert.equal(reasonOf(notCalled(create, [registration()], "unknown")), "HookNotRegistered");
     assert.equal(notCalled(everywhere, [selecting], "unknown"), undefined);
+  });
+
+  test("is not known while discovery fails: Cluster API still calls by the selector that it discovered", () => {
+    const selector = { namespaceSelector: { matchLabels: { hooks: "on" } } };
+    for (const spec of [{}, selector])
+      for (const labels of [yes, undefined])
+        assert.equal(notCalled(own, [registration(spec, failed)], labels), "Unknown");
+    assert.equal(notCalled(own, [registration({}, failed), registration()], {}), undefined);
+    assert.equal(notCalled(everywhere, [registration(selector, failed)], {}), undefined);
   });
 
   test("in words that do not depend on order or on what Cluster API's error says", () => {
