@@ -2,7 +2,7 @@
 
 import type { LiveState } from "../../page/wire.ts";
 
-/** Gets the state as JSON. */
+/** Gets the state as JSON; empty: it is told again, and has not changed. */
 type Listener = (state: string) => void;
 
 export class LiveFeed {
@@ -18,8 +18,8 @@ export class LiveFeed {
 
   tell(state: LiveState): void {
     const text = JSON.stringify(state);
-    if (text === this.#state) return;
+    const news = text === this.#state ? "" : text;
     this.#state = text;
-    for (const listener of this.#listeners) listener(text);
+    for (const listener of this.#listeners) listener(news);
   }
 }

@@ -35,6 +35,9 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** A page that leaves more unread is disconnected, and connects again. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
+/** A comment: what forwards the stream, as ssh behind a NAT, may forget one that is idle, and the page would not notice. */
+const KEEPALIVE = ":\n\n";
+
 const HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",
@@ -124,7 +127,7 @@ function addEvents(app: FastifyInstance, feed: LiveFeed): void {
     raw.write("retry: 1000\n\n");
     const stop = feed.listen((state) => {
       if (raw.writableLength > MAX_UNREAD_BYTES) raw.destroy();
-      else raw.write(`data: ${state}\n\n`);
+      else raw.write(state === "" ? KEEPALIVE : `data: ${state}\n\n`);
     });
     raw.on("close", stop);
   });
