@@ -239,7 +239,7 @@ export class Rollouts {
     request: DecisionRequest,
     given: Decision,
     snapshot: RolloutSnapshot | undefined,
-    budgetMs: number = Infinity,
+    budgetMs: number,
   ): Promise<Confirmation> {
     if (holdsBesideTasks(given) || snapshot === undefined) return { ok: true, decision: given };
     // A rollout that memory no longer has would hold nothing below, and a policy may hold in its place.

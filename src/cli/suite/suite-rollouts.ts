@@ -336,7 +336,7 @@ export class SuiteRollouts {
       this.all().map(({ metadata }) => metadata),
       String(this.#version),
     );
-    const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
+    const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot, Infinity);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);
   }

@@ -31,7 +31,7 @@ describe("confirmation", () => {
     const request = requestOf(A, { hook: "AfterClusterUpgrade" } as never);
     const snapshot = replica.rollouts.snapshot(request.call.hook);
     assert.equal(snapshot, undefined);
-    assert.equal(reasonOf(await replica.rollouts.takeSlots(request, released(A), snapshot)), "go");
+    assert.equal(reasonOf(await replica.rollouts.takeSlots(request, released(A), snapshot, Infinity)), "go");
     assert.deepEqual(replica.api.requests, []);
   });
 
