@@ -139,7 +139,7 @@ function createLeadership(
   const lease = { namespace: ownNamespace(options), name: LEADER_LEASE };
   // The Pod's name is not enough, because a restarted container must not take its old lease for its own.
   const identity = `${hostname()}_${randomUUID()}`;
-  return new LeaderElection({ client, lease, identity, log, date: client.serverClock.now });
+  return new LeaderElection({ client, lease, identity, log, date: () => client.serverClock.serverTime() });
 }
 
 interface ServerParts extends Pick<Certificates, "clients"> {
