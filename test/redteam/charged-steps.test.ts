@@ -185,6 +185,14 @@ describe("the steps that are charged grow with", () => {
     });
   }
 
+  test("bounds of a range, not the spaces between them", (t) => {
+    const steps = (ranges: string): number => {
+      const all = saying(`'1.2.3'.satisfies('${ranges}')`).map(compiled);
+      return charged(t, () => decide(all, world(), DELETE, NOW));
+    };
+    assert.ok(steps("1.0.0  ||  1.1.0 || 1.2.0") - steps("1.0.0||1.1.0||1.2.0") < 10, "by the same bounds");
+  });
+
   test("windows, waits, gates and the entries of a window", (t) => {
     const steps = (list: PolicyObject[]): number => {
       const all = list.map(compiled);

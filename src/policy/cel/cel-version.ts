@@ -9,7 +9,7 @@ const { BOOL, DYN, INT, STRING } = CelScalar;
 /** The library has no custom types. A map can be compared only with maps and has no order. */
 const VERSION = mapType(DYN, DYN);
 const TEXT = "@semver";
-const BETWEEN_BOUNDS = /\|\||\s+/;
+const BETWEEN_BOUNDS = /\s*\|\|\s*|\s+/;
 /** Measured: as many as semver compiles in COMPILE_STEPS. */
 const BOUNDS_AT_ONCE = 2;
 
