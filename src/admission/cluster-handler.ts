@@ -10,7 +10,6 @@ import { type RequestedOperation, requestedOperations } from "../operations/requ
 import { holdWarnings } from "../policy/decide.ts";
 import { CONFIRM_MS, type Decisions } from "../decisions/decisions.ts";
 import type { Decision } from "../policy/decision.ts";
-import { SMALL_BYTES } from "../server/bodies.ts";
 import { Turns } from "../turns/turns.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecidedRequest } from "./cluster-denial.ts";
@@ -60,6 +59,8 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
+/** Parsing a larger body takes a millisecond and more. A review of an update has the Cluster twice: one of 45 KiB never waits. */
+const LARGE_BYTES = 100 * 1024;
 /** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
 const BEHIND: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
 const PAUSES_MS = [50, 200, 500];
@@ -74,8 +75,7 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
   const turns = new Turns({ places: 1, waitingOfOne: WAITING_OF_ONE, waitMs: LAST_BEGIN_MS, rests: true });
   return async (body) => {
     const started = performance.now();
-    // Parsing a larger body takes milliseconds.
-    const review = body.length > SMALL_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
+    const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
     if (typeof review === "string") return review;
     if (review === undefined) {
       deps.recorder.undecodable(body.length);

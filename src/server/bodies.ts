@@ -20,7 +20,7 @@ export interface RefusedBody {
 }
 
 /** More than the bodies of most Clusters take, so that large bodies cannot keep these out. */
-export const SMALL_BYTES = 64 * 1024;
+const SMALL_BYTES = 64 * 1024;
 
 export class Bodies {
   readonly #limits: BodyLimits;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { viewCluster } from "../../../src/views/cluster.ts";
-import { APPROVED, clusterHookPolicy, objectsOf, rule } from "../builders.ts";
+import { APPROVED, clusterHookPolicy, objectsOf, range, rule } from "../builders.ts";
 import { policyList } from "../memory/fixtures.ts";
 import { deny, type Setup, lab, raw, type RawCluster, review } from "./cluster-lab.ts";
 
@@ -202,11 +202,11 @@ test("the Cluster of a review is read in both versions of the API", () => {
 
 describe("a flood of large reviews", () => {
   const LETTERS = 200_000;
-  const large = (team: string): object => {
+  const large = (team: string, letters = LETTERS): object => {
     return review("DELETE", {
       namespace: team,
       object: null,
-      oldObject: raw({ annotations: { long: "x".repeat(LETTERS) } }),
+      oldObject: raw({ annotations: { long: "x".repeat(letters) } }),
     });
   };
 
@@ -228,6 +228,15 @@ describe("a flood of large reviews", () => {
     assert.equal(Math.max(...atOnce), 1);
     assert.deepEqual(parsed(), ["team-x", "team-x", "team-y", "team-x"]);
     assert.ok((await Promise.all(asked)).every(({ uid }) => uid === "review-1"));
+  });
+
+  test("is none where a review has a Cluster of 45 KiB twice, however many come", async () => {
+    const { ask } = lab();
+    const answers = await Promise.all(range(40).map(async () => await ask(large("team-x", 90 * 1024))));
+    assert.deepEqual(
+      answers.filter(({ status }) => status?.code === 429),
+      [],
+    );
   });
 
   test("is refused with a 429 where one namespace sends too many, and others are not", async () => {
