@@ -93,7 +93,8 @@ test("a Job removes load balancers and volumes before the Cluster goes, and is t
     240_000, // the third attempt comes a minute after the second
   );
   const outcomes = status?.attempts?.map(({ outcome }) => outcome) ?? [];
-  assert.deepEqual([outcomes[0], outcomes.at(-1)], ["Failed", "Succeeded"]);
+  // The second attempt may come before its API server.
+  assert.match(outcomes.join(" "), /^Failed (Failed )?Succeeded$/);
   await waitUntilGone(cluster, NAMESPACE, CLUSTER);
   assert.deepEqual(await left(), { balancers: 0, volumes: 0 });
   assert.equal((await jobsIn(cluster, NAMESPACE)).length, outcomes.length);
