@@ -64,7 +64,7 @@ function composed(text: string) {
   const lines = new LineCounter();
   const options = {
     version: "1.1",
-    customTags: withoutTimes,
+    customTags: asKubectl,
     prettyErrors: false,
     logLevel: "silent",
     lineCounter: lines,
@@ -82,13 +82,22 @@ function positionIn(chunk: Chunk, index: number, path: string, of: Part): Positi
   return place(offset, last.lines, chunk);
 }
 
-/** Removes dates and base-60 numbers: 22:30 is a string. */
-function withoutTimes(tags: Tags): Tags {
-  return tags.filter(
+/** The library takes these for the number NaN. */
+const WITHOUT_DIGIT = {
+  tag: "tag:yaml.org,2002:str",
+  default: true,
+  test: /^[-+]?(?:[._]*[eE][-+]?[0-9]+|\.[._]*)$/,
+  resolve: (text: string) => text,
+} as const;
+
+/** Removes dates, base-60 numbers and numbers without a digit: 22:30 and e1 are strings. */
+function asKubectl(tags: Tags): Tags {
+  const others = tags.filter(
     (tag) =>
       typeof tag === "string" ||
       (tag.tag !== "tag:yaml.org,2002:timestamp" && !("format" in tag && tag.format === "TIME")),
   );
+  return [WITHOUT_DIGIT, ...others];
 }
 
 export const TOO_DEEP = "is nested too deeply";

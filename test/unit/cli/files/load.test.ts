@@ -138,9 +138,22 @@ test("UTF-16 is read by its byte order mark, as PowerShell writes it", async (t)
 test("YAML is read as kubectl reads it", async (t) => {
   const { object } = await only(
     t,
-    `${CONFIG}data: {a: yes, b: on, c: 010, d: 22:30, e: 2026-11-21, f: "no", g: 2026-11-21T10:00:00Z}`,
+    `${CONFIG}data: {a: yes, b: on, c: 010, d: 22:30, e: 2026-11-21, f: "no", g: 2026-11-21T10:00:00Z, h: e1, i: -.E2, j: ., k: 1e1, l: .5}`,
   );
-  const data = { a: true, b: true, c: 8, d: "22:30", e: "2026-11-21", f: "no", g: "2026-11-21T10:00:00Z" };
+  const data = {
+    a: true,
+    b: true,
+    c: 8,
+    d: "22:30",
+    e: "2026-11-21",
+    f: "no",
+    g: "2026-11-21T10:00:00Z",
+    h: "e1",
+    i: "-.E2",
+    j: ".",
+    k: 10,
+    l: 0.5,
+  };
   assert.deepEqual(object["data"], data);
 });
 
