@@ -149,8 +149,10 @@ function silent(silence: string, program: Program): Finding {
   );
 }
 
-export function lookAtPods({ namespace, name }: Program): Advice {
-  return advice`${run(`kubectl get pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`)}; ${run(`kubectl logs -n ${namespace} deployment/${name}`)}`;
+/** Of one Deployment, kubectl shows the log of one Pod, which need not be the leader's. */
+export function lookAtPods({ namespace }: Program): Advice {
+  const pods = `-n ${namespace} -l app.kubernetes.io/name=hookpolicy`;
+  return advice`${run(`kubectl get pods ${pods}`)}; ${run(`kubectl logs ${pods} --tail=-1 --prefix --since=1h`)}`;
 }
 
 /**

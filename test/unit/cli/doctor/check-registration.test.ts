@@ -145,7 +145,8 @@ describe("the certificate", () => {
     "that the operator should have renewed": {
       given: { deployments: found([deployment(OURS, "", ["--cert-management=Self"])]) },
       settings: later(20),
-      error: /ended at .* → the operator should have renewed it.*; kubectl logs -n ns deployment\/d$/,
+      error:
+        /ended at .* → the operator should have renewed it.*; kubectl logs -n ns -l \S+ --tail=-1 --prefix --since=1h$/,
     },
     "that should have been renewed": {
       settings: { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },

@@ -70,7 +70,7 @@ describe("installed", () => {
     "an operator that has stopped though its replicas are available": {
       given: { operatorSilence: "the operator's last sign of life is 74s old: it seems not to run" },
       error:
-        /last sign of life is 74s old.*2 of 2 available → kubectl get pods -n ns .*; kubectl logs -n ns deployment\/d$/,
+        /last sign of life is 74s old.*2 of 2 available → kubectl get pods -n ns .*; kubectl logs -n ns -l \S+ --tail=-1 --prefix --since=1h$/,
     },
     "a second operator, which has the first one's rights and registration": {
       given: runs(deployment(OURS, "", []), {

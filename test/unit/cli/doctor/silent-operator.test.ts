@@ -17,7 +17,7 @@ table("calls", {
   "a call that failed though operator and certificate seem well leads to its Pods, its log and the network": {
     given: { clusters },
     error:
-      / → kubectl get pods -n ns -l .*; kubectl logs -n ns deployment\/d; .* port 9443: kubectl get networkpolicies -A$/m,
+      / → kubectl get pods -n ns -l .*; kubectl logs -n ns -l \S+ --tail=-1 --prefix --since=1h; .* port 9443: kubectl get networkpolicies -A$/m,
   },
   "a call that failed as the certificate does leads to that": {
     given: { clusters, secrets: secretOf(foreign, authority.certificate) },
