@@ -13,7 +13,7 @@ import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cl
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { objectOf, isRefused } from "../controlplane/client.ts";
-import { MANAGER, managerDeployment } from "../controlplane/deployments.ts";
+import { MANAGER, managerDeployment, OPERATOR, setAvailable } from "../controlplane/deployments.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import {
@@ -145,8 +145,8 @@ describe("clusterctl move", () => {
 
   test("each other command of the page does what it says", async () => {
     const others = COMMANDS.filter((line) => !line.startsWith("kubectl label crd "));
-    const [stop = "", restart = "", start = "", wait = "", look = ""] = others;
-    assert.deepEqual(others, [stop, restart, start, wait, look]);
+    const [stop = "", stopped = "", restart = "", restarted = "", start = "", wait = "", look = ""] = others;
+    assert.deepEqual(others, [stop, stopped, restart, restarted, start, wait, look]);
     await source.apply(
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
     );
@@ -157,9 +157,20 @@ describe("clusterctl move", () => {
     const replicas = async (): Promise<unknown> => (await source.get(MANAGER))["spec"].replicas;
     await source.kubectl(...wordsOf(stop));
     assert.equal(await replicas(), 0);
+    const pod = { apiVersion: "v1", kind: "Pod", namespace: MANAGER.namespace ?? "", name: "manager" };
+    const { labels, spec } = managerDeployment("v1.14.2", "")["spec"].template;
+    await source.create(objectOf({ ...pod, labels }, { spec }));
+    const waiting = source.kubectl(...wordsOf(stopped));
+    await source.delete(pod);
+    await waiting;
+    await source.kubectl(...wordsOf(stopped));
     await source.kubectl(...wordsOf(start));
     assert.equal(await replicas(), 1);
     assert.match(await source.kubectl(...wordsOf(restart)), /^deployment\.apps\/hookpolicy restarted$/m);
+    await setAvailable(source, OPERATOR, 2);
+    const { generation: observedGeneration } = (await source.get(OPERATOR)).metadata;
+    await source.patchStatus(OPERATOR, { observedGeneration });
+    assert.match(await source.kubectl(...wordsOf(restarted)), /successfully rolled out$/m);
     await storeOverride(source, "moved", {
       clusterRef: { namespace: TEAM, name: CLUSTER.name },
       hooks: ["BeforeClusterUpgrade"],
