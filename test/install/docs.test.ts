@@ -16,6 +16,7 @@ import metadata from "../../package.json" with { type: "json" };
 import { FLAGS } from "../../src/operator/options.ts";
 import { commandsOf } from "../capi/pages.ts";
 import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
+import { objectsOf } from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
@@ -36,6 +37,7 @@ const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
 const REPOSITORY = "/srv/clusterctl";
 /** What is not typed here: there are no nodes, no Docker, no kind, and the control plane has its own Cluster API. */
 const NOT_TYPED = /^(?:make|docker|kind|kubectl krew|ln -s|kubectl rollout|CLUSTER_TOPOLOGY=true) /;
+const OF_HELM = ["take-ownership", "force-conflicts"];
 /** Of definitions: what still keeps them. */
 const GOING =
   '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{.metadata.finalizers}{.status.conditions}{"\\n"}{end}';
@@ -78,7 +80,7 @@ test("docs/install.md names flags that hookpolicy has, and files that are there"
   for (const [, flag = ""] of PAGE.matchAll(/`(?:hookpolicy run )?--([a-z-]+)/g)) {
     assert.ok(
       Object.hasOwn(FLAGS, flag) ||
-        ["yes", "release-held-clusters", "target-namespace", "help"].includes(flag),
+        ["yes", "release-held-clusters", "target-namespace", "help", ...OF_HELM].includes(flag),
       flag,
     );
   }
@@ -352,6 +354,25 @@ describe("what docs/install.md says", () => {
     await noTestNamespace(cp);
     const plan = await sh("clusterctl upgrade plan");
     assert.match(plan, new RegExp(`runtime-extension-hookpolicy +${NAMESPACE}`));
+  });
+
+  test("back to an older version with clusterctl, which leaves the CRDs as they are", async () => {
+    const versions = "kubectl get crd -o jsonpath={.items[*].metadata.resourceVersion}";
+    const earlier = await sh(versions);
+    const commands = commandsOf("docs/upgrade.md");
+    const from = commands.findIndex((each) => each.startsWith("clusterctl generate yaml "));
+    const [fill = "", apply = ""] = commands.slice(from);
+    await sh("kubectl delete deployment -n hookpolicy-system hookpolicy");
+    await sh(fill);
+    const file = join(released, "older.yaml");
+    const objects = objectsOf(readFileSync(file, "utf8"));
+    const kept = objects.filter(({ kind }) => kind !== "CustomResourceDefinition");
+    assert.equal(objects.length - kept.length, 5);
+    await writeFile(file, kept.map((object) => stringify(object)).join("---\n"));
+    assert.match(await sh(apply), /^deployment\.apps\/hookpolicy created$/m);
+    assert.equal(await sh(versions), earlier);
+    await isInstalled();
+    await isForOlderClusterApi();
   });
 
   test("with the Cluster API Operator, which is not here: the ConfigMap that it reads has both files", async () => {

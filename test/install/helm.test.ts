@@ -5,14 +5,16 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
 import { after, describe, test } from "node:test";
+import { stringify } from "yaml";
 import { diagnose } from "../../src/cli/doctor/command.ts";
 import { type KubeObject, objectsOf, type Ref, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
 import { startOperator, type Operator } from "../controlplane/operator.ts";
 import { runUninstallJob, UNINSTALL_JOB } from "./job.ts";
-import { CHART, extensionConfigCrd, helmIn, NAMESPACE, output, ROOT } from "./tools.ts";
+import { CHART, extensionConfigCrd, helmIn, kustomizeWith, NAMESPACE, output, ROOT } from "./tools.ts";
 
 const RELEASE = ["hookpolicy", "--namespace", NAMESPACE];
 const FINALIZER = "hookpolicy.dev/hold-clusters";
@@ -155,7 +157,18 @@ describe("with helm", () => {
     const found = async (): Promise<string | undefined> =>
       (await diagnose({ kubeconfig: cp.adminKubeconfig })).find(({ name }) => name === "operator")?.detail;
     assert.match(String(await found()), /^2 Deployments .*: elsewhere\/hookpolicy, hookpolicy-system\//);
-    await helmIn(cp, "upgrade", ...RELEASE, CHART, "--take-ownership");
+    const back = ["upgrade", ...RELEASE, CHART, "--take-ownership"];
+    await helmIn(cp, ...back);
+    assert.deepEqual(await places(), [NAMESPACE, NAMESPACE]);
+
+    const more = { namespace: "elsewhere", transformers: ["namespace"] };
+    const file = join(cp.folder, "second.yaml");
+    const objects = await kustomizeWith(join(cp.folder, "second"), [], more);
+    await writeFile(file, objects.map((object) => stringify(object)).join("---\n"));
+    await cp.kubectl("apply", "-f", file);
+    assert.deepEqual(await places(), ["elsewhere", "elsewhere"]);
+    await assert.rejects(helmIn(cp, ...back), /conflict/);
+    await helmIn(cp, ...back, "--force-conflicts");
     await cp.delete({ ...DEPLOYMENT, namespace: "elsewhere" });
     assert.deepEqual(await places(), [NAMESPACE, NAMESPACE]);
     assert.equal(await found(), "Deployment hookpolicy-system/hookpolicy: 0 of 2 available");
