@@ -69,6 +69,7 @@ const different = [...new Map(all.map((each) => [`/${each.source}/${each.flags}`
 const CHECK = {
   maxNFASize: 2000,
   attackLimit: 10_000_000,
+  maxIteration: 3,
   skipRecall: true,
   timeout: null,
   attackTimeout: null,
