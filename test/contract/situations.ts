@@ -3,15 +3,14 @@
 import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
-import type { LiveReader } from "../../src/decisions/live-reads.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { CATALOG } from "../../src/api/hook-catalog.ts";
 import type { DecisionSource } from "../../src/hooks/hook-handler.ts";
 import { viewCluster } from "../../src/views/cluster.ts";
 import { calling, clusterHookPolicy, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
-import { policyList, storeWith } from "../unit/memory/fixtures.ts";
+import { storeWith } from "../unit/memory/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
-import { testConfirmer } from "../unit/decisions/confirmer.ts";
+import { readerOf, testConfirmer } from "../unit/decisions/confirmer.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests
 const waiting = HOOK_NAMES.filter((hook) => CATALOG[hook].blocksSince !== undefined);
@@ -116,29 +115,19 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     load: situation.notLoaded !== true,
   });
   if (late) clock.now = new Date(clock.now.getTime() + 3_600_000);
-  const live = policies.map(({ kind, metadata }) => ({
-    kind,
-    metadata: { ...metadata, generation: (metadata.generation ?? 0) + Number(memoryBehind) },
-  }));
+  const live = policies.map((policy) => {
+    const generation = (policy.metadata.generation ?? 0) + Number(memoryBehind);
+    return { ...policy, metadata: { ...policy.metadata, generation } };
+  });
   let call = DELETE;
-  const reader: LiveReader = {
-    policies: async (kind) =>
-      policyList(live.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata)),
+  const reader = readerOf(live, {
     cluster: async (ns, clusterName) => {
       const { metadata } = cluster;
       if (ns !== metadata.namespace || clusterName !== metadata.name) throw new Error("not found");
       return calling(call, cluster);
     },
-    namespace: async () => namespace(),
-    namespaces: async () => [],
-    rollouts: async () => [],
-    definition: async (kind) => kind,
-    overrides: async () => [],
-    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
-    tasks: async () => await Promise.reject(new Error("not read")),
-    clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
-  };
+  });
   const now = (): Date => clock.now;
   const confirmer = testConfirmer({
     store,

@@ -23,7 +23,7 @@ import {
 import { StoredTask } from "../../../src/tasks/stored-task.ts";
 import { hookTask } from "../tasks/hook-tasks.ts";
 import type { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
-import { readyStatus, TARGET } from "../rollouts/fixtures.ts";
+import { readyStatus, stageOf, TARGET } from "../rollouts/fixtures.ts";
 import { ask, replicaOf, waitingCluster } from "../rollouts/rollout-fixture.ts";
 import { type Fixture, passTo, silent, storeWith } from "../memory/fixtures.ts";
 
@@ -313,16 +313,7 @@ describe("the metrics", () => {
       { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
       { name: "rest", clusterSelector: { matchLabels: { wave: "rest" } } },
     ];
-    const counts = {
-      members: 1,
-      notAsked: 0,
-      waiting: 0,
-      running: 0,
-      succeeded: 1,
-      failed: 0,
-      passed: false,
-    };
-    const canary = { ...counts, name: "canary", soakingSince: "2026-11-23T11:30:00Z" };
+    const canary = stageOf("canary", { succeeded: 1, soakingSince: "2026-11-23T11:30:00Z" });
     const status = readyStatus({ targets: [{ version: TARGET, stages: [canary] }] });
     const rest = { wave: "rest" };
     const clusters = [

@@ -17,6 +17,7 @@ import {
   readyStatus,
   rolloutOf,
   TARGET,
+  stageOf,
 } from "./fixtures.ts";
 
 const A_MINUTE_AGO = "2026-11-23T11:59:00Z";
@@ -49,10 +50,10 @@ const STAGES = [
 ];
 
 function stages(passed: boolean, soakingSince?: string): HookRolloutStatus {
-  const counts = { members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0 };
-  const canary = { name: "canary", ...counts, passed, ...(soakingSince !== undefined && { soakingSince }) };
+  const soak = soakingSince !== undefined && { soakingSince };
+  const canary = stageOf("canary", { succeeded: 1, passed, ...soak });
   return readyStatus({
-    targets: [{ version: TARGET, stages: [canary, { name: "rest", ...counts, passed: false }] }],
+    targets: [{ version: TARGET, stages: [canary, stageOf("rest", { succeeded: 1 })] }],
   });
 }
 
@@ -256,10 +257,8 @@ test("a claim for another target that is refused leaves the slot that the Cluste
     running: [{ ...CLAIMED, stage: "rest" }],
     targets: [{ version: TARGET, stages: [] }],
   });
-  const passed = { name: "full", members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0 };
-  const targets = [
-    { version: TARGET, stages: [{ ...passed, passed: true, soakingSince: NOW.toISOString() }] },
-  ];
+  const passed = stageOf("full", { succeeded: 1, passed: true, soakingSince: NOW.toISOString() });
+  const targets = [{ version: TARGET, stages: [passed] }];
   const metadata = [clusterMeta("a", { wave: "full" }), clusterMeta("b")];
   const members = metadata.flatMap((each) => memberOf(rollout, { metadata: each }, undefined) ?? []);
   const round = {

@@ -7,6 +7,7 @@ import {
   type HookRolloutStatus,
   type RolloutClaim,
   type RolloutFailure,
+  type RolloutStageStatus,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
@@ -101,6 +102,12 @@ export function claimOf(name: string, over: Partial<RolloutClaim> = {}): Rollout
     attempts: 1,
     ...over,
   };
+}
+
+/** A stage of one Cluster, which was not asked for, and has not passed; `over` also says where it is. */
+export function stageOf(name: string, over: Partial<RolloutStageStatus> = {}): RolloutStageStatus {
+  const none = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+  return { name, members: 1, ...none, passed: false, ...over };
 }
 
 /** This Cluster of stage "canary" was unhealthy an hour before NOW. */

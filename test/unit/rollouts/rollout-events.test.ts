@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  CONDITION,
-  type HookRolloutStatus,
-  REASON,
-  type RolloutStageStatus,
-} from "../../../src/api/hook-policy.ts";
+import { CONDITION, type HookRolloutStatus, REASON } from "../../../src/api/hook-policy.ts";
 import { rolloutEvents } from "../../../src/rollouts/rollout-events.ts";
-import { hookRollout, TARGET } from "./fixtures.ts";
+import { hookRollout, stageOf, TARGET } from "./fixtures.ts";
 
 function condition(type: string, status: "True" | "False", reason = "x") {
   return { type, status, reason, message: `now ${status}`, lastTransitionTime: "2026-11-23T12:00:00Z" };
@@ -15,13 +10,9 @@ function condition(type: string, status: "True" | "False", reason = "x") {
 
 const READY = [condition(CONDITION.Ready, "True")];
 
-function stage(name: string, passed = false): RolloutStageStatus {
-  return { name, members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed };
-}
-
 /** One target with canary and rest, of which so many have passed. */
 function stages(passed: number, version = TARGET): HookRolloutStatus {
-  const both = [stage("canary", passed > 0), stage("rest", passed > 1)];
+  const both = [stageOf("canary", { passed: passed > 0 }), stageOf("rest", { passed: passed > 1 })];
   return { conditions: READY, targets: [{ version, stages: both }] };
 }
 
@@ -50,7 +41,7 @@ const CASES: readonly (readonly [
   ["none opens while its spec is invalid", {}, { ...stages(0), ...INVALID }, []],
   ["none opens while it is halted", {}, { ...stages(0), ...halted(true) }, ["Halted"]],
   ["a version that is over is none", stages(1), {}, []],
-  ["creations have no version and no stages", {}, { targets: [{ stages: [stage("all")] }] }, []],
+  ["creations have no version and no stages", {}, { targets: [{ stages: [stageOf("all")] }] }, []],
   ["too many failures halt it", halted(false), halted(true), ["Halted"]],
   ["it can be halted from the beginning", undefined, halted(true), ["Halted"]],
   ["it is resumed", halted(true), halted(false), ["Resumed"]],

@@ -18,6 +18,7 @@ import {
   readyStatus,
   TARGET,
   waitingCluster,
+  stageOf,
 } from "./fixtures.ts";
 
 const OLD = "v1.34.0";
@@ -135,26 +136,11 @@ describe("a stage", () => {
       { name: "reached", wave: "canary" },
       { name: "r", version: OLD },
     ];
-    const counts = {
-      members: 3,
-      notAsked: 0,
-      waiting: 0,
-      running: 0,
-      succeeded: 0,
-      failed: 0,
-      passed: false,
-    };
-    const passed = {
-      ...counts,
-      members: 1,
-      succeeded: 1,
-      soakingSince: "2026-11-23T11:00:00Z",
-      passed: true,
-    };
-    const stages = ["canary", "rest"].map((name) => ({ ...passed, name }));
+    const passed = { succeeded: 1, soakingSince: "2026-11-23T11:00:00Z", passed: true };
+    const stages = ["canary", "rest"].map((name) => stageOf(name, passed));
     const { targets } = statusOf({ stored: readyStatus({ targets: [{ version: OLD, stages }] }), fleet });
     const [older] = targets?.filter(({ version }) => version === OLD) ?? [];
-    assert.deepEqual(older?.stages[0], { ...counts, name: "canary", notAsked: 2, succeeded: 1 });
+    assert.deepEqual(older?.stages[0], stageOf("canary", { members: 3, notAsked: 2, succeeded: 1 }));
   });
 
   test("passes when all have succeeded for minSuccessTime, from when it was seen", () => {

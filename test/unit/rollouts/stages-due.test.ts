@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutStatus, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import { untilDue } from "../../../src/rollouts/stages.ts";
-import { NOW, rolloutOf, TARGET } from "./fixtures.ts";
+import { NOW, rolloutOf, stageOf, TARGET } from "./fixtures.ts";
 
 const MINUTE = 60_000;
 const rollout = rolloutOf({
@@ -28,10 +28,8 @@ function claimedAgo(minutes: number): RolloutClaim {
 
 function soaking(minutes: number, passed = false): HookRolloutStatus {
   const soakingSince = new Date(NOW.getTime() - minutes * MINUTE).toISOString();
-  const counts = { members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0 };
-  return {
-    targets: [{ version: TARGET, stages: [{ name: "canary", ...counts, soakingSince, passed }] }],
-  };
+  const canary = stageOf("canary", { succeeded: 1, soakingSince, passed });
+  return { targets: [{ version: TARGET, stages: [canary] }] };
 }
 
 describe("the status of a rollout changes by time alone", () => {

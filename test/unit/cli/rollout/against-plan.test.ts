@@ -5,7 +5,7 @@ import test from "node:test";
 import { againstPlan, readPlan } from "../../../../src/cli/rollout/against-plan.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { folder } from "../program.ts";
-import { hookRollout, readyStatus, TARGET } from "../../rollouts/fixtures.ts";
+import { hookRollout, readyStatus, stageOf, TARGET } from "../../rollouts/fixtures.ts";
 
 const PLAN = {
   rollout: "upgrades",
@@ -33,11 +33,9 @@ async function saved(t: test.TestContext, text: string): Promise<string> {
 
 test("each stage of an earlier plan is compared with the status", async (t) => {
   const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
-  const counts = { members: 2, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
   const stages = [
-    { ...counts, name: "first", succeeded: 1, passed: true },
-    { ...counts, name: "canary", succeeded: 1, passed: true },
-    ...["staging", "rest", "last"].map((name) => ({ ...counts, name })),
+    ...["first", "canary"].map((name) => stageOf(name, { members: 2, succeeded: 1, passed: true })),
+    ...["staging", "rest", "last"].map((name) => stageOf(name, { members: 2 })),
   ];
   const rollout = hookRollout({}, readyStatus({ targets: [{ version: TARGET, stages }] }));
   const view = {

@@ -8,6 +8,7 @@ import { rawFleetPolicy, rawNamespace, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 import { refuses } from "../usage.ts";
 import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
+import { stageOf } from "../../rollouts/fixtures.ts";
 
 refuses(
   "rollout",
@@ -191,19 +192,10 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     });
 
     test("a soak counts from when the status says, and a stage that has passed stays so", async (t) => {
-      const counts = {
-        members: 1,
-        notAsked: 0,
-        waiting: 0,
-        running: 0,
-        succeeded: 1,
-        failed: 0,
-        passed: false,
-      };
-      const soaking = { name: "canary", ...counts, soakingSince: "2026-12-01T07:30:00Z" };
+      const soaking = stageOf("canary", { succeeded: 1, soakingSince: "2026-12-01T07:30:00Z" });
       const withStatus = (stage: object) => ({
         ...rolloutOf("upgrades"),
-        status: { targets: [{ version: NEW, stages: [stage, { name: "rest", ...counts }] }] },
+        status: { targets: [{ version: NEW, stages: [stage, stageOf("rest", { succeeded: 1 })] }] },
       });
       const fleet = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE];
       const { stdout } = await plan(t, [...fleet, withStatus(soaking)]);

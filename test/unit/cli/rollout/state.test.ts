@@ -5,6 +5,7 @@ import test, { describe, type TestContext } from "node:test";
 import { answering, FORBIDDEN } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
+import { stageOf } from "../../rollouts/fixtures.ts";
 
 const PATH = "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts";
 const METADATA = { name: "prod", uid: "r", generation: 1, resourceVersion: "1" };
@@ -92,9 +93,8 @@ test("the soak of a stage is its own, also after a stage was put in front of it"
     { name: "canary", clusterSelector, minSuccessTime: "24h" },
     { name: "rest" },
   ];
-  const counts = { members: 1, notAsked: 0, waiting: 0, running: 0, succeeded: 1, failed: 0, passed: false };
-  const canary = { name: "canary", ...counts, soakingSince: "2026-11-21T12:00:00Z" };
-  const targets = [{ version: "v1.35.0", stages: [canary, { name: "rest", ...counts, succeeded: 0 }] }];
+  const canary = stageOf("canary", { succeeded: 1, soakingSince: "2026-11-21T12:00:00Z" });
+  const targets = [{ version: "v1.35.0", stages: [canary, stageOf("rest")] }];
   const conditions = [{ ...READY, reason: "Loaded" }];
   const status = { observedGeneration: 1, conditions, targets };
   const rollout = {
