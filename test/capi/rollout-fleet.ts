@@ -63,8 +63,12 @@ export async function waitForRollout(
   ms?: number,
 ): Promise<void> {
   await cp.waitFor(what, is, ms).catch(async (error: unknown) => {
-    const status = JSON.stringify(await rolloutStatus(cp, name), undefined, 1);
-    throw new Error(`${String(error)} HookRollout ${name} says ${status}`, { cause: error });
+    const { conditions = [], ...status } = await rolloutStatus(cp, name);
+    const now = new Date().toISOString();
+    throw new Error(
+      `${String(error)} HookRollout ${name} says at ${now} ${JSON.stringify({ ...status, conditions })}`,
+      { cause: error },
+    );
   });
 }
 
