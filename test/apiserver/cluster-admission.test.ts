@@ -9,6 +9,7 @@ import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
 import { type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { clusterRef, isGone } from "../controlplane/lab.ts";
 import {
@@ -249,14 +250,15 @@ describe("a deletion", () => {
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [deny("BeforeClusterDelete")] });
     const ref = await createCluster(namespace, "c1");
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: namespace });
-    await cp.waitFor("the Namespace to say what is refused", async () => {
+    const isRefused = async (): Promise<boolean> => {
       const { status } = await cp.get({ apiVersion: "v1", kind: "Namespace", name: namespace });
       const conditions: readonly { type: string; message: string }[] = status?.conditions ?? [];
       return conditions.some(
         ({ type, message }) =>
           type === "NamespaceDeletionContentFailure" && message.includes("cannot be deleted yet"),
       );
-    });
+    };
+    await cp.waitFor("the Namespace to say what is refused", isRefused, DEFINITION_GONE_MS);
     await isUntouched(ref);
     await approve(ref);
     await isGone(cp, ref);

@@ -96,7 +96,10 @@ describe("in each state", () => {
   }
 
   async function messageOf(ref: Ref, type: string): Promise<string> {
-    return condition(await cp.get(ref), type)?.message ?? assert.fail(`${ref.name} has no ${type}`);
+    return await cp.waitFor(
+      `${ref.name} to have ${type}`,
+      async () => condition(await cp.get(ref), type)?.message,
+    );
   }
 
   async function isReconciling(ref: Ref): Promise<void> {

@@ -76,7 +76,10 @@ describe("Events", () => {
     const passed = await eventAbout(cp, about, "DeadlinePassed");
     assert.equal(passed["type"], "Warning");
     assert.equal(passed["related"].name, "p");
-    const told = await notes("steps");
+    const told = await cp.waitFor("all to be told", async () => {
+      const found = await notes("steps");
+      return found.length >= 4 && found;
+    });
     assert.deepEqual(
       told.map((note) => [/^\w+/.exec(note)?.[0], /; (\d+) %/.exec(note)?.[1]]),
       [
@@ -220,7 +223,7 @@ describe("Events", () => {
   });
 
   test("that a namespace refuses because it is being deleted are no failure", async () => {
-    await held("ending", { after: "4s", onExpiry: "KeepBlocking" });
+    await held("ending", { after: "8s", onExpiry: "KeepBlocking" });
     await cp.patch(clusterRef("ending", "c1"), { metadata: { finalizers: ["example.com/stay"] } });
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "ending" });
     await cp.waitFor("the Event to be refused", async () => {
@@ -233,7 +236,7 @@ describe("Events", () => {
 
   test("that cannot be written hold up nothing", async () => {
     lab.proxy.failAll(403, /^POST .*\/events/);
-    await held("forbidden", { after: "1s", onExpiry: "Allow" });
+    await held("forbidden", { after: "5s", onExpiry: "Allow" });
     await lab.releases("the deadline to let it go", HOOK, "forbidden", "c1");
     await cp.waitFor("the failure to be logged", () =>
       lab.operator

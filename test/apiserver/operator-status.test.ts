@@ -183,11 +183,16 @@ describe("the operator", () => {
 
   test("logs the same answer once, and every change of it", async () => {
     await protect("logged");
-    const called = (): readonly string[] =>
+    const called = (everyCall = false): readonly string[] =>
       lab.operator
         .lines()
         .filter(({ msg, cluster }) => cluster === "logged/c1" && msg.includes(" is called"))
-        .filter(({ verdict }) => verdict !== "NotConfirmed") // a busy API server may not answer in time
+        // A busy API server may not answer in time. The answer after that is logged again.
+        .filter(({ verdict, msg }, index, all) => {
+          const before = all.slice(0, index).findLast((each) => each["verdict"] !== "NotConfirmed");
+          const isAgain = all[index - 1]?.["verdict"] === "NotConfirmed" && before?.msg === msg;
+          return verdict !== "NotConfirmed" && (everyCall || !isAgain);
+        })
         .map(({ msg, verdict, rule }) => `${msg} ${String(verdict)} ${String(rule)}`);
     const go = async (): Promise<unknown> =>
       await lab.releases("a go", "BeforeClusterUpgrade", "logged", "c1");
@@ -211,7 +216,7 @@ describe("the operator", () => {
 
     await lab.start({ flags: { "log-level": "debug" } });
     for (let goes = 0; goes < 5; goes += 1) await go();
-    assert.deepEqual(called(), [released, released, released, released, released]);
+    assert.deepEqual(called(true), [released, released, released, released, released]);
   });
 
   test("refuses rules that this Cluster API cannot be held by, and serves the rest of them", async () => {

@@ -300,7 +300,7 @@ describe("kubectl", () => {
         },
       ],
     });
-    const [header = "", row = ""] = (await cp.kubectl("get", "hkp")).split("\n");
+    const [header = "", row = ""] = (await cp.kubectl("get", "hkp", "protect")).split("\n");
     assert.deepEqual(header.trim().split(/\s{2,}/), [
       "NAME",
       "READY",
@@ -313,7 +313,9 @@ describe("kubectl", () => {
       "AGE",
     ]);
     assert.match(row, /^protect +True +Enforce +212 +3 +NotDiscovered +2099-11-27T21:00:00Z +\d+s *$/);
-    const [wideHeader = "", wide = ""] = (await cp.kubectl("get", "hookpolicy", "-o", "wide")).split("\n");
+    const [wideHeader = "", wide = ""] = (
+      await cp.kubectl("get", "hookpolicy", "protect", "-o", "wide")
+    ).split("\n");
     assert.match(wideHeader, /AGE +HOOKS +REASON *$/);
     assert.match(wide, /\d+s +BeforeClusterUpgrade,BeforeClusterDelete +Loaded *$/);
     await cp.kubectl("wait", "--for=condition=Ready", "hkp/protect", "--timeout=60s");

@@ -65,10 +65,10 @@ describe("time", () => {
 
   test("makes a success too old, so that the task runs again before the Cluster is released", async () => {
     const ns = "too-old";
-    await tasks.begins(ns, { tasks: [jobTask("clean", { validFor: "5s" })] });
+    await tasks.begins(ns, { tasks: [jobTask("clean", { validFor: "20s" })] });
     await endJob(cp, await openJob(cp, ns), "Complete");
     const { status } = await taskIs(cp, ns, "Succeeded");
-    const end = new Date(Date.parse(status?.endedAt ?? "") + 5000).toISOString();
+    const end = new Date(Date.parse(status?.endedAt ?? "") + 20_000).toISOString();
     await cp.waitFor("the success to be too old", () => untilTime(end) === 0);
     await tasks.asksUntilStored(ns, 2);
     await tasks.completes(ns);

@@ -12,7 +12,7 @@ import type { ListRef, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
-import { clusterRef, createCluster, FIRST_VERSION, isGone } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, FIRST_VERSION, isGone, KEPT } from "../controlplane/lab.ts";
 import { crdsEstablished, CRDS, type Operator, startOperator } from "../controlplane/operator.ts";
 import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import {
@@ -109,7 +109,7 @@ afterEach(async () => {
   await operator.daemon.stop();
   assert.deepEqual(await ours(), []);
   const found = await cp.get(clusterRef(TEAM, CLUSTER));
-  assert.deepEqual(found.metadata.annotations ?? {}, {});
+  assert.deepEqual(found.metadata.annotations, KEPT);
   await cp.kubectl("delete", "namespace", TEAM, GONE);
 });
 

@@ -8,7 +8,7 @@ import test, { after, before, describe } from "node:test";
 import { Ajv } from "ajv";
 import type { GateSpec } from "../../src/api/hook-policy.ts";
 import { type KubeObject, objectOf, type Ref } from "../controlplane/client.ts";
-import { clusterRef, createCluster, deleteCluster, KEPT } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, deleteCluster } from "../controlplane/lab.ts";
 import { onTerminal } from "../unit/cli/terminal/pseudo-terminal.ts";
 import { hookpolicy, MAIN, type Outcome, outputSchema } from "../unit/cli/program.ts";
 import {
@@ -62,8 +62,7 @@ describe("what is held", () => {
   async function held(namespace: string, until: GateSpec[] = [byUID]): Promise<Ref> {
     const ref = policyRef(namespace, "p");
     await applyPolicy(cp, ref, { rules: [{ ...approvalRule(CREATE), until }] });
-    // From one without annotations, Cluster API deletes those that come while it creates it (see lifecycle.test.ts).
-    await createCluster(cp, { namespace, name: "c1", annotations: KEPT });
+    await createCluster(cp, { namespace, name: "c1" });
     await policyRow(cp, ref, "c1", CREATE);
     return ref;
   }

@@ -12,6 +12,8 @@ import { waitFor } from "../controlplane/waits.ts";
 import { bundle } from "../bundle.ts";
 
 const DEMO = join(import.meta.dirname, "../demo/demo.ts");
+/** A Cluster of the demo with its node, made or upgraded step by step. */
+const SLOW = { timeoutMs: 300_000 };
 const GOES_ON = "Everything keeps running until Ctrl-C.";
 const CLUSTER = "ns-lifecycle-hooks/lab-cluster-lifecycle-hooks";
 
@@ -127,14 +129,14 @@ spec:
     await succeeds(`kubectl apply -f - <<'EOF'\n${own}EOF`, /own created/);
     const [get, patch] = ["get", "patch"].map((verb) => `kubectl ${verb} clusters.cluster.x-k8s.io own`);
     const available = `${get} -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}'`;
-    await waitFor("it to be Available", async () => (await type(available)).output === "True");
+    await waitFor("it to be Available", async () => (await type(available)).output === "True", SLOW);
     await succeeds(`${patch} --type merge -p '{"spec":{"topology":{"version":"v1.35.0"}}}'`);
-    await waitFor("it to be held", async () =>
-      (await type("hookpolicy get -A")).output.includes("default/own"),
-    );
+    const isHeld = async (): Promise<boolean> =>
+      (await type("hookpolicy get -A")).output.includes("default/own");
+    await waitFor("it to be held", isHeld, SLOW);
     await succeeds("hookpolicy approve own --yes", /the Cluster proceeds/);
     const versions = "kubectl get machines.cluster.x-k8s.io -o 'jsonpath={.items[*].spec.version}'";
-    await waitFor("its machine to be new", async () => (await type(versions)).output === "v1.35.0");
+    await waitFor("its machine to be new", async () => (await type(versions)).output === "v1.35.0", SLOW);
   });
 
   test("leaves nothing behind", async () => {

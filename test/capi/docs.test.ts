@@ -91,7 +91,9 @@ describe("what the docs say", () => {
     const anna = { kind: "User", name: "anna" };
     const role = { kind: "ClusterRole", name: "hookpolicy-edit" } as const;
     await cp.apply(binding({ namespace: TEAM, name: "anna" }, role, anna));
-    assert.equal(await sh("kubectl auth can-i update hookpolicies -n team-a --as=anna"), "yes\n");
+    await cp.waitFor("the binding to count", async () => {
+      return (await sh("kubectl auth can-i update hookpolicies -n team-a --as=anna")) === "yes\n";
+    });
     assert.equal(await sh(`${command} || test $? = 1`), "no\n");
   }
 

@@ -57,7 +57,7 @@ export async function startHeldCluster(): Promise<HeldCluster> {
 
   const sh = async (command: string): Promise<string> => {
     const env = environment({ KUBECONFIG: cp.adminKubeconfig, PATH: path });
-    return (await run("bash", ["-ec", command], { env, cwd: ROOT, timeout: 120_000 })).stdout;
+    return (await run("bash", ["-ec", command], { env, cwd: ROOT, timeout: 300_000 })).stdout;
   };
   const serving = async (): Promise<void> => {
     if (!operator.daemon.running()) {

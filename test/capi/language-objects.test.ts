@@ -16,6 +16,8 @@ import {
   resultOf,
   storePolicy,
 } from "../controlplane/policies.ts";
+import { may } from "../controlplane/may.ts";
+import { NAMESPACE } from "../controlplane/operator.ts";
 import { readGrant } from "../controlplane/rights.ts";
 import { isCreated, isNotCreated, sharedFleet, topologySays, askedAgain } from "./fleet.ts";
 
@@ -194,6 +196,9 @@ describe("an object gate", { concurrency: true }, () => {
       const role = await cp.get({ ...grantRef(permit), name: "hookpolicy-objects" });
       return !JSON.stringify(role["rules"] ?? []).includes(permit.plural);
     });
+    const question = { verb: "list", resource: `${permit.plural}.${permit.group}`, namespace: "revoked" };
+    const user = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
+    await cp.waitFor("the authorizer to know", async () => !(await may(cp, user, question)));
     // The open watch still tells of it: memory says go, and the present cannot be read.
     await cp.apply(thing(permit, "revoked", "go"));
     await topologySays(cp, "revoked", "c1", /may not read permits\.permits\.example\.com/);

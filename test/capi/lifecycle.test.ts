@@ -206,7 +206,7 @@ describe("a Cluster's life", () => {
       assert.ok(number <= MOST_CLUSTERS, "this Cluster API deletes no approval");
       // Cluster API then calls both after a second, and not after the five of the rule.
       extension.hold("BeforeClusterCreate", "not approved yet");
-      await createCluster(cp, { namespace, name });
+      await createCluster(cp, { namespace, name, annotations: {} });
       await policyRow(cp, ref, name, "BeforeClusterCreate");
       waiting.add(name);
       await isCreated(cp, namespace, name);

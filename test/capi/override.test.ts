@@ -135,7 +135,7 @@ describe("a HookOverride", () => {
       const { cp, operator } = fleet;
       const policy = await held("expired", { ...approvalRule(HOOK), retryAfterSeconds: 60 });
       await pause("expired");
-      const ref = await override("expired", { expiresAt: inSeconds(20) });
+      const ref = await override("expired", { expiresAt: inSeconds(45) });
       await noRow(cp, policy, "c1", HOOK);
       await conditionIs(cp, ref, "Active", "Expired");
       assert.equal((await policyRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
@@ -190,9 +190,10 @@ describe("a HookOverride", () => {
     await cp.waitFor("no policy to hold it", async () => /could not confirm/.test(await said()));
     proxy.stallWatches(/hookoverrides/);
     await cp.delete(ref);
-    assert.match(await said(), /^HookPolicy deleted\/p/, "memory has it, the API server has not");
+    const policyHolds = async (): Promise<boolean> => /^HookPolicy deleted\/p/.test(await said());
+    await cp.waitFor("the policy to hold it: memory has the override, the API server has not", policyHolds);
     const again = await override("deleted", { hooks: ["BeforeClusterDelete"] });
-    assert.match(await said(), /^HookPolicy deleted\/p/, "another one of its name");
+    await cp.waitFor("the policy to hold it: the override is another one of its name", policyHolds);
     await cp.delete(again);
     proxy.resume();
     await policyRow(cp, policy, "c1", HOOK);

@@ -281,7 +281,7 @@ export class Recipe {
 
   /** In a shell, as a person would: quotes and backslashes are part of what is tested. */
   async #sh(command: string): Promise<CommandResult> {
-    const options = { env: await this.#environment(), cwd: await this.folder(), timeout: 60_000 };
+    const options = { env: await this.#environment(), cwd: await this.folder(), timeout: 180_000 };
     try {
       return { ok: true, ...(await run("sh", ["-ec", this.#noted(command)], options)) };
     } catch (error) {

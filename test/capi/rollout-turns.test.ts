@@ -31,9 +31,9 @@ describe("namespaces", { concurrency: true }, () => {
     const observer = new FleetObserver(cp, large, small);
     observer.run({ upgradeMs: 500 });
     t.after(async () => await observer.stop());
-    await applyRollout(cp, "turns", [large, small], { maxConcurrency: 1 });
+    await applyRollout(cp, "turns", [large, small], { maxConcurrency: 1, retryAfterSeconds: 10 });
     const areDone = (): boolean => observer.ends.size === 5;
-    await waitForRollout({ cp, name: "turns" }, "all to be upgraded", areDone, 300_000);
+    await waitForRollout({ cp, name: "turns" }, "all to be upgraded", areDone, 600_000);
     assert.deepEqual(observer.begun.map(waveOf), ["large", "small", "large", "small", "large"]);
     const { turns } = await rolloutStatus(cp, "turns");
     assert.deepEqual(turns, [small, large]);
@@ -61,7 +61,7 @@ describe("namespaces", { concurrency: true }, () => {
     await waitForRollout({ cp, name: "tenants" }, "one of each to run", runBoth);
     both.resolve();
     const areDone = (): boolean => observer.ends.size === 4;
-    await waitForRollout({ cp, name: "tenants" }, "all to be upgraded", areDone, 300_000);
+    await waitForRollout({ cp, name: "tenants" }, "all to be upgraded", areDone, 600_000);
     for (const { running } of observer.sights)
       for (const wave of ["one", "other"])
         assert.ok(running.filter((each) => each.wave === wave).length <= 1, wave);

@@ -84,14 +84,14 @@ describe("a HookRollout", () => {
       { cp, name: "upgrades" },
       "production to begin",
       () => observer.begun.some((name) => name.startsWith("production")),
-      180_000,
+      600_000, // a slot that was not used is given back after three minutes
     );
     await replicas[0]?.daemon.stop("SIGKILL");
     await waitForRollout(
       { cp, name: "upgrades" },
       "every Cluster to be upgraded",
       () => observer.sights.at(-1)?.done.length === names.length,
-      240_000,
+      900_000,
     );
     await observer.stop();
     for (const { running } of observer.sights) {
@@ -150,7 +150,7 @@ describe("a HookRollout", () => {
     const isHalted = async (): Promise<boolean> =>
       (await rolloutStatus(cp, "canaries")).conditions?.find(({ type }) => type === "Halted")?.status ===
       "True";
-    await waitForRollout({ cp, name: "canaries" }, "it to be halted", isHalted);
+    await waitForRollout({ cp, name: "canaries" }, "it to be halted", isHalted, 300_000);
     await waitForRollout({ cp, name: "canaries" }, "the Cluster to say so", async () =>
       /HookRollout canaries: is halted because Clusters failed/.test(
         await topologyMessage(cp, namespace, "production-0"),

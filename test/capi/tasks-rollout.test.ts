@@ -78,7 +78,7 @@ describe("tasks under a HookRollout", () => {
     assert.ok((await running(namespace)).size <= 2);
     await endJob(cp, third, "Complete");
     await endJob(cp, again, "Complete");
-    await cp.waitFor("all to be upgraded", () => observer.ends.size === 3);
+    await cp.waitFor("all to be upgraded", () => observer.ends.size === 3, 400_000);
     assert.ok(observer.most <= 2);
     assert.equal((await tasksIn(cp, namespace)).length, 3);
     assert.equal((await jobsIn(cp, namespace)).length, 4);

@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { objectOf } from "../controlplane/client.ts";
 import { createCluster, isGone, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import {
   DELETE_APPROVED,
   PRODUCTION,
@@ -21,9 +22,6 @@ import {
 
 before(startProtected);
 after(stopProtected);
-
-/** Its controller asks for every kind there is, at 20 requests per second, and backs off when one is refused. */
-const NAMESPACE_MS = 180_000;
 
 /** As kubectl does it, which takes the version that the server prefers. */
 async function runRemedy(message: string): Promise<void> {
@@ -88,7 +86,7 @@ describe("the refusal to delete", { concurrency: true }, () => {
           type === "NamespaceDeletionContentFailure" && message.includes("Cluster doomed/c1 is protected"),
       );
     };
-    await cp.waitFor("the Namespace to say what it waits for", says, NAMESPACE_MS);
+    await cp.waitFor("the Namespace to say what it waits for", says, DEFINITION_GONE_MS);
     await person.patch(namespaceRef("doomed"), { metadata: { labels: PRODUCTION } });
     await person.delete(namespaceRef("doomed")); // it has begun
     const { metadata } = await cp.get(ref);
@@ -97,7 +95,7 @@ describe("the refusal to delete", { concurrency: true }, () => {
     const parts = { apiVersion: "controlplane.cluster.x-k8s.io/v1beta2", kind: "LabControlPlane" };
     const none = async (): Promise<boolean> =>
       (await cp.list({ ...parts, namespace: "doomed" })).length === 0;
-    await cp.waitFor("the control plane's object to be gone", none, NAMESPACE_MS);
+    await cp.waitFor("the control plane's object to be gone", none, DEFINITION_GONE_MS);
     await person.patch(ref, annotations({ [DELETE_APPROVED]: metadata.uid ?? "" }));
     await isGone(cp, namespaceRef("doomed"));
   });

@@ -48,12 +48,20 @@ export function clusterRef(namespace: string, name: string): Ref {
   return { apiVersion: CLUSTER_API, kind: "Cluster", namespace, name };
 }
 
-/** An annotation: Cluster API removes its last mark by removing all annotations, also those of the last second. */
+/** A Cluster without one loses others: Cluster API removes its last mark by removing all annotations, also those of the last second. */
 export const KEPT = { "hooks.example.com/kept": "true" };
 
 /** Creates the Namespace, too, where it is missing. Hook: BeforeClusterCreate. */
 export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
-  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION, tier, workers } = cluster;
+  const {
+    namespace,
+    name,
+    labels = {},
+    annotations = KEPT,
+    version = FIRST_VERSION,
+    tier,
+    workers,
+  } = cluster;
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   // What an earlier Cluster of that name has left to the garbage collector: Cluster API would make it the owner of the new
   // Cluster's parts (topology/cluster/reconcile_state.go, reconcileClusterShim), and they would be collected with it.

@@ -283,6 +283,7 @@ describe("with helm", () => {
   });
 
   test("helm uninstall fails while a Cluster is held, and changes nothing", async () => {
+    operator.daemon.signal("SIGSTOP"); // it takes back what it has not written
     await cp.patchStatus(POLICY, { decisions: [HELD_ROW] });
     const uninstalled = helmIn(cp, "uninstall", ...RELEASE);
     await Promise.all([
@@ -294,6 +295,7 @@ describe("with helm", () => {
     ]);
     for (const ref of [EXTENSION, WEBHOOKS]) assert.ok(await cp.find(ref), ref.kind);
     await cp.patchStatus(POLICY, { decisions: [] });
+    operator.daemon.signal("SIGCONT");
   });
 
   test("uninstalling unregisters, stops and releases in this order, and keeps CRDs and policies", async () => {

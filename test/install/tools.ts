@@ -9,6 +9,7 @@ import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { clusterApiDefinition } from "../controlplane/cluster-api.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { goEnvironment } from "../controlplane/processes.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 
 const run = promisify(execFile);
 
@@ -23,7 +24,7 @@ export async function output(
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   try {
-    const options = { env: goEnvironment(env), maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
+    const options = { env: goEnvironment(env), maxBuffer: 64 * 1024 * 1024, timeout: DEFINITION_GONE_MS };
     return (await run(command, args, options)).stdout;
   } catch (error) {
     const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";

@@ -42,7 +42,7 @@ describe("a forged call", () => {
 
   test("(a) starts no deadline of a rule that holds nothing", async () => {
     const { cp } = lab;
-    const deadline = { after: "3s", onExpiry: "Allow" as const };
+    const deadline = { after: "20s", onExpiry: "Allow" as const };
     await applyPolicy(cp, policyRef("a", "p"), { rules: [{ ...approvalRule(HOOK), deadline }] });
     await createCluster(cp, { namespace: "a", name: "c1", annotations: { [APPROVED]: "" } });
     await cp.waitFor("the operators to know it", async () => !(await isHeld("a")));
@@ -58,7 +58,7 @@ describe("a forged call", () => {
 
   test("(b) restarts no wait", async () => {
     const { cp } = lab;
-    const wait = { name: "soak", wait: { duration: "6s" } };
+    const wait = { name: "soak", wait: { duration: "20s" } };
     const rule = approvalRule(HOOK);
     await applyPolicy(cp, policyRef("b", "p"), {
       rules: [{ ...rule, until: [...(rule.until ?? []), wait] }],
