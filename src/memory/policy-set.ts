@@ -72,6 +72,10 @@ export class PolicySet {
     return this.#entries.get(key);
   }
 
+  compiledOf({ kind, namespace, name }: PolicyRef): CompiledPolicy | undefined {
+    return this.get(policyKey(kind, namespace, name))?.compiled;
+  }
+
   /** Whether a policy may read the status of Clusters. */
   get readStatus(): boolean {
     return this.#readStatus;

@@ -9,7 +9,6 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import { policyKey } from "../memory/policy-set.ts";
 import type { Unavailable } from "../memory/memory.ts";
 import { Permits, type PermitsOptions, surplusLike } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
@@ -92,12 +91,7 @@ export class Tasks {
     this.#queue = this.#createQueue(wiring, taskStore);
     const onUnstored = oncePerReason(onEvent);
     this.beginner = new StoredTaskBeginner({ store: taskStore, served, log, onUnstored });
-    this.slots = slotTasks({
-      memory,
-      store: taskStore,
-      policyOf: ({ kind, namespace, name }) =>
-        store().policies.get(policyKey(kind, namespace, name))?.compiled,
-    });
+    this.slots = slotTasks({ memory, store: taskStore, policies: store().policies });
     followTasks(metrics, memory);
   }
 

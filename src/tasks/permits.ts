@@ -7,13 +7,12 @@ import { compareText } from "../lib/compare-text.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { overrideKey } from "../memory/override-set.ts";
-import { policyKey } from "../memory/policy-set.ts";
+import type { PolicySet } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister } from "../memory/memory.ts";
 import type { LiveReader } from "../decisions/live-reads.ts";
 import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 import { TASK_DEFAULTS } from "../policy/tasks/compile-task.ts";
 import {
@@ -70,7 +69,9 @@ export class Permits {
 
   #isOver(task: HookTask, cluster: Cluster | undefined): boolean {
     const { spec } = task;
-    return isOperationOver(spec, cluster, this.#options.served, isSettled(task, this.#policyOf(spec)));
+    const { store, served } = this.#options;
+    const policy = store.policies.compiledOf(spec.policyRef);
+    return isOperationOver(spec, cluster, served, isSettled(task, policy));
   }
 
   /** Whether another version is wanted, so that no hook has passed. */
@@ -87,7 +88,7 @@ export class Permits {
 
   /** The default for a task that its policy does not have any more; Infinity: not known now. */
   keepMs(spec: TaskOrigin): number {
-    const policy = this.#policyOf(spec);
+    const policy = this.#options.store.policies.compiledOf(spec.policyRef);
     if (hidesTask(policy, spec)) return Infinity;
     return taskIn(policy, spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
   }
@@ -120,7 +121,7 @@ export class Permits {
       reader.overrides(),
     ]);
     if (policy?.uid !== policyRef.uid) return { may: "Never", why: "the policy is gone" };
-    const known = this.#policyOf(task.spec);
+    const known = store.policies.compiledOf(policyRef);
     if (known?.uid !== policy.uid || known.generation !== policy.generation) return { may: "Wait" };
     const areKnown = overrides.every(({ name, uid, generation }) => {
       const compiled = store.overrides.get(overrideKey(name))?.compiled;
@@ -133,12 +134,12 @@ export class Permits {
     const { memory, store, served, now, lacksSlot } = this.#options;
     const { spec, metadata } = task;
     const { cluster } = world;
-    const wait = waitForOther(task, memory, (each) => this.#policyOf(each));
+    const wait = waitForOther(task, memory, store.policies);
     const permit = permitOf({
       ...world,
       spec,
       home: metadata.namespace ?? "",
-      policy: this.#policyOf(spec),
+      policy: store.policies.compiledOf(spec.policyRef),
       overrides: cluster === undefined ? [] : store.overrides.ofCluster(cluster),
       served,
       now: now(),
@@ -146,11 +147,6 @@ export class Permits {
       lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
     });
     return permit.may === "Wait" && wait?.why !== undefined ? wait : permit;
-  }
-
-  #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOrigin): CompiledPolicy | undefined {
-    const compiled = this.#options.store.policies.get(policyKey(kind, namespace, name))?.compiled;
-    return compiled?.uid === uid ? compiled : undefined;
   }
 
   /** The attempts of other HookTasks of the task whose objects may still be at work. */
@@ -172,7 +168,7 @@ type Wait = Extract<Permit, { may: "Wait" }>;
 export function waitForOther(
   task: HookTask,
   memory: Pick<TaskMemory, "ofPolicy" | "get">,
-  policyOf: (spec: TaskOrigin) => CompiledPolicy | undefined,
+  policies: Pick<PolicySet, "compiledOf">,
 ): Wait | undefined {
   const { metadata, spec } = task;
   const other = runningLike(task, memory);
@@ -182,7 +178,8 @@ export function waitForOther(
   if (before === undefined || before.altered) return waitFor(undefined);
   if (before.phase === "Succeeded") return undefined;
   const { spec: earlier } = before.outline;
-  const isPassed = before.phase === "Failed" && taskIn(policyOf(earlier), earlier)?.onFailure === "Proceed";
+  const policy = policies.compiledOf(earlier.policyRef);
+  const isPassed = before.phase === "Failed" && taskIn(policy, earlier)?.onFailure === "Proceed";
   return isPassed ? undefined : waitFor(whyAfter(before));
 }
 

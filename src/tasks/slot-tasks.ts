@@ -3,9 +3,9 @@
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { SlotTasks, SlotTaskState } from "../rollouts/rollout-reconciler.ts";
+import type { PolicySet } from "../memory/policy-set.ts";
 import { isSameSpec } from "../memory/same-object.ts";
 import { hidesTask, taskIn } from "./permit.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -14,12 +14,12 @@ import type { TaskStore } from "./task-store.ts";
 interface SlotTasksOptions {
   readonly memory: Pick<TaskMemory, "ofCluster">;
   readonly store: Pick<TaskStore, "ofCluster">;
-  readonly policyOf: (ref: PolicyRef) => CompiledPolicy | undefined;
+  readonly policies: Pick<PolicySet, "compiledOf">;
 }
 
-export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTasks {
+export function slotTasks({ memory, store, policies }: SlotTasksOptions): SlotTasks {
   const needsPerson = (record: TaskRecord): boolean => {
-    const policy = policyOf(record.identity.policyRef);
+    const policy = policies.compiledOf(record.identity.policyRef);
     return isUnfinished(record)
       ? isBetweenAttempts(record) && hidesTask(policy, record.identity)
       : isHeldBy(policy, record);

@@ -4,11 +4,8 @@ import { TASK_LABEL } from "../../policy/tasks/template-metadata.ts";
 import type { HookTask, HookTaskStatus } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { policyKey } from "../../memory/policy-set.ts";
 import { asCalled, type PendingOperation } from "../../operations/operation.ts";
 import { after, timestamp } from "../../lib/instant.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../operations/beginnings.ts";
@@ -67,7 +64,7 @@ export class SuiteTasks {
       ofCluster: async (_: unknown, uid: string) =>
         await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
     };
-    this.slots = slotTasks({ memory, store, policyOf: (ref) => this.#policyOf(ref) });
+    this.slots = slotTasks({ memory, store, policies: session.objects.memory.policies });
   }
 
   all(): readonly HookTask[] {
@@ -191,7 +188,8 @@ export class SuiteTasks {
     const { served, running } = this.#session;
     // While it runs, a step may still ask about it.
     if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
-    const settled = isSettled(task, this.#policyOf(spec.policyRef));
+    const { policies } = this.#session.objects.memory;
+    const settled = isSettled(task, policies.compiledOf(spec.policyRef));
     return isOperationOver(spec, this.#clusterOf(task), served, settled);
   }
 
@@ -199,10 +197,11 @@ export class SuiteTasks {
     const { served, now, objects } = this.#session;
     const { spec } = task;
     const cluster = this.#clusterOf(task);
-    const policy = this.#policyOf(spec.policyRef);
+    const { policies, overrides } = objects.memory;
+    const policy = policies.compiledOf(spec.policyRef);
     const needsSlot = cluster !== undefined && taskIn(policy, spec)?.begins === "Last";
     const waits =
-      waitForOther(task, this.memory, ({ policyRef }) => this.#policyOf(policyRef)) !== undefined ||
+      waitForOther(task, this.memory, policies) !== undefined ||
       (needsSlot && this.lacksSlot(cluster, spec.hook));
     const permit = permitOf({
       spec,
@@ -210,7 +209,7 @@ export class SuiteTasks {
       cluster,
       namespace: objects.fleet.namespace(spec.clusterRef.namespace),
       policy,
-      overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
+      overrides: cluster === undefined ? [] : overrides.ofCluster(cluster),
       served,
       now,
       mustWait: waits,
@@ -231,10 +230,6 @@ export class SuiteTasks {
     if (cluster?.metadata.uid !== uid) return undefined;
     const operation = this.#pending(task);
     return operation === undefined ? cluster : asCalled(cluster, operation);
-  }
-
-  #policyOf({ kind, namespace, name }: PolicyRef): CompiledPolicy | undefined {
-    return this.#session.objects.memory.policies.get(policyKey(kind, namespace, name))?.compiled;
   }
 
   #write(task: HookTask): void {

@@ -157,7 +157,7 @@ function permitsOptions(
   return {
     memory,
     store: {
-      policies: { get: () => ({ compiled: compiledOf(replica.facts) }) },
+      policies: { compiledOf: () => compiledOf(replica.facts) },
       overrides: {
         ofCluster: () => overridesIn(replica.facts),
         get: () => overridesIn(replica.facts).map((each) => ({ compiled: each }))[0],

@@ -90,7 +90,7 @@ function lab(t: TestContext, policy: CompiledPolicy): Lab {
         memory.changed(`team-a/${name}`, undefined);
         await Promise.resolve();
       },
-      policies: { get: () => state.policy && { compiled: state.policy } },
+      policies: { compiledOf: () => state.policy },
       overrides: { ofCluster: () => [] },
     },
     reader: {
@@ -178,6 +178,7 @@ describe("a task that has failed", () => {
       "it proceeds": (of) => (of.policy = policyOf(task({ name: "one", onFailure: "Proceed" }))),
       "the task is gone": (of) => (of.policy = policyOf(TWO)),
       "the policy is gone": (of) => (of.policy = undefined),
+      "another policy has its name": (of) => (of.policy = { ...policyOf(ONE), uid: "another" }),
       "the policy only audits": (of) => (of.policy = { ...policyOf(ONE), mode: "Audit" }),
       "the Cluster is gone": (of) => (of.cluster = undefined),
       "the Cluster is being deleted": (of) =>

@@ -20,7 +20,7 @@ function named(task: HookTask): HookTask {
 function permitsOf(tasks: readonly StoredTask[], policy?: CompiledPolicy, on?: Cluster): Permits {
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   for (const task of tasks) memory.learn(task);
-  const policies = { get: () => ({ compiled: policy }) };
+  const policies = { compiledOf: () => policy };
   const store = { policies, overrides: { ofCluster: () => [] } };
   const [clusters, namespaces] = [{ get: () => on }, { get: () => namespace() }];
   const options = {

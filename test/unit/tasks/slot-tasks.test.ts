@@ -32,7 +32,7 @@ async function afterFailure(
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   memory.learn(stored);
   const store = { ofCluster: async () => await Promise.resolve([stored.record]) };
-  const slots = slotTasks({ memory, store, policyOf: () => now });
+  const slots = slotTasks({ memory, store, policies: { compiledOf: () => now } });
   const { uid: clusterUID } = deleted.metadata;
   const claimed = { claimedAt: since, renewedAt: since, attempts: 1, claimed: true };
   const claim = { namespace, name: "prod-1", uid: clusterUID, ...claimed };
