@@ -27,6 +27,8 @@ interface Lab {
   readonly task: () => HookTask;
   readonly asked: string[];
   readonly later: (ms: number) => void;
+  /** Another replica leads meanwhile, and this one sees that. */
+  readonly pause: () => Promise<void>;
 }
 
 interface World {
@@ -90,6 +92,7 @@ function lab(t: TestContext, world: World): Lab {
     },
   };
   const polls = new Polls(() => undefined);
+  let isLeading = true;
   const reconciler = new TaskReconciler({
     memory,
     store: store as unknown as TaskStore,
@@ -97,15 +100,22 @@ function lab(t: TestContext, world: World): Lab {
     permits: permits as Permits,
     polls,
     allowance: new Allowance(BEGINNINGS),
-    leading: () => true,
+    leading: () => isLeading,
     loaded: () => true,
     now: () => new Date(NOW.getTime() + clock.ms),
     onStored: () => undefined,
     log: new MemoryLogger(),
   });
   const task = (): HookTask => tasks.get(world.task.metadata.name) ?? world.task;
+  const reconcile = async (): Promise<unknown> =>
+    await reconciler.reconcile(`team-a/${world.task.metadata.name}`);
   return {
-    reconcile: async () => await reconciler.reconcile(`team-a/${world.task.metadata.name}`),
+    reconcile,
+    pause: async () => {
+      isLeading = false;
+      await reconcile();
+      isLeading = true;
+    },
     task,
     asked,
     later: (ms) => {
@@ -231,6 +241,20 @@ test("a retry long after a time-out waits a minute for an object that is being d
   assert.equal(stays.task().status?.phase, "Failed");
 });
 
+test("that minute counts on while another replica leads", async (t) => {
+  const find = async (): Promise<KubeObject> => await Promise.resolve(job("job-1"));
+  const { reconcile, pause, task, later } = lab(t, {
+    task: timedOut({ uid: "job-1", endedAt: ago(24 * HOUR) }),
+    find,
+  });
+  await reconcile();
+  later(30_000);
+  await pause();
+  later(30_000);
+  await reconcile();
+  assert.equal(task().status?.phase, "Failed");
+});
+
 test("a corrected task begins where nothing of the one before it was ever seen", async (t) => {
   const left = named({
     phase: "Failed",
@@ -286,6 +310,7 @@ describe("once its policy has changed, a task that was refused", () => {
     t: TestContext,
     task: HookTask,
     create: TaskObjects["create"],
+    meanwhile: (of: Lab) => unknown = () => undefined,
   ): Promise<HookTaskStatus> => {
     let permit: Permit = BEGIN;
     const world = {
@@ -298,13 +323,15 @@ describe("once its policy has changed, a task that was refused", () => {
         return permit;
       },
     };
-    const { reconcile, later, ...lately } = lab(t, world);
+    const all = lab(t, world);
+    const { reconcile, later } = all;
     await reconcile();
     later(2000);
     await reconcile();
+    await meanwhile(all);
     permit = gone;
     await reconcile();
-    return lately.task().status ?? {};
+    return all.task().status ?? {};
   };
 
   test("ends, so that another HookTask of the task may begin", async (t) => {
@@ -321,6 +348,12 @@ describe("once its policy has changed, a task that was refused", () => {
     };
     const { phase, attempts } = await play(t, named(), create);
     assert.deepEqual([phase, attempts?.[0]?.endedAt, count], ["Pending", undefined, 2]);
+  });
+
+  test("does not end where another replica has led, whose request may be under way", async (t) => {
+    const create = refuses(403, "Forbidden");
+    const { phase, attempts } = await play(t, named(), create, async ({ pause }) => await pause());
+    assert.deepEqual([phase, attempts?.[0]?.endedAt], ["Pending", undefined]);
   });
 
   test("does not end where another replica has begun it, whose request may be under way", async (t) => {
@@ -359,6 +392,8 @@ test("what a success has created is removed once the API server answers, and lef
   ] as const) {
     const refused = lab(t, { task: succeeded, find: refuses(code, reason) });
     for (let looks = 0; looks < 3; looks += 1) await refused.reconcile();
+    await refused.pause();
+    await refused.reconcile();
     assert.deepEqual(refused.asked, ["find"]);
   }
 });

@@ -131,6 +131,18 @@ test("nor does the time count while another replica leads", async (t) => {
   assert.equal(await leader.look(4000), 5000);
 });
 
+test("nor does the time of one that is gone count for another of its name", async (t) => {
+  const leader = replica(t, ENDED);
+  const { memory, key } = leader;
+  const known = memory.get(key) ?? assert.fail("it is known");
+  leader.isOver = true;
+  assert.equal(await leader.look(), 5000);
+  memory.changed(key, undefined);
+  await leader.look(4000);
+  memory.learn(known);
+  assert.equal(await leader.look(4000), 5000);
+});
+
 test("what is deleted while its status is written is not known again, nor in place of another of its name", async (t) => {
   const leader = replica(t, ENDED);
   const { memory, key } = leader;
