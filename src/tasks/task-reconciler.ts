@@ -64,14 +64,8 @@ export class TaskReconciler {
   readonly #options: TaskReconcilerOptions;
   /** The tasks whose attempt is being begun: by policy, rule, task and Cluster. */
   readonly #beginning = new Set<string>();
-  /** Since when the operation has been over as memory knows, by the key of its HookTask; monotonic milliseconds. */
-  readonly #overSince = new Map<string, number>();
-  /** The tasks whose next attempt has an earlier one's object in its way, by key. */
-  readonly #inTheWay = new Map<string, InTheWay>();
-  /** The open attempts that this replica has begun, and of which it has heard nothing but refusals: names, by key. */
-  readonly #unmade = new Map<string, string>();
-  /** What was removed after a success: the uids of HookTasks, by key. */
-  readonly #cleanedUp = new Map<string, string>();
+  /** By the keys of HookTasks. */
+  readonly #memos = new Map<string, Memo>();
 
   constructor(options: TaskReconcilerOptions) {
     this.#options = options;
@@ -82,16 +76,13 @@ export class TaskReconciler {
     const known = memory.get(key);
     if (known === undefined) {
       polls.forget(key);
-      this.#overSince.delete(key);
-      this.#inTheWay.delete(key);
-      this.#unmade.delete(key);
-      this.#cleanedUp.delete(key);
+      this.#memos.delete(key);
       return {};
     }
     if (!leading() || !loaded()) {
       // Changes in memory are ignored until then, and another replica may send requests.
-      this.#overSince.delete(key);
-      this.#unmade.delete(key);
+      const { inTheWay, cleanedUp } = this.#memoOf(known);
+      this.#memos.set(key, { inTheWay, cleanedUp });
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
     const { outline } = known;
@@ -108,20 +99,22 @@ export class TaskReconciler {
     return await this.#perform(task);
   }
 
+  #memoOf({ metadata }: Pick<HookTask, "metadata">): Memo {
+    return entryOf(this.#memos, namespacedName(metadata), () => ({}));
+  }
+
   #next(known: StoredTask, task: HookTask): NextStep {
     const { permits, now } = this.#options;
-    const isDone = hasFinished(task);
     const isOver = permits.isOver(task);
-    const key = keyOf(task);
-    const unmade = this.#unmade.get(key);
-    if (!isOver) this.#overSince.delete(key);
+    const memo = this.#memoOf(task);
+    if (!isOver) memo.overSinceMs = undefined;
     return nextStep({
       task,
-      permit: isDone ? NO_PERMIT : this.#permit(task),
-      isUnmade: unmade !== undefined && unmade === openAttempt(task.status)?.name,
+      permit: hasFinished(task) ? { may: "Wait" } : this.#permit(task),
+      isUnmade: memo.unmade !== undefined && memo.unmade === openAttempt(task.status)?.name,
       isOver,
       altered: known.altered,
-      keepMs: this.#cleanedUp.get(key) === task.metadata.uid ? undefined : permits.keepMs(task.spec),
+      keepMs: memo.cleanedUp === task.metadata.uid ? undefined : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
       hasSuccessor: permits.hasSuccessor(known),
       now: now(),
@@ -154,7 +147,7 @@ export class TaskReconciler {
   #poll(task: HookTask, { startedAt }: TaskAttempt): void {
     const { polls, now } = this.#options;
     const ageMs = now().getTime() - Date.parse(startedAt);
-    polls.schedule(keyOf(task), task.spec.clusterRef.namespace, pollAfterMs(ageMs));
+    polls.schedule(namespacedName(task.metadata), task.spec.clusterRef.namespace, pollAfterMs(ageMs));
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
@@ -193,9 +186,9 @@ export class TaskReconciler {
    */
   #untilOver(task: HookTask): number {
     if (this.#options.permits.isTakenBack(task.spec)) return 0;
-    const nowMs = performance.now();
-    const since = entryOf(this.#overSince, keyOf(task), () => nowMs);
-    return since + WATCH_LAG_MS - nowMs;
+    const memo = this.#memoOf(task);
+    memo.overSinceMs ??= performance.now();
+    return memo.overSinceMs + WATCH_LAG_MS - performance.now();
   }
 
   async #reconsider(task: HookTask): Promise<StepResult> {
@@ -209,8 +202,8 @@ export class TaskReconciler {
   async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<StepResult> {
     const { permits, allowance, now } = this.#options;
     const run = taskRunKey(task);
-    if (this.#beginning.has(run)) return { requeueAfterMs: FOLLOW_MS };
-    const waitMs = (this.#inTheWay.get(keyOf(task))?.untilMs ?? 0) - performance.now();
+    const memo = this.#memoOf(task);
+    const waitMs = (memo.inTheWay?.untilMs ?? 0) - performance.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     this.#beginning.add(run);
     try {
@@ -220,11 +213,11 @@ export class TaskReconciler {
       if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
       const hindrance = await this.#hindrance(task, after);
       if (hindrance !== undefined) return await this.#hindered(task, hindrance);
-      this.#inTheWay.delete(keyOf(task));
+      memo.inTheWay = undefined;
       allowance.spend(task.spec.clusterRef.namespace, 1);
       const attempt = newAttempt(task);
       const done = await this.#write(task, attemptBegun(task, attempt, now()));
-      this.#unmade.set(keyOf(task), attempt.name);
+      memo.unmade = attempt.name;
       return done;
     } finally {
       this.#beginning.delete(run);
@@ -249,28 +242,19 @@ export class TaskReconciler {
   async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<StepResult> {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;
-    const key = keyOf(task);
+    const [memo, key] = [this.#memoOf(task), namespacedName(metadata)];
     const message = `${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is not gone yet: ${why}`;
     log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
     const since = [attempt.endedAt, metadata.creationTimestamp].map(
       (at) => readTimestamp(at)?.getTime() ?? 0,
     );
     const isLate = now().getTime() >= Math.max(...since) + durationOrNever(spec.timeout);
-    if (this.#triedMs(key) >= GRACE_MS && isLate) {
-      this.#inTheWay.delete(key);
+    if (triedMs(memo) >= GRACE_MS && isLate) {
+      memo.inTheWay = undefined;
       return await this.#write(task, givenUp(status, message, now()));
     }
     await this.#write(task, attemptHindered(status, message));
     return { requeueAfterMs: RECHECK_MS };
-  }
-
-  /** How long it has blocked every attempt, this one included. */
-  #triedMs(key: string): number {
-    const nowMs = performance.now();
-    const known = this.#inTheWay.get(key);
-    const sinceMs = known !== undefined && nowMs < known.untilMs + GRACE_MS ? known.sinceMs : nowMs;
-    this.#inTheWay.set(key, { sinceMs, untilMs: nowMs + RECHECK_MS });
-    return nowMs - sinceMs;
   }
 
   #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
@@ -282,10 +266,10 @@ export class TaskReconciler {
   /** A request whose answer is lost may still be carried out. */
   async #carryOut(work: AttemptWork): Promise<StepResult> {
     const { task, attempt } = work;
-    const key = keyOf(task);
-    const wasUnmade = this.#unmade.get(key) === attempt.name;
-    this.#unmade.delete(key);
-    const onRefused = (): void => void (wasUnmade && this.#unmade.set(key, attempt.name));
+    const memo = this.#memoOf(task);
+    const unmade = memo.unmade === attempt.name ? attempt.name : undefined;
+    memo.unmade = undefined;
+    const onRefused = (): void => void (memo.unmade = unmade);
     const status = await carryOut(this.#options.objects, { ...work, onRefused });
     const open = openAttempt(status);
     const hasToWait = open !== undefined && !isCarriedOut(open);
@@ -306,7 +290,7 @@ export class TaskReconciler {
     await removeAll(objects, task, ({ name: object }, error) =>
       log.warn("Failed to remove what a task has created", { object, error: messageOf(error) }),
     );
-    this.#cleanedUp.set(keyOf(task), task.metadata.uid);
+    this.#memoOf(task).cleanedUp = task.metadata.uid;
     if (!deleteHookTask) return { requeueAfterMs: FOLLOW_MS };
     await store.delete(task);
     return {};
@@ -320,7 +304,7 @@ export class TaskReconciler {
     if (stored === undefined) return {};
     onStored(task, stored);
     // It was deleted meanwhile: learnt now, it would never leave memory.
-    if (memory.get(keyOf(task))?.metadata.uid !== task.metadata.uid) return {};
+    if (memory.get(namespacedName(task.metadata))?.metadata.uid !== task.metadata.uid) return {};
     memory.learn(storedTask(stored));
     return { task: stored };
   }
@@ -332,18 +316,25 @@ interface Hindrance {
   readonly why: string;
 }
 
-/** Monotonic. */
-interface InTheWay {
-  readonly sinceMs: number;
-  /** When it is tried again. */
-  readonly untilMs: number;
+/** What this replica knows of a HookTask, and what no status says. */
+interface Memo {
+  /** Since when the operation has been over as memory knows; monotonic, as all times here. */
+  overSinceMs?: number | undefined;
+  /** Since when an earlier attempt's object is in the way of the next attempt, and when that is tried again. */
+  inTheWay?: { readonly sinceMs: number; readonly untilMs: number } | undefined;
+  /** The name of the open attempt, if this replica has begun it, and has heard nothing of it but refusals. */
+  unmade?: string | undefined;
+  /** The uid of the HookTask, once what its success has created is removed. */
+  cleanedUp?: string | undefined;
 }
 
-function keyOf({ metadata }: Pick<HookTask, "metadata">): string {
-  return namespacedName(metadata);
+/** How long it has blocked every attempt, this one included. */
+function triedMs(memo: Memo): number {
+  const nowMs = performance.now();
+  const { sinceMs = nowMs, untilMs = nowMs } = memo.inTheWay ?? {};
+  memo.inTheWay = { sinceMs: nowMs < untilMs + GRACE_MS ? sinceMs : nowMs, untilMs: nowMs + RECHECK_MS };
+  return nowMs - memo.inTheWay.sinceMs;
 }
-
-const NO_PERMIT: Permit = { may: "Wait" };
 
 /** Whether it has something to do, or whether a decision may count it until its operation is known to be over. */
 function mayCount({ phase, over }: StoredTask): boolean {
