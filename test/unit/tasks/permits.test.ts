@@ -9,7 +9,7 @@ import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { Permits, surplusLike, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
-import { ALL_HOOKS, calling, cluster, compiled, DELETE, namespace } from "../builders.ts";
+import { ALL_HOOKS, calling, cluster, compiled, DELETE, letGo, namespace } from "../builders.ts";
 import { task as taskSpec, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
@@ -17,11 +17,16 @@ function named(task: HookTask): HookTask {
   return { ...task, metadata: { ...task.metadata, name: taskName(task.spec) } };
 }
 
-function permitsOf(tasks: readonly StoredTask[], policy?: CompiledPolicy, on?: Cluster): Permits {
+function permitsOf(
+  tasks: readonly StoredTask[],
+  policy?: CompiledPolicy,
+  on?: Cluster,
+  over: object = {},
+): Permits {
   const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
   for (const task of tasks) memory.learn(task);
   const policies = { compiledOf: () => policy };
-  const store = { policies, overrides: { ofCluster: () => [] } };
+  const store = { policies, overrides: { ofCluster: () => [], get: () => undefined } };
   const [clusters, namespaces] = [{ get: () => on }, { get: () => namespace() }];
   const options = {
     clusters,
@@ -31,6 +36,7 @@ function permitsOf(tasks: readonly StoredTask[], policy?: CompiledPolicy, on?: C
     lacksSlot: () => false,
     now: () => NOW,
     memory,
+    ...over,
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the tests need of it
   return new Permits(options as unknown as PermitsOptions);
@@ -38,6 +44,15 @@ function permitsOf(tasks: readonly StoredTask[], policy?: CompiledPolicy, on?: C
 
 const runs = (count: number, run: (index: number) => HookTask): readonly StoredTask[] =>
   Array.from({ length: count }, (_, index) => storedTask(named(run(index))));
+
+const on = calling(DELETE, cluster());
+const policy = compiled(withTasks([taskSpec()]));
+
+/** The one that the policy lets begin. */
+function nextOf(of: CompiledPolicy): HookTask {
+  const [intent] = decide([of], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
+  return named({ ...hookTask(), spec: intent?.spec ?? assert.fail("none begins") });
+}
 
 test("of the HookTasks that no longer count, the latest twenty are kept, and none is parsed to know it", (t) => {
   const over = runs(22, (run) =>
@@ -102,20 +117,73 @@ test("nothing may begin for a Cluster that memory does not know", () => {
 
 test("how long an object is kept is not known while its policy cannot be evaluated", () => {
   const object = withTasks([taskSpec({ keep: "168h" })]);
-  const on = calling(DELETE, cluster());
-  const [intent] = decide([compiled(object)], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
-  const { spec } = intent ?? assert.fail("none begins");
-  const keepHours = (policy: CompiledPolicy): number => permitsOf([], policy).keepMs(spec) / 3_600_000;
+  const { spec } = nextOf(compiled(object));
+  const keepHours = (of: CompiledPolicy): number => permitsOf([], of).keepMs(spec) / 3_600_000;
   assert.equal(keepHours(compiled(object)), 168);
   assert.equal(keepHours(compiled(stubPolicy(object))), Infinity);
   assert.equal(keepHours(compiled(withTasks([taskSpec({ name: "another" })]))), 24);
 });
 
+test("a HookTask waits for a slot, unless it begins first", () => {
+  const first = compiled(withTasks([taskSpec({ begins: "First" })]));
+  const may = (of: CompiledPolicy, lacksSlot: boolean): unknown =>
+    permitsOf([], of, on, { lacksSlot: () => lacksSlot }).fromMemory(nextOf(of));
+  assert.deepEqual(may(policy, true), { may: "Wait" });
+  for (const [of, lacksSlot] of [
+    [policy, false],
+    [first, true],
+  ] as const)
+    assert.deepEqual(may(of, lacksSlot), { may: "Begin" });
+});
+
+test("an attempt waits while memory has another policy or other overrides than the API server, whose Cluster counts", async () => {
+  const { uid, generation = 1 } = policy;
+  const asked: string[] = [];
+  const answer = async <T>(what: string, value: T): Promise<T> => {
+    asked.push(what);
+    return await Promise.resolve(value);
+  };
+  const now = async (live: { policy?: object | undefined; overrides?: object[]; cluster?: Cluster }) => {
+    const reader = {
+      findCluster: async () => await answer("cluster", live.cluster ?? on),
+      findNamespace: async () => await answer("namespace", namespace()),
+      findPolicy: async () => await answer("policy", "policy" in live ? live.policy : { uid, generation }),
+      overrides: async () => await answer("overrides", live.overrides ?? []),
+    };
+    const permit = await permitsOf([], policy, on, { reader }).now(nextOf(policy));
+    return permit.may === "Never" ? permit.why : permit.may;
+  };
+  assert.equal(await now({}), "Begin");
+  assert.deepEqual(asked.splice(0), ["cluster", "namespace", "policy", "overrides"]);
+  assert.equal(await now({ policy: { uid, generation: generation + 1 } }), "Wait");
+  assert.equal(await now({ overrides: [{ name: "new", uid: "new", generation: 1 }] }), "Wait");
+  assert.equal(await now({ policy: undefined }), "the policy is gone");
+  assert.equal(await now({ policy: { uid: "another", generation } }), "the policy is gone");
+  assert.match(await now({ cluster: letGo(on) }), /^the operation has ended/);
+});
+
+test("what a HookTask waits for comes before what keeps its policy from being evaluated, and after why it never begins", () => {
+  const hidden = compiled(stubPolicy(withTasks([taskSpec()])));
+  const next = nextOf(policy);
+  const earlier = (over: Partial<TaskAttempt>): StoredTask =>
+    storedTask(
+      named({
+        ...hookTask({ attempts: [attempt(over)] }),
+        spec: { ...next.spec, actionHash: "another" },
+      }),
+    );
+  const why = (tasks: readonly StoredTask[], of = hidden, at?: Cluster): string => {
+    const permit = permitsOf(tasks, of, at ?? on).fromMemory(next);
+    return permit.may === "Begin" ? permit.may : (permit.why ?? permit.may);
+  };
+  assert.match(why([earlier({})]), /an earlier one of this task, has not ended/);
+  assert.equal(why([earlier({ uid: "job-1" })]), "its policy cannot be evaluated now");
+  assert.equal(why([earlier({})], { ...policy, mode: "Audit" }), "the policy only audits");
+  assert.equal(why([earlier({})], policy, cluster({ uid: "another" })), "the Cluster is gone");
+});
+
 test("a HookTask waits for an earlier one of its task, and says how to end that", () => {
-  const policy = compiled(withTasks([taskSpec()]));
-  const on = calling(DELETE, cluster());
-  const [intent] = decide([policy], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
-  const next = named({ ...hookTask(), spec: intent?.spec ?? assert.fail("none begins") });
+  const next = nextOf(policy);
   const whyAfter = (over: Partial<TaskAttempt>, action = next.spec.action): unknown => {
     const spec = { ...next.spec, action, actionHash: "another" };
     const earlier = named({ ...hookTask({ attempts: [attempt(over)] }), spec });
