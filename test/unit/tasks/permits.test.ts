@@ -137,7 +137,7 @@ test("a HookTask waits for a slot, unless it begins first", () => {
 });
 
 test("an attempt waits while memory has another policy or other overrides than the API server, whose Cluster counts", async () => {
-  const { uid, generation = 1 } = policy;
+  const { uid, generation } = policy;
   const asked: string[] = [];
   const answer = async <T>(what: string, value: T): Promise<T> => {
     asked.push(what);
