@@ -7,7 +7,8 @@ import { hasEnded } from "../operations/operation.ts";
 import { isBeingDeleted, isPending, isWanted, type ServedUpgrades } from "../operations/hook-lives.ts";
 import { stepOf } from "../operations/call.ts";
 import { matches } from "../policy/decide.ts";
-import { covers, isActive, type Override } from "../policy/world.ts";
+import { covers, isActive } from "../policy/world.ts";
+import type { OverrideSet } from "../memory/override-set.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { CompiledTask } from "../policy/tasks/compile-task.ts";
 import { hasFinished } from "./task-progress.ts";
@@ -16,7 +17,7 @@ import { hasFinished } from "./task-progress.ts";
 export type Permit =
   | { readonly may: "Begin" }
   /** Nothing to do until time has passed or another event arrives; `why`: what a user can do about it. */
-  | { readonly may: "Wait"; readonly why?: string }
+  | { readonly may: "Wait"; readonly why?: string | undefined }
   /** The task is not wanted any more. */
   | { readonly may: "Never"; readonly why: string };
 
@@ -76,69 +77,59 @@ export function isSettled(
   return !holds && !hidesTask(policy, spec);
 }
 
-export interface PermitInput {
-  readonly spec: TaskOrigin;
-  /** The HookTask's namespace. */
-  readonly home: string;
+/** As it is known of a HookTask's Cluster and policy. */
+export interface PermitWorld {
   /** `undefined`: there is none of this name. */
   readonly cluster: Cluster | undefined;
   readonly namespace: StoredNamespace | undefined;
   readonly policy: CompiledPolicy | undefined;
-  readonly overrides: readonly Override[];
+  readonly overrides: Pick<OverrideSet, "ofCluster">;
   readonly served: ServedUpgrades;
   readonly now: Date;
-  /** Whether another run of the task is under way, or the HookTask before it has not ended well. */
-  readonly mustWait: boolean;
-  /** Whether a HookRollout has no slot for the Cluster. */
-  readonly lacksSlot: boolean;
 }
 
-const WAIT: Permit = { may: "Wait" };
-
-export function permitOf(input: PermitInput): Permit {
-  const { spec, cluster, namespace, policy, served, mustWait, lacksSlot } = input;
-  const task = taskIn(policy, spec);
-  const never = whyNever(input, task);
-  if (never !== undefined) return { may: "Never", why: never };
+/** Whether Cluster, policy and overrides let it; other HookTasks and HookRollouts may keep it from beginning. */
+export function permitOf(task: Pick<HookTask, "spec" | "metadata">, world: PermitWorld): Permit {
+  const { spec } = task;
+  const { cluster, policy, served } = world;
+  if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid)
+    return never("the Cluster is gone");
+  if (isOperationOver(spec, cluster, served, false))
+    return never("the operation has ended, or is no longer wanted");
+  if (policy?.uid !== spec.policyRef.uid) return never("the policy is gone");
+  if (policy.mode !== "Enforce") return never("the policy only audits");
   if (hidesTask(policy, spec)) return { may: "Wait", why: "its policy cannot be evaluated now" };
-  if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
-  const waits =
-    mustWait ||
-    whyNotNow(input) !== undefined ||
-    (task.begins === "Last" && lacksSlot) ||
-    !isShown(spec, cluster, served);
-  return waits || matches(policy, { cluster, namespace }) !== "yes" ? WAIT : { may: "Begin" };
+  if (taskIn(policy, spec) === undefined) return never("the policy does not have this task any more");
+  return permitIn(task, { ...world, cluster, policy });
 }
 
-function whyNever(input: PermitInput, task: CompiledTask | undefined): string | undefined {
-  const { spec, cluster, policy, served } = input;
-  if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid) return "the Cluster is gone";
-  if (isOperationOver(spec, cluster, served, false)) return "the operation has ended, or is no longer wanted";
-  if (policy?.uid !== spec.policyRef.uid) return "the policy is gone";
-  if (policy.mode !== "Enforce") return "the policy only audits";
-  if (hidesTask(policy, spec)) return undefined;
-  if (task === undefined) return "the policy does not have this task any more";
-  const elsewhere = whyElsewhere({ ...input, cluster, policy });
-  // Cluster API asks there once, so what is cancelled would never be done.
-  return elsewhere ?? (spec.hook === "AfterControlPlaneInitialized" ? undefined : whyNotNow(input));
-}
+type Known = PermitWorld & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
 
-type Known = PermitInput & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
-
-function whyElsewhere({ home, cluster, namespace, policy }: Known): string | undefined {
+/** The policy has the task. */
+function permitIn({ spec, metadata }: Pick<HookTask, "spec" | "metadata">, known: Known): Permit {
+  const { cluster, policy, served } = known;
   // Its ServiceAccount would be another one of the same name.
-  if (policy.account?.namespace !== home) return "the policy's ServiceAccount is in another namespace";
-  const isSelected = matches(policy, { cluster, namespace }) !== "no";
-  return isSelected ? undefined : "the policy does not select the Cluster any more";
+  if (policy.account?.namespace !== (metadata.namespace ?? ""))
+    return never("the policy's ServiceAccount is in another namespace");
+  const selected = matches(policy, known);
+  if (selected === "no") return never("the policy does not select the Cluster any more");
+  const why = whyNotNow(spec, known);
+  // Cluster API asks there once, so what is cancelled would never be done.
+  if (why !== undefined && spec.hook !== "AfterControlPlaneInitialized") return never(why);
+  const mayBegin = why === undefined && selected === "yes" && isShown(spec, cluster, served);
+  return { may: mayBegin ? "Begin" : "Wait" };
+}
+
+function never(why: string): Permit {
+  return { may: "Never", why };
 }
 
 /** What may pass. */
-function whyNotNow({ spec, cluster, policy, overrides, now }: PermitInput): string | undefined {
-  if (cluster === undefined || policy === undefined) return undefined;
+function whyNotNow({ hook }: TaskOrigin, { cluster, policy, overrides, now }: Known): string | undefined {
   if (cluster.paused) return "the Cluster is paused";
-  const active = overrides.find(
-    (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
-  );
+  const active = overrides
+    .ofCluster(cluster)
+    .find((override) => isActive(override, cluster, hook, now) && covers(override, policy.ref));
   return active && `HookOverride ${active.name} releases the Cluster without it`;
 }
 

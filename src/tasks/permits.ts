@@ -20,8 +20,8 @@ import {
   isOperationOver,
   isSettled,
   type Permit,
-  type PermitInput,
   permitOf,
+  type PermitWorld,
   taskIn,
   type TaskOrigin,
 } from "./permit.ts";
@@ -125,28 +125,19 @@ export class Permits {
     if (known?.uid !== policy.uid || known.generation !== policy.generation) return { may: "Wait" };
     const areKnown = overrides.every(({ name, uid, generation }) => {
       const compiled = store.overrides.get(overrideKey(name))?.compiled;
-      return compiled === undefined ? false : compiled.uid === uid && compiled.generation === generation;
+      return compiled?.uid === uid && compiled.generation === generation;
     });
     return areKnown ? this.#permit(task, { cluster, namespace }) : { may: "Wait" };
   }
 
-  #permit(task: HookTask, world: Pick<PermitInput, "cluster" | "namespace">): Permit {
-    const { memory, store, served, now, lacksSlot } = this.#options;
-    const { spec, metadata } = task;
-    const { cluster } = world;
-    const wait = waitForOther(task, memory, store.policies);
-    const permit = permitOf({
-      ...world,
-      spec,
-      home: metadata.namespace ?? "",
-      policy: store.policies.compiledOf(spec.policyRef),
-      overrides: cluster === undefined ? [] : store.overrides.ofCluster(cluster),
-      served,
-      now: now(),
-      mustWait: wait !== undefined,
-      lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
-    });
-    return permit.may === "Wait" && wait?.why !== undefined ? wait : permit;
+  #permit(task: HookTask, seen: Pick<PermitWorld, "cluster" | "namespace">): Permit {
+    const { policies, overrides } = this.#options.store;
+    const { served, now } = this.#options;
+    const policy = policies.compiledOf(task.spec.policyRef);
+    const permit = permitOf(task, { ...seen, policy, overrides, served, now: now() });
+    if (permit.may === "Never") return permit;
+    const wait = waitForOther(task, seen.cluster, policies, this.#options);
+    return wait === undefined || (permit.may === "Wait" && wait.why === undefined) ? permit : wait;
   }
 
   /** The attempts of other HookTasks of the task whose objects may still be at work. */
@@ -164,27 +155,30 @@ export class Permits {
 
 type Wait = Extract<Permit, { may: "Wait" }>;
 
-/** While another run of the task is under way, or the HookTask before it has not ended well. */
+/** While another run of the task is under way, the HookTask before it has not ended well, or a HookRollout has no slot. */
 export function waitForOther(
   task: HookTask,
-  memory: Pick<TaskMemory, "ofPolicy" | "get">,
+  cluster: Cluster | undefined,
   policies: Pick<PolicySet, "compiledOf">,
+  { memory, lacksSlot }: Pick<PermitsOptions, "memory" | "lacksSlot">,
 ): Wait | undefined {
   const { metadata, spec } = task;
-  const other = runningLike(task, memory);
-  if (other !== undefined) return waitFor(whyWait(other));
-  if (spec.after === undefined) return undefined;
-  const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
-  if (before === undefined || before.altered) return waitFor(undefined);
-  if (before.phase === "Succeeded") return undefined;
-  const { spec: earlier } = before.outline;
-  const policy = policies.compiledOf(earlier.policyRef);
-  const isPassed = before.phase === "Failed" && taskIn(policy, earlier)?.onFailure === "Proceed";
-  return isPassed ? undefined : waitFor(whyAfter(before));
+  const other = othersLike(task, memory).find(({ isRunning }) => isRunning);
+  if (other !== undefined) return { may: "Wait", why: whyWait(other) };
+  if (spec.after !== undefined) {
+    const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
+    if (before === undefined || before.altered) return { may: "Wait" };
+    if (!hasPassed(before, policies)) return { may: "Wait", why: whyAfter(before) };
+  }
+  const needsSlot = taskIn(policies.compiledOf(spec.policyRef), spec)?.begins === "Last";
+  const isSlotMissing = needsSlot && cluster !== undefined && lacksSlot(cluster, spec.hook);
+  return isSlotMissing ? { may: "Wait" } : undefined;
 }
 
-function waitFor(why: string | undefined): Wait {
-  return { may: "Wait", ...(why !== undefined && { why }) };
+function hasPassed(before: StoredTask, policies: Pick<PolicySet, "compiledOf">): boolean {
+  if (before.phase !== "Failed") return before.phase === "Succeeded";
+  const { spec } = before.outline;
+  return taskIn(policies.compiledOf(spec.policyRef), spec)?.onFailure === "Proceed";
 }
 
 /** `undefined`: it may still end well by itself. */
@@ -194,11 +188,6 @@ function whyAfter({ metadata, phase, over }: StoredTask): string | undefined {
   return phase === "Failed"
     ? `HookTask ${name}, the one before it, has failed (hookpolicy task retry ${name})`
     : undefined;
-}
-
-/** Another HookTask of the task whose attempt has begun and not ended. */
-function runningLike(task: HookTask, memory: Pick<TaskMemory, "ofPolicy">): StoredTask | undefined {
-  return othersLike(task, memory).find(({ isRunning }) => isRunning);
 }
 
 /**

@@ -12,7 +12,7 @@ import { operationOf } from "../../operations/beginnings.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, newAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, isSettled, type Permit, permitOf, taskIn } from "../../tasks/permit.ts";
+import { isOperationOver, isSettled, type Permit, permitOf } from "../../tasks/permit.ts";
 import { type PermitsOptions, waitForOther } from "../../tasks/permits.ts";
 import {
   attemptBegun,
@@ -199,25 +199,12 @@ export class SuiteTasks {
     const cluster = this.#clusterOf(task);
     const { policies, overrides } = objects.memory;
     const policy = policies.compiledOf(spec.policyRef);
-    const needsSlot = cluster !== undefined && taskIn(policy, spec)?.begins === "Last";
-    const waits =
-      waitForOther(task, this.memory, policies) !== undefined ||
-      (needsSlot && this.lacksSlot(cluster, spec.hook));
-    const permit = permitOf({
-      spec,
-      home: task.metadata.namespace ?? "",
-      cluster,
-      namespace: objects.fleet.namespace(spec.clusterRef.namespace),
-      policy,
-      overrides: cluster === undefined ? [] : overrides.ofCluster(cluster),
-      served,
-      now,
-      mustWait: waits,
-      lacksSlot: false,
-    });
-    const waitsForCall = permit.may === "Wait" && permit.why === undefined && !waits;
-    const isAsked = waitsForCall && this.#pending(task) !== undefined;
-    return isAsked ? { may: "Begin" } : permit;
+    const namespace = objects.fleet.namespace(spec.clusterRef.namespace);
+    const permit = permitOf(task, { cluster, namespace, policy, overrides, served, now });
+    if (permit.may !== "Begin" && permit.why !== undefined) return permit;
+    const isAsked = permit.may === "Begin" || this.#pending(task) !== undefined;
+    const waits = waitForOther(task, cluster, policies, this) !== undefined;
+    return { may: isAsked && !waits ? "Begin" : "Wait" };
   }
 
   #pending({ spec }: HookTask): PendingOperation | undefined {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { HookTaskSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { isOperationOver, permitOf, type PermitInput, type TaskOrigin } from "../../../src/tasks/permit.ts";
+import type { Override } from "../../../src/policy/world.ts";
+import { isOperationOver, permitOf, type PermitWorld } from "../../../src/tasks/permit.ts";
 import {
   ALL_HOOKS,
   calling,
@@ -23,7 +25,7 @@ import { task, taskRule, taskWorld, withTasks } from "../policy/tasks/fixtures.t
 const policy = compiled(withTasks([task()]));
 const deleted = calling(DELETE, cluster());
 
-function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): TaskOrigin {
+function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): HookTaskSpec {
   const [intent] = decide([of], taskWorld({ cluster: on }), call, NOW).begins ?? [];
   assert.ok(intent !== undefined);
   return intent.spec;
@@ -31,40 +33,38 @@ function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): TaskOrigin {
 
 const spec = specOf(policy, deleted);
 
-function permit(over: Partial<PermitInput> = {}): ReturnType<typeof permitOf> {
-  return permitOf({
-    spec,
-    home: "team-a",
-    cluster: deleted,
-    namespace: namespace(),
-    policy,
-    overrides: [],
-    served: ALL_HOOKS,
-    now: NOW,
-    mustWait: false,
-    lacksSlot: false,
-    ...over,
-  });
+interface Asked extends Partial<Omit<PermitWorld, "overrides">> {
+  readonly spec?: HookTaskSpec;
+  /** The HookTask's namespace. */
+  readonly home?: string;
+  readonly overrides?: readonly Override[];
 }
 
-const never = (over: Partial<PermitInput>): string => {
+function permit({ spec: of = spec, home = "team-a", overrides = [], ...over }: Asked = {}) {
+  return permitOf(
+    { spec: of, metadata: { namespace: home, name: "a-task", uid: "a-task", resourceVersion: "1" } },
+    {
+      cluster: deleted,
+      namespace: namespace(),
+      policy,
+      overrides: { ofCluster: () => overrides },
+      served: ALL_HOOKS,
+      now: NOW,
+      ...over,
+    },
+  );
+}
+
+const never = (over: Asked): string => {
   const result = permit(over);
   return result.may === "Never" ? result.why : result.may;
 };
 
 describe("an attempt", () => {
-  test("may begin while the Cluster shows the operation", () => assert.deepEqual(permit(), { may: "Begin" }));
-
-  test("waits for its slot, and for another run of the task", () => {
-    assert.deepEqual(permit({ lacksSlot: true }), { may: "Wait" });
-    assert.deepEqual(permit({ mustWait: true }), { may: "Wait" });
+  test("may begin while the Cluster shows the operation", () => {
+    assert.deepEqual(permit(), { may: "Begin" });
     assert.deepEqual(permit({ namespace: undefined }).may, "Begin");
-  });
-
-  test("that begins first needs no slot", () => {
-    const first = compiled(withTasks([task({ begins: "First" })]));
-    const own = specOf(first, deleted);
-    assert.deepEqual(permit({ policy: first, spec: own, lacksSlot: true }), { may: "Begin" });
+    assert.deepEqual(permit({ cluster: cluster() }), { may: "Wait" });
   });
 
   test("never begins for another Cluster, or one that is gone, paused or released", () => {
