@@ -15,8 +15,8 @@ export function pollAfterMs(ageMs: number): number {
 export class Polls {
   readonly #onDue: (key: string) => void;
   readonly #queue = new FairQueue<{ readonly begin: () => void; readonly over: () => boolean }>();
-  /** By key: the timer; then the look waits for its turn, and then it is due until it is taken. */
-  readonly #looks = new Map<string, NodeJS.Timeout | "Waits" | "Due">();
+  /** By key. Each waits for its time, then for its turn, and then it is due until it is taken. */
+  readonly #looks = new Map<string, { isDue: boolean }>();
   #isTicking = false;
 
   /** `onDue`: it is the turn of a HookTask. */
@@ -26,37 +26,31 @@ export class Polls {
 
   /** Whether it is the HookTask's turn; consumes the turn. */
   take(key: string): boolean {
-    return this.#looks.get(key) === "Due" && this.#looks.delete(key);
+    return this.#looks.get(key)?.isDue === true && this.#looks.delete(key);
   }
 
   /** Whether the HookTask waits for its turn. */
   isScheduled(key: string): boolean {
-    return this.#looks.has(key) && this.#looks.get(key) !== "Due";
+    return this.#looks.get(key)?.isDue === false;
   }
 
   /** Does nothing if one is scheduled already. A turn that was not used for a poll is discarded. */
   schedule(key: string, group: string, afterMs: number): void {
     if (this.isScheduled(key)) return;
-    this.#looks.set(
-      key,
-      later(afterMs, () => this.#wait(key, group)),
-    );
+    const look = { isDue: false };
+    this.#looks.set(key, look);
+    const begin = (): void => {
+      look.isDue = true;
+      this.#onDue(key);
+    };
+    later(afterMs, () => {
+      this.#queue.add(group, key, { begin, over: () => this.#looks.get(key) !== look });
+      if (!this.#isTicking) this.#next();
+    });
   }
 
   forget(key: string): void {
-    const look = this.#looks.get(key);
-    if (typeof look === "object") clearTimeout(look);
     this.#looks.delete(key);
-  }
-
-  #wait(key: string, group: string): void {
-    this.#looks.set(key, "Waits");
-    const begin = (): void => {
-      this.#looks.set(key, "Due");
-      this.#onDue(key);
-    };
-    this.#queue.add(group, key, { begin, over: () => this.#looks.get(key) !== "Waits" });
-    if (!this.#isTicking) this.#next();
   }
 
   /** One now, and the next after a while. */
@@ -71,6 +65,6 @@ export class Polls {
 }
 
 /** Keeps no process from ending. */
-function later(ms: number, work: () => void): NodeJS.Timeout {
-  return setTimeout(work, ms).unref();
+function later(ms: number, work: () => void): void {
+  setTimeout(work, ms).unref();
 }

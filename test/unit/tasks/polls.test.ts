@@ -35,6 +35,22 @@ test("a turn is used once, and a HookTask that is gone has none", (t) => {
   assert.deepEqual([polls.take("a/1"), polls.take("a/1"), polls.take("a/2")], [true, false, false]);
 });
 
+test("one that is gone leaves no turn to another of its name, whether it waited for its time or its turn", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const due: string[] = [];
+  const polls = new Polls((key) => due.push(key));
+  for (const key of ["a/1", "a/2", "a/3"]) polls.schedule(key, "a", key === "a/3" ? 200 : 10);
+  t.mock.timers.tick(10);
+  for (const key of ["a/2", "a/3"]) {
+    polls.forget(key);
+    polls.schedule(key, "a", 1000);
+  }
+  t.mock.timers.tick(900);
+  assert.deepEqual(due, ["a/1"]);
+  for (let turn = 0; turn < 8; turn += 1) t.mock.timers.tick(50);
+  assert.deepEqual(due, ["a/1", "a/2", "a/3"]);
+});
+
 test("an attempt that could not be carried out in its turn gets another one", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const due: string[] = [];
