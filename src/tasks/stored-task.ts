@@ -124,11 +124,12 @@ function withRetryAlone({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
 }
 
 /**
- * `undefined`: the name is not that of its identity, so the operator has not made it. Who may create HookTasks can make one
- * with the right name, too: RBAC gives that to the operator alone.
+ * Without those whose name is not that of their identity: the operator has not made them. Who may create HookTasks can make
+ * one with the right name, too: RBAC gives that to the operator alone.
  */
-export function recordOf(task: HookTask): TaskRecord | undefined {
-  return isNamed(task) ? recordIn(task, isAlteredTask(task)) : undefined;
+export function recordsOf(list: readonly KubeObject[]): readonly TaskRecord[] {
+  const named = list.map(viewTask).filter(isNamed);
+  return named.map((task) => recordIn(task, isAlteredTask(task)));
 }
 
 function isNamed({ metadata, spec }: HookTask): boolean {

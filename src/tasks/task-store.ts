@@ -10,7 +10,7 @@ import { unless } from "../lib/thrown.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TaskIntent } from "../policy/tasks/task-trace.ts";
 import { CLUSTER_UID, MANAGED_BY } from "../policy/tasks/template-metadata.ts";
-import { recordOf, viewTask } from "./stored-task.ts";
+import { recordsOf, viewTask } from "./stored-task.ts";
 
 interface UnstoredTask extends Pick<HookTask, "apiVersion" | "kind" | "spec"> {
   readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "labels">;
@@ -40,9 +40,7 @@ export class TaskStore {
       ...(namespace !== undefined && { namespace }),
       labelSelector,
     });
-    return items
-      .flatMap((raw) => recordOf(viewTask(raw)) ?? [])
-      .filter(({ identity }) => identity.clusterRef.uid === clusterUID);
+    return recordsOf(items).filter(({ identity }) => identity.clusterRef.uid === clusterUID);
   }
 
   async find(key: ObjectKey): Promise<HookTask | undefined> {

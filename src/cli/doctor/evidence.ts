@@ -58,7 +58,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import { accountOf, actionOf } from "../../policy/tasks/compile-task.ts";
 import { hasExpression } from "../../policy/tasks/template-text.ts";
 import type { TaskRecord } from "../../policy/tasks/task-record.ts";
-import { recordOf, viewTask } from "../../tasks/stored-task.ts";
+import { recordsOf } from "../../tasks/stored-task.ts";
 import { userOf } from "../../tasks/task-objects.ts";
 
 const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
@@ -236,7 +236,7 @@ async function readGrants(
 
 async function readHookTasks(client: KubeClient): Promise<readonly TaskRecord[]> {
   const list = await unlessNotFound(client.list(HOOK_TASKS));
-  return (list?.items ?? []).flatMap((item) => recordOf(viewTask(item)) ?? []);
+  return recordsOf(list?.items ?? []);
 }
 
 interface Need {

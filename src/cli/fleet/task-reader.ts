@@ -1,10 +1,9 @@
 /** The HookTasks of a fleet, as decide() reads them. */
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
-import type { KubeObject } from "../../kube/resource.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../../policy/tasks/task-record.ts";
-import { recordOf, viewTask } from "../../tasks/stored-task.ts";
+import { recordsOf } from "../../tasks/stored-task.ts";
 import { isHookTask, policyKind, type RawObject } from "./kinds.ts";
 
 export function taskReader(objects: readonly RawObject[]): TaskReader {
@@ -15,9 +14,7 @@ export function taskReader(objects: readonly RawObject[]): TaskReader {
 function recordIn(raw: RawObject): readonly TaskRecord[] {
   const { policyRef, clusterRef } = fieldsOf(raw["spec"]);
   if (policyRef === undefined || clusterRef === undefined) return [];
-  const object: KubeObject = { ...raw, metadata: viewMetadata(raw["metadata"]) };
-  const record = recordOf(viewTask(object));
-  return record === undefined ? [] : [record];
+  return recordsOf([{ ...raw, metadata: viewMetadata(raw["metadata"]) }]);
 }
 
 /** Where the HookTasks of these policies are: in the namespaces of their ServiceAccounts. */

@@ -13,7 +13,7 @@ import type { Override } from "../../../src/policy/world.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import type { TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../src/policy/tasks/task-trace.ts";
-import { recordOf } from "../../../src/tasks/stored-task.ts";
+import { recordsOf } from "../../../src/tasks/stored-task.ts";
 import { hookTaskOf } from "../../../src/tasks/task-store.ts";
 import { APPROVED, cluster as builtCluster, compiled, NOW, override } from "../builders.ts";
 import { task, withTasks } from "../policy/tasks/fixtures.ts";
@@ -98,7 +98,7 @@ export class TaskWorld {
 
   /** As HookTasks of a consistent read. */
   records(): readonly TaskRecord[] {
-    return [...this.tasks.values()].flatMap((each) => recordOf(each) ?? []);
+    return recordsOf([...this.tasks.values()]);
   }
 
   store(intent: TaskIntent): HookTask {

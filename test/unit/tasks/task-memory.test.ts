@@ -5,7 +5,7 @@ import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import type { TaskScope } from "../../../src/policy/tasks/task-record.ts";
 import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
-import { storedTask } from "../../../src/tasks/stored-task.ts";
+import { recordsOf, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask } from "./hook-tasks.ts";
 
@@ -32,6 +32,17 @@ function memoryWith(...tasks: readonly HookTask[]): {
 
 test("a HookTask whose name is not that of its identity is not kept", () => {
   assert.throws(() => storedTask(hookTask()), /does not count/);
+});
+
+test("nor does a list count it, which tells an action that was changed", () => {
+  const own = named(hookTask({ phase: "Succeeded" }));
+  const altered = { ...own, spec: { ...own.spec, action: {} } };
+  const records = recordsOf([hookTask({ phase: "Succeeded" }), own, altered]);
+  const told = records.map(({ name, altered: isAltered }) => [name, isAltered]);
+  assert.deepEqual(told, [
+    [own.metadata.name, false],
+    [own.metadata.name, true],
+  ]);
 });
 
 test("memory keeps who a HookTask is and how far, and not what it does", () => {
