@@ -11,6 +11,7 @@ import { covers, isActive } from "../policy/world.ts";
 import type { OverrideSet } from "../memory/override-set.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { CompiledTask } from "../policy/tasks/compile-task.ts";
+import type { TaskIdentity } from "../policy/tasks/task-identity.ts";
 import { hasFinished } from "./task-progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
@@ -21,19 +22,13 @@ export type Permit =
   /** The task is not wanted any more. */
   | { readonly may: "Never"; readonly why: string };
 
-/** The parts of a spec that say which task of which operation it is. */
-export type TaskOrigin = Pick<
-  HookTaskSpec,
-  "policyRef" | "rule" | "task" | "actionHash" | "clusterRef" | "hook" | "version" | "step" | "request"
->;
-
-function callOf({ hook, request }: Pick<TaskOrigin, "hook" | "request">): HookCall {
+function callOf({ hook, request }: HookTaskSpec): HookCall {
   return { hook, ...request };
 }
 
 /** `isTaskSettled`: isSettled() of the HookTask. */
 export function isOperationOver(
-  spec: TaskOrigin,
+  spec: HookTaskSpec,
   cluster: Cluster | undefined,
   served: ServedUpgrades,
   isTaskSettled: boolean,
@@ -52,14 +47,14 @@ export function isOperationOver(
 }
 
 /** The policy, as far as it still has the task. */
-export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOrigin): CompiledTask | undefined {
+export function taskIn(policy: CompiledPolicy | undefined, spec: TaskIdentity): CompiledTask | undefined {
   if (policy?.uid !== spec.policyRef.uid) return undefined;
   const rule = policy.rules.find(({ name, hooks }) => name === spec.rule && hooks.has(spec.hook));
   return rule?.tasks.find(({ name, actionHash }) => name === spec.task && actionHash === spec.actionHash);
 }
 
 /** Whether the policy may still have the task, and does not show it: it is too large for memory, or not understood. */
-export function hidesTask(policy: CompiledPolicy | undefined, spec: TaskOrigin): boolean {
+export function hidesTask(policy: CompiledPolicy | undefined, spec: TaskIdentity): boolean {
   if (policy?.uid !== spec.policyRef.uid || taskIn(policy, spec) !== undefined) return false;
   const isBroken = policy.rules.some(
     ({ name, problem }) => problem !== undefined && (name === spec.rule || name === ""),
@@ -125,7 +120,7 @@ function never(why: string): Permit {
 }
 
 /** What may pass. */
-function whyNotNow({ hook }: TaskOrigin, { cluster, policy, overrides, now }: Known): string | undefined {
+function whyNotNow({ hook }: HookTaskSpec, { cluster, policy, overrides, now }: Known): string | undefined {
   if (cluster.paused) return "the Cluster is paused";
   const active = overrides
     .ofCluster(cluster)
@@ -134,6 +129,6 @@ function whyNotNow({ hook }: TaskOrigin, { cluster, policy, overrides, now }: Kn
 }
 
 /** At AfterControlPlaneInitialized, it is enough that the Cluster exists. */
-function isShown(spec: TaskOrigin, cluster: Cluster, served: ServedUpgrades): boolean {
+function isShown(spec: HookTaskSpec, cluster: Cluster, served: ServedUpgrades): boolean {
   return spec.hook === "AfterControlPlaneInitialized" || isWanted(callOf(spec), cluster, served);
 }

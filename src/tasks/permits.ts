@@ -23,7 +23,6 @@ import {
   permitOf,
   type PermitWorld,
   taskIn,
-  type TaskOrigin,
 } from "./permit.ts";
 import { isCarriedOut, lastAttempt, objectName, openAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
@@ -74,20 +73,20 @@ export class Permits {
     return isOperationOver(spec, cluster, served, isSettled(task, policy));
   }
 
-  /** Whether another version is wanted, so that no hook has passed. */
-  isTakenBack({ version, step, clusterRef }: TaskOrigin): boolean {
-    const wanted = this.clusterOf(clusterRef)?.topology?.version;
-    return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
-  }
-
   /** The same, by a quorum read (no resourceVersion). */
   async isOverNow(task: HookTask): Promise<boolean> {
     const { namespace, name } = task.spec.clusterRef;
     return this.#isOver(task, await this.#options.reader.findCluster(namespace, name));
   }
 
+  /** Whether another version is wanted, so that no hook has passed. */
+  isTakenBack({ version, step, clusterRef }: HookTaskSpec): boolean {
+    const wanted = this.clusterOf(clusterRef)?.topology?.version;
+    return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
+  }
+
   /** The default for a task that its policy does not have any more; Infinity: not known now. */
-  keepMs(spec: TaskOrigin): number {
+  keepMs(spec: HookTaskSpec): number {
     const policy = this.#options.store.policies.compiledOf(spec.policyRef);
     if (hidesTask(policy, spec)) return Infinity;
     return taskIn(policy, spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
