@@ -38,7 +38,10 @@ import {
 } from "./task-progress.ts";
 import { type ObjectRef, type TaskActor, type TaskObject, type TaskObjects } from "./task-objects.ts";
 
+type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
+
 export interface AttemptWork {
+  readonly objects: Objects;
   readonly task: HookTask;
   readonly attempt: TaskAttempt;
   /** A stub of it, once it is gone. */
@@ -54,8 +57,6 @@ const MAX_DELETED = 10;
 const NAME_TAKEN = "NameTaken";
 const MAX_NAME = 63;
 const RANDOM_LETTERS = 10;
-
-type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
 
 function accountOf({ metadata, spec }: HookTask): TaskActor {
   return {
@@ -91,21 +92,21 @@ function metadataOf(template: unknown): { readonly name?: string; readonly names
 }
 
 /** Creates or applies the object, or finds what is to be deleted and deletes it. */
-export async function carryOut(objects: Objects, work: AttemptWork): Promise<HookTaskStatus> {
-  const { action } = work.task.spec;
+export async function carryOut(work: AttemptWork): Promise<HookTaskStatus> {
+  const { objects, task } = work;
+  const { action } = task.spec;
   try {
-    if (action.delete !== undefined) return await sent(work, findTargets(objects, work));
+    if (action.delete !== undefined) return await sent(work, findTargets(work));
     const object = objectOf(work);
-    const account = accountOf(work.task);
     const stored =
       action.create === undefined
-        ? await sent(work, objects.apply(account, object, fieldManagerOf(work.task)))
-        : await createOnce(objects, work, object);
+        ? await sent(work, objects.apply(accountOf(task), object, fieldManagerOf(task)))
+        : await createOnce(work, object);
     const status = foundAs(work, stored);
     const attempt = lastAttempt(status) ?? work.attempt;
-    return judged({ ...work, task: { ...work.task, status }, attempt }, stored);
+    return judged({ ...work, task: { ...task, status }, attempt }, stored);
   } catch (error) {
-    return await notCarriedOut(objects, work, error);
+    return await notCarriedOut(work, error);
   }
 }
 
@@ -119,8 +120,8 @@ function foundAs({ task, attempt, now }: AttemptWork, { metadata }: KubeObject):
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
-async function createOnce(objects: Objects, work: AttemptWork, object: TaskObject): Promise<KubeObject> {
-  const { task, attempt } = work;
+async function createOnce(work: AttemptWork, object: TaskObject): Promise<KubeObject> {
+  const { objects, task, attempt } = work;
   try {
     return await sent(work, objects.create(accountOf(task), object));
   } catch (error) {
@@ -149,7 +150,7 @@ function isOwn(task: HookTask, { uid }: TaskAttempt, { metadata }: KubeObject): 
 }
 
 /** What is there now has to go; what comes later does not count. */
-async function findTargets(objects: Objects, { task, attempt, now }: AttemptWork): Promise<HookTaskStatus> {
+async function findTargets({ objects, task, attempt, now }: AttemptWork): Promise<HookTaskStatus> {
   const account = accountOf(task);
   const ref = refOf(task, attempt);
   const selector = selectorOf(task);
@@ -215,8 +216,8 @@ function fieldManagerOf({ spec }: HookTask): string {
   return `hookpolicy-${hash("sha256", who).slice(0, 16)}`;
 }
 
-async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown): Promise<HookTaskStatus> {
-  const { task, attempt, now } = work;
+async function notCarriedOut(work: AttemptWork, error: unknown): Promise<HookTaskStatus> {
+  const { objects, task, attempt, now } = work;
   const message = reasonOf(error);
   const refusal = refusalOf(error);
   if (refusal !== undefined)
@@ -247,10 +248,10 @@ function refusalOf(error: unknown): AttemptOutcome | undefined {
 }
 
 /** Looks at the object, or at what has to go. */
-export async function observe(objects: Objects, work: AttemptWork): Promise<HookTaskStatus> {
-  const { task, attempt, now } = work;
+export async function observe(work: AttemptWork): Promise<HookTaskStatus> {
+  const { objects, task, attempt, now } = work;
   try {
-    if (attempt.targets !== undefined) return await observeDeletion(objects, work, attempt.targets);
+    if (attempt.targets !== undefined) return await observeDeletion(work, attempt.targets);
     const found = await objects.find(accountOf(task), refOf(task, attempt));
     if (found !== undefined && found.metadata.uid === attempt.uid) return judged(work, found);
     const name = `${kindOf(task.spec).kind} ${attempt.name}`;
@@ -285,13 +286,9 @@ function waitsOrTimedOut({ task, attempt, now }: AttemptWork, message: string): 
 }
 
 /** Each is deleted with its uid, so what comes later under its name stays. */
-async function observeDeletion(
-  objects: Objects,
-  work: AttemptWork,
-  targets: readonly TaskTarget[],
-): Promise<HookTaskStatus> {
-  const { task, attempt, now } = work;
-  const left = await targetsLeft(objects, work, targets);
+async function observeDeletion(work: AttemptWork, targets: readonly TaskTarget[]): Promise<HookTaskStatus> {
+  const { objects, task, attempt, now } = work;
+  const left = await targetsLeft(work, targets);
   const untouched = left.filter(({ deletionTimestamp }) => deletionTimestamp === undefined);
   for (const { name, uid } of untouched.slice(0, MAX_DELETED))
     await objects.delete(accountOf(task), { ...refOf(task, attempt), name }, uid);
@@ -303,8 +300,7 @@ async function observeDeletion(
 
 /** At least one of the targets that are left, if any is: few requests, however many targets there are. */
 async function targetsLeft(
-  objects: Objects,
-  { task, attempt }: AttemptWork,
+  { objects, task, attempt }: AttemptWork,
   targets: readonly TaskTarget[],
 ): Promise<readonly ObjectMeta[]> {
   const account = accountOf(task);

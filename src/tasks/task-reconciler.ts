@@ -163,10 +163,7 @@ export class TaskReconciler {
       case "CarryOut":
         return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
-        return await this.#lookedAt(
-          task,
-          await observe(this.#options.objects, this.#workOn(task, step.attempt)),
-        );
+        return await this.#lookedAt(task, await observe(this.#workOn(task, step.attempt)));
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }
@@ -258,9 +255,10 @@ export class TaskReconciler {
   }
 
   #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
+    const { objects, permits, now } = this.#options;
     const { clusterRef } = task.spec;
-    const cluster = this.#options.permits.clusterOf(clusterRef) ?? goneCluster(clusterRef);
-    return { task, attempt, cluster, now: this.#options.now() };
+    const cluster = permits.clusterOf(clusterRef) ?? goneCluster(clusterRef);
+    return { objects, task, attempt, cluster, now: now() };
   }
 
   /** A request whose answer is lost may still be carried out. */
@@ -270,7 +268,7 @@ export class TaskReconciler {
     const unmade = memo.unmade === attempt.name ? attempt.name : undefined;
     memo.unmade = undefined;
     const onRefused = (): void => void (memo.unmade = unmade);
-    const status = await carryOut(this.#options.objects, { ...work, onRefused });
+    const status = await carryOut({ ...work, onRefused });
     const open = openAttempt(status);
     const hasToWait = open !== undefined && !isCarriedOut(open);
     return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);

@@ -153,9 +153,9 @@ export class SuiteTasks {
       case "Begin":
         return attemptBegun(task, this.#attemptOf(task), now);
       case "CarryOut":
-        return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
+        return await carryOut({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
       case "Observe":
-        return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
+        return await observe({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
       case "CleanUp":
       case "Rest":
         return undefined;

@@ -52,10 +52,10 @@ function running(one: Partial<TaskAttempt> = {}, spec: Partial<HookTaskSpec> = {
   return hookTask({ phase: "Running", begun: 1, allowed: 1, attempts: [attempt(one)] }, spec);
 }
 
-const workOf = (task: HookTask) => {
+const workOf = (objects: Objects, task: HookTask) => {
   const [last] = task.status?.attempts ?? [];
   assert.ok(last !== undefined);
-  return { task, attempt: last, cluster, now: NOW };
+  return { objects, task, attempt: last, cluster, now: NOW };
 };
 
 describe("an attempt", () => {
@@ -69,7 +69,7 @@ describe("an attempt", () => {
 
   test("creates the object under its name, with the Cluster's uid", async () => {
     const api = server();
-    const status = await carryOut(api, workOf(running()));
+    const status = await carryOut(workOf(api, running()));
     assert.equal(status.attempts?.[0]?.uid, "job-1");
     const { metadata } = api.sent ?? {};
     assert.equal(metadata?.name, "clean-0123456789");
@@ -87,14 +87,16 @@ describe("an attempt", () => {
       create: exists,
       find: async () => await Promise.resolve(object("job-1", { labels })),
     });
-    assert.equal((await carryOut(own, workOf(running()))).attempts?.[0]?.uid, "job-1");
+    assert.equal((await carryOut(workOf(own, running()))).attempts?.[0]?.uid, "job-1");
     const foreign = server({ create: exists, find: async () => await Promise.resolve(object("job-2")) });
-    const status = await carryOut(foreign, workOf(running()));
+    const status = await carryOut(workOf(foreign, running()));
     assert.deepEqual([status.attempts?.[0]?.uid, status.attempts?.[0]?.outcome], [undefined, "Conflict"]);
     assert.equal(status.message, "Job clean-0123456789 exists already, and this task has not created it");
     const late = await carryOut(
-      server({ create: refuses(503, "ServiceUnavailable"), find: foreign.find.bind(foreign) }),
-      workOf(running({ askedAt: ago(1000) })),
+      workOf(
+        server({ create: refuses(503, "ServiceUnavailable"), find: foreign.find.bind(foreign) }),
+        running({ askedAt: ago(1000) }),
+      ),
     );
     assert.deepEqual([late.attempts?.[0]?.uid, late.attempts?.[0]?.outcome], [undefined, "TimedOut"]);
     assert.equal(await whyNotGone(foreign, running(), attempt()), undefined);
@@ -107,7 +109,7 @@ describe("an attempt", () => {
     [409, "FieldManagerConflict", "Conflict"],
   ] as const)
     test(`fails at once with ${reason}`, async () => {
-      const status = await carryOut(server({ create: refuses(code, reason) }), workOf(running()));
+      const status = await carryOut(workOf(server({ create: refuses(code, reason) }), running()));
       assert.deepEqual([status.phase, status.attempts?.[0]?.outcome], ["Failed", outcome]);
     });
 
@@ -122,10 +124,10 @@ describe("an attempt", () => {
     test(`is repeated after ${reason}, until its time-out`, async () => {
       const api = server({ create: refuses(code, reason) });
       const begun = hookTask({ phase: "Pending", begun: 1, attempts: [attempt()] });
-      const status = await carryOut(api, workOf(begun));
+      const status = await carryOut(workOf(api, begun));
       const who = code === 403 ? "admission refuses it (correct what it names): " : "";
       assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Pending", `${who}it says ${reason}`]);
-      const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
+      const late = await carryOut(workOf(api, running({ askedAt: ago(1000) })));
       assert.deepEqual([late.phase, late.attempts?.[0]?.outcome], ["Failed", "TimedOut"]);
       assert.match(late.message ?? "", /could not begin within 15m: .*it says/);
     });
@@ -134,19 +136,18 @@ describe("an attempt", () => {
     const late = running({ askedAt: ago(1000) });
     const created = async (): Promise<KubeObject> =>
       await Promise.resolve(object("job-1", { creationTimestamp: ago(5) }));
-    const { phase, attempts } = await carryOut(server({ create: created }), workOf(late));
+    const { phase, attempts } = await carryOut(workOf(server({ create: created }), late));
     assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", ago(5)]);
 
     const apply = { ...CONFIG_MAP, metadata: { name: "settings", namespace: "team-a" } };
     const old = async (): Promise<KubeObject> =>
       await Promise.resolve(object("map-1", { creationTimestamp: ago(10_000) }));
     const applied = running({ askedAt: ago(1000) }, { action: { apply }, succeeded: "false" });
-    assert.equal((await carryOut(server({ apply: old }), workOf(applied))).attempts?.[0]?.askedAt, ago(0));
+    assert.equal((await carryOut(workOf(server({ apply: old }), applied))).attempts?.[0]?.askedAt, ago(0));
 
     const action = { delete: { ...CONFIG_MAP, namespace: "team-a", name: "settings" } };
     const removed = await carryOut(
-      server({ find: old }),
-      workOf(running({ askedAt: ago(1000) }, { action })),
+      workOf(server({ find: old }), running({ askedAt: ago(1000) }, { action })),
     );
     assert.deepEqual([removed.phase, removed.attempts?.[0]?.askedAt], ["Running", ago(0)]);
   });
@@ -158,7 +159,7 @@ describe("an attempt", () => {
     ] as const) {
       const create = async (): Promise<KubeObject> =>
         await Promise.resolve(object("job-1", { creationTimestamp: created }));
-      const { phase, attempts } = await carryOut(server({ create }), workOf(running({ askedAt: ago(30) })));
+      const { phase, attempts } = await carryOut(workOf(server({ create }), running({ askedAt: ago(30) })));
       assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", counted]);
     }
   });
@@ -168,7 +169,7 @@ describe("an attempt", () => {
     const find = async (): Promise<KubeObject> =>
       await Promise.resolve(object("job-1", { labels, creationTimestamp: ago(60) }));
     const api = server({ create: refuses(503, "ServiceUnavailable"), find });
-    const { phase, attempts } = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
+    const { phase, attempts } = await carryOut(workOf(api, running({ askedAt: ago(1000) })));
     assert.deepEqual([phase, attempts?.[0]?.askedAt], ["Running", ago(60)]);
   });
 
@@ -179,7 +180,7 @@ describe("an attempt", () => {
       { action: { apply, ownedByCluster: true }, succeeded: "true" },
     );
     const api = server();
-    const status = await carryOut(api, workOf(task));
+    const status = await carryOut(workOf(api, task));
     assert.equal(status.phase, "Succeeded");
     assert.match(api.seen[0] ?? "", /^hookpolicy-[0-9a-f]{16}$/);
     const owners = [
@@ -191,7 +192,7 @@ describe("an attempt", () => {
   test("has not succeeded when its object is gone, or another one", async () => {
     const task = running({ uid: "job-1" });
     for (const found of [undefined, object("job-2")]) {
-      const status = await observe(server({ find: async () => await Promise.resolve(found) }), workOf(task));
+      const status = await observe(workOf(server({ find: async () => await Promise.resolve(found) }), task));
       assert.deepEqual([status.phase, status.attempts?.[0]?.outcome], ["Failed", "Vanished"]);
     }
   });
@@ -200,22 +201,22 @@ describe("an attempt", () => {
     const text = 'User "system:serviceaccount:team-a:cluster-tasks" cannot';
     const error = new KubeError(text, { code: 403, reason: "Forbidden" });
     const api = server({ create: async () => await Promise.reject(error) });
-    const { message } = await carryOut(api, workOf(running()));
+    const { message } = await carryOut(workOf(api, running()));
     assert.equal(message, `a right is missing (hookpolicy doctor prints which): ${text}`);
   });
 
   test("waits while its object is being deleted, or cannot be read", async () => {
     const task = running({ uid: "job-1" });
     const deleting = object("job-1", { deletionTimestamp: ago(1) });
-    const one = await observe(server({ find: async () => await Promise.resolve(deleting) }), workOf(task));
+    const one = await observe(workOf(server({ find: async () => await Promise.resolve(deleting) }), task));
     assert.deepEqual([one.phase, one.message], ["Running", "it is being deleted"]);
-    const other = await observe(server({ find: refuses(503, "ServiceUnavailable") }), workOf(task));
+    const other = await observe(workOf(server({ find: refuses(503, "ServiceUnavailable") }), task));
     assert.deepEqual([other.phase, other.message], ["Running", "it says ServiceUnavailable"]);
     for (const [code, reason] of [
       [403, "Forbidden"],
       [404, "KindNotServed"],
     ] as const) {
-      const unseen = await observe(server({ find: refuses(code, reason) }), workOf(task));
+      const unseen = await observe(workOf(server({ find: refuses(code, reason) }), task));
       assert.match(unseen.message ?? "", /^it cannot be observed: .*it says/);
     }
   });
@@ -224,8 +225,7 @@ describe("an attempt", () => {
     const action = { delete: { ...CONFIG_MAP, namespace: "team-a", selector: { matchLabels: { a: "b" } } } };
     const found = [object("map-1"), object("map-2")];
     const listed = await carryOut(
-      server({ select: async () => await Promise.resolve(found) }),
-      workOf(running({}, { action })),
+      workOf(server({ select: async () => await Promise.resolve(found) }), running({}, { action })),
     );
     const targets = listed.attempts?.[0]?.targets ?? [];
     assert.deepEqual(
@@ -233,9 +233,9 @@ describe("an attempt", () => {
       ["map-1", "map-2"],
     );
     const api = server({ find: async () => await Promise.resolve(object("map-1")) });
-    const waits = await observe(api, workOf(running({ targets }, { action })));
+    const waits = await observe(workOf(api, running({ targets }, { action })));
     assert.deepEqual([waits.phase, api.seen], ["Running", ["delete clean-0123456789 map-1"]]);
-    const done = await observe(server(), workOf(running({ targets }, { action })));
+    const done = await observe(workOf(server(), running({ targets }, { action })));
     assert.equal(done.phase, "Succeeded");
   });
 
@@ -243,8 +243,7 @@ describe("an attempt", () => {
     const action = { delete: { ...CONFIG_MAP, selector: { matchLabels: { a: "b" } } } };
     const many = Array.from({ length: 101 }, (_, index) => object(`map-${index}`));
     const status = await carryOut(
-      server({ select: async () => await Promise.resolve(many) }),
-      workOf(running({}, { action })),
+      workOf(server({ select: async () => await Promise.resolve(many) }), running({}, { action })),
     );
     assert.match(status.message ?? "", /101 objects are selected/);
     assert.equal(status.phase, "Failed");
@@ -263,10 +262,10 @@ describe("an attempt", () => {
       return await Promise.resolve(undefined);
     };
     const api = server({ select: async () => await Promise.resolve([object("new"), ...left]), find });
-    const waits = await observe(api, workOf(running({ targets }, { action })));
+    const waits = await observe(workOf(api, running({ targets }, { action })));
     assert.deepEqual([api.seen.length, looks], [10, 0]);
     assert.equal(waits.message, "ConfigMap map-0 and 99 more still exists");
-    const done = await observe(server({ find }), workOf(running({ targets }, { action })));
+    const done = await observe(workOf(server({ find }), running({ targets }, { action })));
     assert.deepEqual([done.phase, looks], ["Succeeded", 100]);
   });
 
@@ -282,7 +281,7 @@ describe("an attempt", () => {
       return await Promise.resolve(object(name.replace("map", "uid"), { name }));
     };
     const api = server({ find });
-    const waits = await observe(api, workOf(running({ targets }, { action })));
+    const waits = await observe(workOf(api, running({ targets }, { action })));
     assert.deepEqual([waits.phase, looks, api.seen], ["Running", 1, ["delete map-0 uid-0"]]);
   });
 
