@@ -10,7 +10,7 @@ import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Unavailable } from "../memory/memory.ts";
-import { Permits, type PermitsOptions, surplusLike } from "../tasks/permits.ts";
+import { Permits, type PermitsOptions } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { changedSlots, slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
@@ -74,7 +74,7 @@ export class Tasks {
         wiring.onTasksChanged();
         this.#queue.add(key);
         // No event is about the oldest.
-        const surplus = surplusLike(memory, task).at(-1);
+        const surplus = memory.surplusLike(task).at(-1);
         if (surplus !== undefined) this.#queue.add(namespacedName(surplus.metadata));
       },
     });

@@ -3,7 +3,6 @@
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, ObjectMeta, StoredNamespace } from "../api/meta.ts";
-import { compareText } from "../lib/compare-text.ts";
 import { durationOrNever } from "../lib/duration.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { overrideKey } from "../memory/override-set.ts";
@@ -47,9 +46,6 @@ export interface PermitsOptions {
   readonly now: () => Date;
 }
 
-/** That no longer count, per policy and Cluster. */
-const MAX_OVER = 20;
-
 export class Permits {
   readonly #options: PermitsOptions;
 
@@ -92,17 +88,6 @@ export class Permits {
     return taskIn(policy, spec)?.keepMs ?? durationOrNever(TASK_DEFAULTS.keep);
   }
 
-  isSurplus(task: StoredTask): boolean {
-    const key = namespacedName(task.metadata);
-    return surplusLike(this.#options.memory, task).some(({ metadata }) => namespacedName(metadata) === key);
-  }
-
-  /** Whether another HookTask may still begin after this one, or again. */
-  hasSuccessor({ clusterUID, policyUID, metadata: { name } }: StoredTask): boolean {
-    const all = this.#options.memory.ofPolicy(clusterUID, policyUID);
-    return all.some(({ after, over }) => after === name && !over);
-  }
-
   fromMemory(task: HookTask): Permit {
     const { clusterRef } = task.spec;
     const namespace = this.#options.namespaces.get(clusterRef.namespace);
@@ -141,7 +126,8 @@ export class Permits {
 
   /** The attempts of other HookTasks of the task whose objects may still be at work. */
   leftBehind(task: HookTask): readonly (readonly [HookTask, TaskAttempt])[] {
-    return othersLike(task, this.#options.memory)
+    return this.#options.memory
+      .othersLike(task)
       .map(({ outline }) => outline)
       .filter(({ spec }) => spec.action.create !== undefined)
       .flatMap((outline) => {
@@ -162,7 +148,7 @@ export function waitForOther(
   { memory, lacksSlot }: Pick<PermitsOptions, "memory" | "lacksSlot">,
 ): Wait | undefined {
   const { metadata, spec } = task;
-  const other = othersLike(task, memory).find(({ isRunning }) => isRunning);
+  const other = memory.othersLike(task).find(({ isRunning }) => isRunning);
   if (other !== undefined) return { may: "Wait", why: whyWait(other) };
   if (spec.after !== undefined) {
     const before = memory.get(namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }));
@@ -203,29 +189,5 @@ function whyWait({
   return `HookTask ${namespace}/${name}, an earlier one of this task, has not ended (to end it, ${remedy})`;
 }
 
-/** The other HookTasks of the task, without parsing those of any other. */
-function othersLike(
-  { metadata, spec: { policyRef, clusterRef, rule, task } }: HookTask,
-  memory: Pick<TaskMemory, "ofPolicy">,
-): readonly StoredTask[] {
-  return memory
-    .ofPolicy(clusterRef.uid, policyRef.uid)
-    .filter((each) => each.rule === rule && each.task === task && each.metadata.name !== metadata.name);
-}
-
 /** Outcomes after which the object of an attempt may still be at work. */
 const MAY_LAST: ReadonlySet<string> = new Set(["TimedOut", "Failed", "Cancelled"]);
-
-/**
- * Of the HookTasks of its Cluster and policy that no longer count, the latest are kept, and these are not; the oldest is the
- * last. None if it counts.
- */
-export function surplusLike(
-  memory: Pick<TaskMemory, "ofPolicy">,
-  { clusterUID, policyUID, over }: StoredTask,
-): readonly StoredTask[] {
-  const all = over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
-  return all
-    .toSorted((a, b) => b.endMs - a.endMs || compareText(b.metadata.name, a.metadata.name))
-    .slice(MAX_OVER);
-}

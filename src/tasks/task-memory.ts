@@ -1,5 +1,7 @@
 /** The HookTasks that this replica knows, by Cluster. Memory alone can only hold; a release reads them again. */
 
+import type { HookTask } from "../api/hook-policy.ts";
+import { compareText } from "../lib/compare-text.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { isNews } from "../views/versions.ts";
@@ -12,6 +14,9 @@ export interface TaskMemoryOptions {
   /** What the Cluster's HookTasks say has changed. */
   readonly onChange: (key: string, task: StoredTask) => void;
 }
+
+/** That no longer count, per policy and Cluster. */
+const MAX_OVER = 20;
 
 export class TaskMemory implements TaskReader {
   readonly #options: TaskMemoryOptions;
@@ -47,6 +52,33 @@ export class TaskMemory implements TaskReader {
   /** Of a policy, for a Cluster. */
   ofPolicy(clusterUID: string, policyUID: string): readonly StoredTask[] {
     return [...(this.#byCluster.get(clusterUID)?.get(policyUID)?.values() ?? [])];
+  }
+
+  /** The other HookTasks of the task, without parsing those of any other. */
+  othersLike({ metadata: { name }, spec: { policyRef, clusterRef, rule, task } }: HookTask): StoredTask[] {
+    const all = this.ofPolicy(clusterRef.uid, policyRef.uid);
+    return all.filter((each) => each.rule === rule && each.task === task && each.metadata.name !== name);
+  }
+
+  /** Whether another HookTask may still begin after this one, or again. */
+  hasSuccessor({ clusterUID, policyUID, metadata: { name } }: StoredTask): boolean {
+    return this.ofPolicy(clusterUID, policyUID).some(({ after, over }) => after === name && !over);
+  }
+
+  /**
+   * Of the HookTasks of its Cluster and policy that no longer count, the latest are kept, and these are not; the oldest is the
+   * last. None if it counts.
+   */
+  surplusLike({ clusterUID, policyUID, over }: StoredTask): readonly StoredTask[] {
+    const all = over ? this.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
+    return all
+      .toSorted((a, b) => b.endMs - a.endMs || compareText(b.metadata.name, a.metadata.name))
+      .slice(MAX_OVER);
+  }
+
+  isSurplus(task: StoredTask): boolean {
+    const key = namespacedName(task.metadata);
+    return this.surplusLike(task).some(({ metadata }) => namespacedName(metadata) === key);
   }
 
   all(): Iterable<StoredTask> {

@@ -104,7 +104,7 @@ export class TaskReconciler {
   }
 
   #next(known: StoredTask, task: HookTask): NextStep {
-    const { permits, now } = this.#options;
+    const { memory, permits, now } = this.#options;
     const isOver = permits.isOver(task);
     const memo = this.#memoOf(task);
     if (!isOver) memo.overSinceMs = undefined;
@@ -115,8 +115,8 @@ export class TaskReconciler {
       isOver,
       altered: known.altered,
       keepMs: memo.cleanedUp === task.metadata.uid ? undefined : permits.keepMs(task.spec),
-      isSurplus: permits.isSurplus(known),
-      hasSuccessor: permits.hasSuccessor(known),
+      isSurplus: memory.isSurplus(known),
+      hasSuccessor: memory.hasSuccessor(known),
       now: now(),
     });
   }

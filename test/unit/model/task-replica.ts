@@ -110,7 +110,7 @@ interface ReplicaOptions {
 }
 
 const none = (): undefined => undefined;
-const FORGETFUL = { ofPolicy: () => [], ofCluster: () => [], get: none } as unknown as TaskMemory;
+const FORGETFUL = { othersLike: () => [], get: none } as unknown as TaskMemory;
 
 export function startReplica({ world, laws, weakness, requests, isLeading }: ReplicaOptions): Replica {
   const life: Life = { isOver: false, works: new Set() };

@@ -61,8 +61,6 @@ function lab(t: TestContext, world: World): Lab {
   const permits: Partial<Permits> = {
     isOver: () => false,
     keepMs: () => 0,
-    isSurplus: () => false,
-    hasSuccessor: () => false,
     clusterOf: () => undefined,
     fromMemory: () => world.fromMemory ?? BEGIN,
     now: async () => await Promise.resolve(world.now ?? BEGIN),

@@ -6,7 +6,7 @@ import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { taskName } from "../../../src/policy/tasks/task-identity.ts";
-import { Permits, surplusLike, type PermitsOptions } from "../../../src/tasks/permits.ts";
+import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ALL_HOOKS, calling, cluster, compiled, DELETE, letGo, namespace } from "../builders.ts";
@@ -53,41 +53,6 @@ function nextOf(of: CompiledPolicy): HookTask {
   const [intent] = decide([of], taskWorld({ cluster: on }), DELETE, NOW).begins ?? [];
   return named({ ...hookTask(), spec: intent?.spec ?? assert.fail("none begins") });
 }
-
-test("of the HookTasks that no longer count, the latest twenty are kept, and none is parsed to know it", (t) => {
-  const over = runs(22, (run) =>
-    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
-  );
-  const counting = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(90) }, { run: 90 }));
-  const permits = permitsOf([...over, ...counting]);
-  const parse = t.mock.method(JSON, "parse");
-  assert.deepEqual(
-    [...over, ...counting].map((task, index) => (permits.isSurplus(task) ? index : -1)).filter((i) => i >= 0),
-    [20, 21],
-  );
-  assert.equal(parse.mock.callCount(), 0);
-});
-
-test("one that no longer counts makes the oldest one surplus, once there are too many", () => {
-  const over = runs(22, (run) =>
-    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
-  );
-  const [latest = assert.fail("none")] = over;
-  const surplusOf = (tasks: readonly StoredTask[], task = latest): StoredTask | undefined =>
-    surplusLike({ ofPolicy: () => tasks }, task).at(-1);
-  assert.equal(surplusOf(over), over[21]);
-  assert.equal(surplusOf(over.slice(0, 20)), undefined);
-  const [counting] = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(0) }, { run: 90 }));
-  assert.equal(surplusOf(over, counting), undefined);
-});
-
-test("of those that ended at the same time, twenty are kept, too", () => {
-  const over = runs(25, (run) =>
-    hookTask({ phase: "Succeeded", endedAt: ago(9), over: ago(0) }, { run: run + 1 }),
-  );
-  const permits = permitsOf(over);
-  assert.equal(over.filter((task) => permits.isSurplus(task)).length, 5);
-});
 
 test("what other runs have left behind is read of this task alone", (t) => {
   const timedOut = {

@@ -5,7 +5,7 @@ import { taskName } from "../../../src/policy/tasks/task-identity.ts";
 import type { TaskScope } from "../../../src/policy/tasks/task-record.ts";
 import { CLUSTER_UID } from "../../../src/policy/tasks/template-metadata.ts";
 import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
-import { recordsOf, storedTask } from "../../../src/tasks/stored-task.ts";
+import { recordsOf, type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask } from "./hook-tasks.ts";
 
@@ -144,4 +144,48 @@ test("an older copy from the informer does not replace what this replica has wri
 test("while HookTasks cannot be read, nothing is known of them", () => {
   const memory = new TaskMemory({ isKnown: () => false, onChange: () => undefined });
   assert.equal(memory.find(SCOPE), undefined);
+});
+
+const runs = (count: number, run: (index: number) => HookTask): readonly StoredTask[] =>
+  Array.from({ length: count }, (_, index) => storedTask(named(run(index))));
+
+function holding(tasks: readonly StoredTask[]): TaskMemory {
+  const { memory } = memoryWith();
+  for (const task of tasks) memory.learn(task);
+  return memory;
+}
+
+test("of the HookTasks that no longer count, the latest twenty are kept, and none is parsed to know it", (t) => {
+  const over = runs(22, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
+  );
+  const counting = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(90) }, { run: 90 }));
+  const memory = holding([...over, ...counting]);
+  const parse = t.mock.method(JSON, "parse");
+  assert.deepEqual(
+    [...over, ...counting].map((task, index) => (memory.isSurplus(task) ? index : -1)).filter((i) => i >= 0),
+    [20, 21],
+  );
+  assert.equal(parse.mock.callCount(), 0);
+});
+
+test("one that no longer counts makes the oldest one surplus, once there are too many", () => {
+  const over = runs(22, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
+  );
+  const [latest = assert.fail("none")] = over;
+  const surplusOf = (tasks: readonly StoredTask[], task = latest): StoredTask | undefined =>
+    holding(tasks).surplusLike(task).at(-1);
+  assert.equal(surplusOf(over), over[21]);
+  assert.equal(surplusOf(over.slice(0, 20)), undefined);
+  const [counting] = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(0) }, { run: 90 }));
+  assert.equal(surplusOf(over, counting), undefined);
+});
+
+test("of those that ended at the same time, twenty are kept, too", () => {
+  const over = runs(25, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(9), over: ago(0) }, { run: run + 1 }),
+  );
+  const memory = holding(over);
+  assert.equal(over.filter((task) => memory.isSurplus(task)).length, 5);
 });

@@ -55,8 +55,6 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       isOver: () => leader.isOver,
       isOverNow: async () => await Promise.resolve(leader.isOver),
       isTakenBack: () => false,
-      isSurplus: () => false,
-      hasSuccessor: () => false,
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
